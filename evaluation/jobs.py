@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
-from evaluation.llm.endpoints import probing
+from evaluation.llm.endpoints import probe as probing
 from evaluation.pairwise import adaptive
 from evaluation.people import erasure
 from evaluation.runs import engine as runs

@@ -28,7 +28,10 @@ from crowdqc.jobs.broker import broker_settings
 from crowdqc.settings import *  # noqa: F403
 
 # Between two tests that commit, the tables are emptied, those that are only ever added to as well.
-DATABASES["default"]["OPTIONS"]["options"] += " -c crowdqc.may_truncate=on"  # noqa: F405
+# None of their queries is long enough to be worth compiling.
+DATABASES["default"]["OPTIONS"]["options"] += " -c crowdqc.may_truncate=on -c jit=off"  # noqa: F405
+# A browser's requests come over few connections: each keeps its session, as pooled ones do.
+DATABASES["default"]["CONN_MAX_AGE"] = None  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # One Redis serves all workers of a run, so each gets a queue and keys of its own.
 CELERY_TASK_DEFAULT_QUEUE = "test_" + os.environ.get("PYTEST_XDIST_WORKER", "main")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
+from annotation.records.selectors.audit import FAMILIES, SENTENCES
 from tests.support.import_graph import is_door, module_name, sources
 
 WRITES = {
@@ -32,7 +32,7 @@ EXCEPTIONS = {
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle": "a part of approving, which records",
     "records.actions.replies.keep": "a copy of the answer to a request, which records what it did",
-    "evaluation.published.studies.crowdrag.queue_checks": (
+    "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),
     "work.actions.leases.release_expired": "the clock does it; the lease says until when it held",
@@ -50,8 +50,8 @@ EXCEPTIONS = {
     "accounts.signing.actions.end_sessions": "the security log says so",
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
     "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
-    "evaluation.llm.endpoints.probing.request_probe": "the model says since when it is asked",
-    "evaluation.llm.endpoints.probing.request_names": "the endpoint says since when it is asked",
+    "evaluation.llm.endpoints.probe.request_probe": "the model says since when it is asked",
+    "evaluation.llm.endpoints.probe.request_names": "the endpoint says since when it is asked",
 }
 # Where functions are called that are no part of another write.
 ENTRANCES = ("views", "api", "jobs", "commands", "platforms")

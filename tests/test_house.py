@@ -1,4 +1,4 @@
-"""Where things live: rooms, their order, and how full they may be (docs/adr/0025)."""
+"""Where things live: rooms, their order, and how full they may be (docs/adr/ground/0025-rooms)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph, so
 from tests.support.rooms import DOORS, UPWARDS, floor, is_wiring, room_of
 
 MOST_ENTRIES, MOST_OF_A_PREFIX = 20, 2
+LONGEST_LINE = 200  # of a template
 # Folders that hold more, and why.
 FULL = {
     "annotation": "the list of its rooms",
@@ -92,6 +93,41 @@ def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
         if (count := len(entries(folder))) > MOST_ENTRIES
     }
     assert full.keys() == FULL.keys()
+
+
+def test_no_folder_of_pages_styles_or_documents_holds_more_either() -> None:
+    full = [
+        str(folder.relative_to(ROOT))
+        for top in ("templates", "static", "docs")
+        for folder in (ROOT / top, *sorted((ROOT / top).rglob("*")))
+        if folder.is_dir() and len(entries(folder)) > MOST_ENTRIES
+    ]
+    assert full == []
+
+
+def test_a_line_of_a_template_can_be_read_without_scrolling() -> None:
+    """Mails are let be: a line of theirs is a line that people read."""
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert long == []
+
+
+def test_every_template_and_style_that_is_named_is_there() -> None:
+    """A name in full, between quotes; allauth brings its own for messages."""
+    quoted = r"""["']((?:_includes|annotation|evaluation)/[\w/-]+\.html|css/[\w/-]+\.css)["']"""
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for top in (*PACKAGES, "templates")
+        for path in sorted((ROOT / top).rglob("*"))
+        if path.suffix in (".py", ".html")
+        for name in re.findall(quoted, path.read_text())
+        if not (ROOT / ("static" if name.startswith("css/") else "templates") / name).exists()
+    ]
+    assert missing == []
 
 
 def test_three_files_of_one_prefix_are_a_folder() -> None:

@@ -45,7 +45,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]
-PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "100"))
+PEOPLE = int(os.environ.get("CROWDQC_PAYOUTS", "60"))
 PROPOSALS, EVERY = 2, 3  # every third gets a bonus
 KILLS = 2 + PEOPLE // 500
 PATIENCE = 600  # seconds on a busy machine
@@ -213,7 +213,7 @@ def test_payouts_are_each_paid_once_whatever_fails_and_dies(
         f"{everything} payments in {took:.1f} s, {KILLS} kills, errors {dict(errors)}, "
         f"{len(platform.asked)} requests, {decided} decided by a person"
     )
-    assert sum(errors.values()) > 20, "the faults did happen"
+    assert sum(errors.values()) > PEOPLE // 8, "the faults did happen"
 
 
 def check(platform: prolific.Platform, ids: Sequence[int]) -> None:

@@ -28,10 +28,10 @@ import psutil
 import psycopg
 import pytest
 
-from tests.support.processes import ROOT, until
+from tests.support.processes import ROOT, processes_with, until
 
 pytestmark = [pytest.mark.slow]  # on a stack of its own: servers named elsewhere change nothing
-PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 50, 60, 5, 4
+PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 50, 40, 5, 4
 PATIENCE = 120  # seconds a client goes on trying one request
 
 SET_UP = f"""
@@ -282,6 +282,9 @@ def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(stack: Stack)
     check_answers(stack, clients)
     check_events(stack, clients)
     check_money(stack)
+    stack.process.send_signal(signal.SIGINT)  # as by Ctrl+C
+    assert stack.process.wait(20) == 0
+    assert processes_with(str(stack.home)) == []
 
 
 def check_answers(stack: Stack, clients: list[Client]) -> None:

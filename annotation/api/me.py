@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import bound_to, get_access, get_own_assignment
+from annotation.accounts.security.log import Kind, account_of, log_event
+from annotation.accounts.tokens import actions as tokens
 from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.bodies import SignIn
 from annotation.api.frame.endpoint import Endpoint
-from annotation.models import Consent, LedgerEntry, Qualification, Rejection, Role
+from annotation.api.frame.serializers import TokenOut
+from annotation.models import ApiToken, Consent, LedgerEntry, Qualification, Rejection, Role
 from annotation.payouts.actions import rejections
 from annotation.privacy.actions import retention
 from annotation.work.selectors import api_rows as selectors
-from annotation.work.selectors import log, own
-from crowdqc.errors import Missing
+from annotation.work.selectors import log
+from crowdqc.errors import Conflict, Missing
+from crowdqc.limits import PerAddress, PerName
 
 
 class OwnLogOut(serializers.Serializer[Any]):
@@ -112,13 +118,13 @@ class OwnLog(Endpoint):
 class OwnLedger(OwnListing):
     @extend_schema(responses=OwnEntryOut(many=True), summary="What I am owed and was paid")
     def get(self, request: Request) -> Response:
-        return self.page(own.ledger(request.user, bound_to(request)), OwnEntryOut)
+        return self.page(selectors.ledger(request.user, bound_to(request)), OwnEntryOut)
 
 
 class OwnRejections(OwnListing):
     @extend_schema(responses=OwnRejectionOut(many=True), summary="Rejections of my work")
     def get(self, request: Request) -> Response:
-        return self.page(own.rejections(request.user, bound_to(request)), OwnRejectionOut)
+        return self.page(selectors.rejections(request.user, bound_to(request)), OwnRejectionOut)
 
 
 class OwnReply(Endpoint):
@@ -131,7 +137,7 @@ class OwnReply(Endpoint):
         description="Once, and until `reply_until`. An answer is owed by `answer_by`.",
     )
     def post(self, request: Request, rejection_id: int) -> Response:
-        mine = own.rejections(request.user, bound_to(request))
+        mine = selectors.rejections(request.user, bound_to(request))
         rejection = mine.filter(pk=rejection_id).first()
         if rejection is None:
             raise Missing("There is no such rejection of your work.")
@@ -144,13 +150,13 @@ class OwnReply(Endpoint):
 class OwnConsents(OwnListing):
     @extend_schema(responses=OwnConsentOut(many=True), summary="What I agreed to, and when")
     def get(self, request: Request) -> Response:
-        return self.page(own.consents(request.user, bound_to(request)), OwnConsentOut)
+        return self.page(selectors.consents(request.user, bound_to(request)), OwnConsentOut)
 
 
 class OwnRounds(OwnListing):
     @extend_schema(responses=OwnRoundOut(many=True), summary="What was said of my rounds")
     def get(self, request: Request) -> Response:
-        return self.page(own.rounds(request.user, bound_to(request)), OwnRoundOut)
+        return self.page(selectors.rounds(request.user, bound_to(request)), OwnRoundOut)
 
 
 class OwnLogsErase(Endpoint):
@@ -166,3 +172,45 @@ class OwnLogsErase(Endpoint):
         access = get_access(request, project_id, Role.WORKER)
         member = selectors.worker_of(access.project, request.user)
         return Response({"assignments": retention.erase_own_logs(by=access.user, worker=member)})
+
+
+class Token(Endpoint):
+    reads = writes = ""
+
+    def get_authenticators(self) -> list[Any]:
+        # Whoever signs in is nobody yet: neither a stale token nor a session counts here.
+        signs_in = self.request is not None and self.request.method == "POST"
+        return [] if signs_in else super().get_authenticators()
+
+    def get_permissions(self) -> list[Any]:
+        return [AllowAny()] if self.request.method == "POST" else [IsAuthenticated()]
+
+    def get_throttles(self) -> list[Any]:
+        return [PerAddress(), PerName()] if self.request.method == "POST" else []
+
+    def throttled(self, request: Request, wait: float | None) -> NoReturn:
+        name = request.data.get("username") if isinstance(request.data, dict) else None
+        log_event(Kind.LOCKED, user=account_of(name), request=request._request)
+        super().throttled(request, wait)
+        raise AssertionError("unreachable")
+
+    @extend_schema(
+        request=SignIn,
+        responses=TokenOut,
+        auth=[],
+        summary="Get a token for name and password",
+        description="It may read and work for 30 days, or what `scopes` asks for. Send it as "
+        "`Authorization: Token …`. An account with a second factor needs its `code`, and the "
+        "scope `pay` needs a second factor. Name and password are taken 10 times a minute for "
+        "one name and 30 times from one address.",
+    )
+    def post(self, request: Request) -> Response:
+        row, text = tokens.sign_in(**read(SignIn, request), request=request._request)
+        return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})
+
+    @extend_schema(responses={204: None}, summary="End the token that is sent")
+    def delete(self, request: Request) -> Response:
+        if not isinstance(request.auth, ApiToken):
+            raise Conflict("A session sent this, no token. End tokens on your account page.")
+        tokens.revoke(by=request.user, token_id=request.auth.pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)

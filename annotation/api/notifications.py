@@ -13,10 +13,9 @@ from annotation.access import bound_to, get_access
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Hook, HookDelivery, Notice, Role
+from annotation.notifications import selectors
 from annotation.notifications.actions import notices as notice_actions
 from annotation.notifications.actions import webhooks as hook_actions
-from annotation.notifications.selectors import notices
-from annotation.notifications.selectors import webhooks as hooks
 
 EVENTS = list(hook_actions.EVENTS)
 
@@ -109,7 +108,7 @@ class Notices(Listing):
 
     @extend_schema(responses=NoticeOut(many=True), summary="What I was told")
     def get(self, request: Request) -> Response:
-        return self.page(notices.notices_of(request.user, bound_to(request)), NoticeOut)
+        return self.page(selectors.notices_of(request.user, bound_to(request)), NoticeOut)
 
 
 class NoticesRead(Endpoint):
@@ -127,7 +126,7 @@ class Hooks(Endpoint):
     @extend_schema(responses=HookOut(many=True), summary="Addresses that are told of events")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return Response(HookOut(hooks.hooks_of(access.project), many=True).data)
+        return Response(HookOut(selectors.hooks_of(access.project), many=True).data)
 
     @extend_schema(
         request=HookIn,
@@ -140,7 +139,7 @@ class Hooks(Endpoint):
         made, secret = hook_actions.add_hook(
             by=access.user, project=access.project, **read(HookIn, request)
         )
-        row = hooks.hook_of(access.project, made.pk)
+        row = selectors.hook_of(access.project, made.pk)
         return Response(NewHookOut(row, context={"secret": secret}).data, status=201)
 
 
@@ -148,19 +147,19 @@ class OneHook(Endpoint):
     @extend_schema(responses=HookOut, summary="One address")
     def get(self, request: Request, project_id: int, hook_id: int) -> Response:
         access = get_access(request, project_id)
-        return Response(HookOut(hooks.hook_of(access.project, hook_id)).data)
+        return Response(HookOut(selectors.hook_of(access.project, hook_id)).data)
 
     @extend_schema(request=EventsIn, responses=HookOut, summary="Choose its events")
     def patch(self, request: Request, project_id: int, hook_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        hook = hooks.hook_of(access.project, hook_id)
+        hook = selectors.hook_of(access.project, hook_id)
         hook_actions.change_events(by=access.user, hook=hook, **read(EventsIn, request))
         return self.get(request, project_id, hook_id)
 
     @extend_schema(responses={204: None}, summary="Take an address out, with its log")
     def delete(self, request: Request, project_id: int, hook_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        hook_actions.remove(by=access.user, hook=hooks.hook_of(access.project, hook_id))
+        hook_actions.remove(by=access.user, hook=selectors.hook_of(access.project, hook_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -168,14 +167,14 @@ class HookStep(Endpoint):
     @extend_schema(request=StepIn, responses=HookOut, summary="Pause, resume or test an address")
     def post(self, request: Request, project_id: int, hook_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        hook = hooks.hook_of(access.project, hook_id)
+        hook = selectors.hook_of(access.project, hook_id)
         steps = {
             "pause": hook_actions.pause,
             "resume": hook_actions.resume,
             "ping": hook_actions.ping,
         }
         steps[read(StepIn, request)["step"]](by=access.user, hook=hook)
-        return Response(HookOut(hooks.hook_of(access.project, hook_id)).data)
+        return Response(HookOut(selectors.hook_of(access.project, hook_id)).data)
 
 
 class Deliveries(Listing):
@@ -184,8 +183,8 @@ class Deliveries(Listing):
     @extend_schema(responses=DeliveryOut(many=True), summary="What an address was told")
     def get(self, request: Request, project_id: int, hook_id: int) -> Response:
         access = get_access(request, project_id)
-        hook = hooks.hook_of(access.project, hook_id)
-        return self.page(hooks.deliveries_of(hook), DeliveryOut)
+        hook = selectors.hook_of(access.project, hook_id)
+        return self.page(selectors.deliveries_of(hook), DeliveryOut)
 
 
 class DeliverAgain(Endpoint):
@@ -197,6 +196,6 @@ class DeliverAgain(Endpoint):
     )
     def post(self, request: Request, project_id: int, hook_id: int, delivery_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        hook = hooks.hook_of(access.project, hook_id)
-        found = hooks.delivery_of(hook, delivery_id)
+        hook = selectors.hook_of(access.project, hook_id)
+        found = selectors.delivery_of(hook, delivery_id)
         return Response(DeliveryOut(hook_actions.redeliver(by=access.user, delivery=found)).data)

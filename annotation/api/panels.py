@@ -13,8 +13,8 @@ from annotation.access import Access, get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Assignment, Panel, PanelMember, Qualification, Role
+from annotation.panels import selectors
 from annotation.panels.actions import panels, qualification
-from annotation.panels.selectors import panel_rows as rows
 from crowdqc.errors import Missing
 
 
@@ -92,7 +92,7 @@ def get_panel(
 ) -> tuple[Access, Panel]:
     """A panel of the project, for its staff."""
     access = get_access(request, project_id, *roles)
-    found = rows.panels_of(access.project).filter(pk=panel_id).first()
+    found = selectors.panels_of(access.project).filter(pk=panel_id).first()
     if found is None:
         raise Missing("There is no such panel in this project.")
     found.project = access.project
@@ -102,13 +102,14 @@ def get_panel(
 class Panels(Listing):
     @extend_schema(responses=PanelOut(many=True), summary="Panels of a project")
     def get(self, request: Request, project_id: int) -> Response:
-        return self.page(rows.panels_of(get_access(request, project_id).project), PanelOut)
+        return self.page(selectors.panels_of(get_access(request, project_id).project), PanelOut)
 
     @extend_schema(request=PanelIn, responses={201: PanelOut}, summary="Begin a panel")
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         made = panels.create(by=access.user, project=access.project, **read(PanelIn, request))
-        return Response(PanelOut(rows.panels_of(access.project).get(pk=made.pk)).data, status=201)
+        shown = selectors.panels_of(access.project).get(pk=made.pk)
+        return Response(PanelOut(shown).data, status=201)
 
 
 class OnePanel(Endpoint):
@@ -138,7 +139,7 @@ class Members(Listing):
     def post(self, request: Request, project_id: int, panel_id: int) -> Response:
         access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
         body = read(AdmitIn, request)
-        workers = rows.workers_of(access.project, body.pop("workers"))
+        workers = selectors.workers_of(access.project, body.pop("workers"))
         made = panels.admit(by=access.user, panel=found, workers=workers, **body)
         return Response(MemberOut(made, many=True).data, status=201)
 
@@ -181,7 +182,7 @@ class Rounds(Listing):
     @extend_schema(responses=RoundOut(many=True), summary="Rounds of a qualification task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.page(rows.rounds_of(task), RoundOut)
+        return self.page(selectors.rounds_of(task), RoundOut)
 
 
 class RoundDecide(Endpoint):
@@ -193,8 +194,8 @@ class RoundDecide(Endpoint):
     )
     def post(self, request: Request, task_id: int, assignment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        found = rows.rounds_of(task).filter(pk=assignment_id).first()
+        found = selectors.rounds_of(task).filter(pk=assignment_id).first()
         if found is None:
             raise Missing("There is no such round of this task.")
         qualification.decide(by=access.user, assignment=found, **read(VerdictIn, request))
-        return Response(RoundOut(rows.rounds_of(task).get(pk=assignment_id)).data)
+        return Response(RoundOut(selectors.rounds_of(task).get(pk=assignment_id)).data)

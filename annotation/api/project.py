@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,12 +16,14 @@ from annotation.accounts.actions.invitation_mail import MOST_AT_ONCE, invite_by_
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects import selectors as members
 from annotation.api.frame.auth import require_scope, unbound
-from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.bodies import ProjectIn
 from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import ProjectOut
 from annotation.models import ConsentText, Membership, Role
 from annotation.records.actions import locks
+from annotation.records.selectors import audit
+from annotation.records.selectors.audit import FAMILIES
 from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing
 
@@ -295,3 +298,38 @@ class OneInvitation(Endpoint):
         invitation.project = access.project
         people.revoke_invitation(by=access.user, invitation=invitation)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+FILTERS = [
+    OpenApiParameter("person", str, description="Staff by name, workers by pseudonym"),
+    OpenApiParameter("family", str, enum=sorted(FAMILIES), description="What it is about"),
+    OpenApiParameter("object", str, description="The kind of thing, as `task`"),
+    OpenApiParameter("id", int, description="The thing's id"),
+    OpenApiParameter("since", OpenApiTypes.DATE),
+    OpenApiParameter("until", OpenApiTypes.DATE),
+]
+
+
+class AuditOut(serializers.Serializer[Any]):
+    """One entry; none is ever changed or taken away."""
+
+    id = serializers.IntegerField(source="entry.pk")
+    at = serializers.DateTimeField(source="entry.at")
+    who = serializers.CharField()
+    action = serializers.CharField(source="entry.action")
+    said = serializers.CharField(help_text="The same in words")
+    object = serializers.CharField(source="entry.object_type")
+    object_id = serializers.IntegerField(source="entry.object_id", allow_null=True)
+    rest = serializers.CharField(help_text="What else was kept of it")
+
+
+class Audit(Listing):
+    pagination_class = Newest
+
+    @extend_schema(
+        responses=AuditOut(many=True), parameters=FILTERS, summary="Audit log, newest first"
+    )
+    def get(self, request: Request, project_id: int) -> Response:
+        project = get_access(request, project_id).project
+        rows = audit.entries(project, audit.Filters.of(request.query_params))
+        return self.page(rows, AuditOut, of=lambda found: audit.lines(project, found))

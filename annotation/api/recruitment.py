@@ -16,8 +16,8 @@ from annotation.api.frame.auth import require_scope
 from annotation.api.frame.base import Body, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Recruitment, Role, Visit
+from annotation.recruitment import selectors
 from annotation.recruitment.actions import ways_in as actions
-from annotation.recruitment.selectors import ways_in as reads
 from annotation.work.actions import visits
 from crowdqc.errors import Conflict
 from crowdqc.outbound.addresses import site_of
@@ -131,7 +131,7 @@ class RecruitmentOut(serializers.ModelSerializer[Recruitment]):
         return bool(row.webhook_sealed)
 
     def get_address(self, row: Recruitment) -> str:
-        return site_of(self.context["request"]) + reads.entry_path(row)
+        return site_of(self.context["request"]) + selectors.entry_path(row)
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_hook(self, row: Recruitment) -> str:
@@ -189,7 +189,7 @@ class WayEndpoint(Endpoint):
 
     def told(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
         """One way in, counted anew."""
-        counted = reads.of_task(row.task).get(pk=row.pk)
+        counted = selectors.of_task(row.task).get(pk=row.pk)
         return Response(
             RecruitmentOut(counted, context={"request": self.request}).data, status=code
         )
@@ -199,7 +199,7 @@ class Ways(WayEndpoint):
     @extend_schema(responses=RecruitmentOut(many=True), summary="Ways into a task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        rows = reads.of_task(task)
+        rows = selectors.of_task(task)
         return Response(RecruitmentOut(rows, many=True, context={"request": request}).data)
 
     @extend_schema(
@@ -223,7 +223,7 @@ class OneWay(WayEndpoint):
     @extend_schema(responses=RecruitmentOut, summary="One way into a task")
     def get(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.told(reads.get_recruitment(task, recruitment_id))
+        return self.told(selectors.get_recruitment(task, recruitment_id))
 
     @extend_schema(
         request=RecruitmentChange,
@@ -234,7 +234,7 @@ class OneWay(WayEndpoint):
     )
     def patch(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        row = reads.get_recruitment(task, recruitment_id)
+        row = selectors.get_recruitment(task, recruitment_id)
         fields = _flat(self.read(RecruitmentChange), row)
         return self.told(actions.change(by=access.user, recruitment=row, fields=fields))
 
@@ -245,13 +245,13 @@ class WayLinks(Endpoint):
     )
     def post(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        row = reads.get_recruitment(task, recruitment_id)
+        row = selectors.get_recruitment(task, recruitment_id)
         body = read(LinksIn, request)
         people = "\n".join(body.get("people", []))
         made = actions.links(by=access.user, recruitment=row, people=people, count=body["count"])
         site = site_of(request)
         rows = [
-            {"participant": name, "link": site + reads.signed_path(row, link)}
+            {"participant": name, "link": site + selectors.signed_path(row, link)}
             for name, link in made
         ]
         return Response(LinkOut(rows, many=True).data, status=status.HTTP_201_CREATED)
@@ -266,6 +266,6 @@ class WayLetIn(Endpoint):
     )
     def post(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
-        row = reads.get_recruitment(task, recruitment_id)
+        row = selectors.get_recruitment(task, recruitment_id)
         visit = visits.let_in_again(by=access.user, recruitment=row, **read(LetInIn, request))
         return Response(VisitOut(visit).data)

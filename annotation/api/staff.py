@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id
-from annotation.api.frame.base import Listing, read
+from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
 from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported, ItemOut, TaskOut
 from annotation.authoring.actions import tasks
+from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
-from annotation.models import Answer, Role
+from annotation.models import Answer, ItemGroup, Role
+from annotation.pairs.actions import derived_tasks as chain
 from annotation.records.actions import locks
+from annotation.task_types import get_type
 from annotation.work.actions import answers
 from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Invalid, Missing
@@ -203,3 +206,138 @@ class TaskAssignments(Listing):
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         return self.page(selectors.assignments_of(task), AssignmentOut)
+
+
+class TaskSamples(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add scored samples to the draft",
+        description=(
+            "Rows of `dimension`, `rubric`, `sample_id`, `title`, `source`, `text` and `score`. A "
+            f"dimension that is new comes with its first sample. {ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        return import_into(request, task_id, "samples")
+
+
+class TaskAttributes(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add attributes of people or language models",
+        description=(
+            "Rows of `dimension` and `attribute`, with `worker`, or `system` with "
+            "`prompt_strategy` and `replicate`; `index` gives their order. Rows of one author on "
+            "one dimension make one answer. `transcript` on one of them, `start` and `end` where "
+            f"an attribute was marked in it. {ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        return import_into(request, task_id, "attributes")
+
+
+class TaskChecks(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add checklists that people or language models filled in",
+        description=(
+            "Rows of `item_id` (or `text`, its id), `name` of a question and `answer` (yes or "
+            "no), with `worker`, or `system` with `prompt_strategy` and `replicate`. An author "
+            f"answers every question about a text. {ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        return import_into(request, task_id, "checks")
+
+
+class DocumentOut(serializers.Serializer[Any]):
+    key = serializers.CharField(help_text="The document's id")
+    title = serializers.CharField()
+    text = serializers.CharField()
+
+
+class TopicOut(serializers.ModelSerializer[ItemGroup]):
+    """A topic; its passages are ranked, the first is cited by ``settings.first_number``."""
+
+    topic = serializers.CharField(source="key")
+    query = serializers.CharField()
+    passages = DocumentOut(many=True)
+    since = serializers.IntegerField(help_text="The first version that shows it")
+    until = serializers.IntegerField(
+        allow_null=True, help_text="The first version that no longer shows it"
+    )
+
+    class Meta:
+        model = ItemGroup
+        fields = ("id", "topic", "query", "passages", "since", "until")
+
+
+class JudgeIn(Body):
+    type = serializers.ChoiceField(["pairwise", "rating"], default="pairwise")
+
+
+class JudgedOut(serializers.Serializer[Any]):
+    task = TaskOut(help_text="The task that judges the responses")
+    begun = serializers.BooleanField(help_text="It was begun by this request")
+    new = serializers.IntegerField(help_text="Texts that came to it now")
+    topics = serializers.IntegerField(help_text="Topics that came to it now")
+
+
+class TaskTopics(Listing):
+    @extend_schema(
+        responses=TopicOut(many=True),
+        summary="Topics of a writing task",
+        description="Those of every version; `since` and `until` say which show them.",
+    )
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        if not get_type(task.type).has_styles:
+            raise Invalid("This type of task has no passages to cite.")
+        return self.page(topics_of(task), TopicOut)
+
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add topics to the draft",
+        description=(
+            "Rows of `topic`, `query` and `passages` (objects of `key`, `title`, `text`, the best "
+            "first), or of `references_ids` and `references_texts`. Each topic asks for one "
+            f"response in each style. {ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        return import_into(request, task_id, "topics")
+
+
+class TaskResponses(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add responses of people or language models",
+        description=(
+            "Rows of `topic`, `style` and `text`, with `worker`, or `system` with "
+            "`prompt_strategy` and `replicate`. What is cited stands in the text, as [3] or "
+            f"[1, 2]. {ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        return import_into(request, task_id, "responses")
+
+
+class TaskJudge(Endpoint):
+    @extend_schema(
+        request=JudgeIn,
+        responses={201: JudgedOut},
+        summary="Put responses to judgment",
+        description=(
+            "Begins a draft over the responses that count; asked again, adds what is new since to "
+            "it. No response comes twice, and who wrote one never judges it."
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        judged = chain.judge_responses(by=access.user, task=task, **read(JudgeIn, request))
+        return Response(JudgedOut(judged).data, status=CREATED)

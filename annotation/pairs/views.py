@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -15,12 +15,15 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.context import (
     find,
     moved,
+    open_group,
     place_of,
     refused,
     saved,
+    saving,
     summary_of,
 )
-from annotation.models import Task
+from annotation.authoring.views.builder.parts import Place
+from annotation.models import Task, User
 from annotation.pairs.actions import pair_design, pair_items, topics
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid
@@ -30,22 +33,13 @@ RULES = ("redundancy", "sides", "gold_per_assignment")  # and fields of the vers
 EXPECTED = "e-"  # and a dimension's name: the field of what an attention pair expects of it
 
 
-@login_required
-@require_POST
-def task_build_asked(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@saving("asked")
+def task_build_asked(post: QueryDict, user: User, task: Task, place: Place) -> None:
     """Save the fields of the open dimension or scale, named in the query."""
-    access, task = find(request, project_id, task_id)
-    place = place_of(request, task)
-    if not place.question:  # without scripts, and no line is open
-        return saved(request, access, task, {"note": "asked"})
-    fields = {name: value for name, value in request.POST.items() if isinstance(value, str)}
+    fields = {name: value for name, value in post.items() if isinstance(value, str)}
     if "has_neutral" in fields:
         fields.setdefault("neutral", "")
-    try:
-        asked.edit_row(by=access.user, task=task, name=place.question, fields=fields)
-    except Invalid as error:
-        return refused(request, access, task, error)
-    return saved(request, access, task, {"note": "asked"})
+    asked.edit_row(by=user, task=task, name=place.question, fields=fields)
 
 
 @login_required
@@ -150,9 +144,7 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
 
 
 def _drop(user: Any, task: Task, key: str) -> None:
-    group = Build(task).group(key)
-    if group is None:
-        raise Conflict("This topic was removed meanwhile. Reload the page.")
+    group = open_group(task, Place(text=key), "topic")
     items.remove_group(by=user, task=task, group=group)
 
 

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_task
 from annotation.models import Assignment, Qualification, Role, Task
 from annotation.models.assignments import AssignmentState
+from annotation.panels import selectors
 from annotation.panels.actions import panels
 from annotation.panels.actions import qualification as actions
-from annotation.panels.selectors import qualification
 from crowdqc.errors import Conflict, Invalid, Missing
 
 PAGE = 50
@@ -26,7 +26,7 @@ PAGE = 50
 def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Submitted rounds: those that wait first, then what was decided."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    rows = qualification.rounds(task)
+    rows = selectors.rounds(task)
     waiting = [row for row in rows if not hasattr(row, "qualification")]
     decided = [row for row in rows if hasattr(row, "qualification")]
     context = {
@@ -77,9 +77,9 @@ def task_round(
         "task": task,
         "version": found.version,
         "assignment": found,
-        "documents": qualification.read_round(found),
+        "documents": selectors.read_round(found),
         "decided": decided,
-        "number": decided.round if decided else qualification.number_of(found),
+        "number": decided.round if decided else selectors.number_of(found),
         "verdicts": Qualification.Verdict.choices,
         "error": error,
         "verdict": verdict,
@@ -116,7 +116,7 @@ def task_panels(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 def task_feedback(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What workers wrote to the people who made the task, the newest first."""
     access, task = get_task(request, project_id, task_id)
-    page = Paginator(qualification.feedback(task), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.feedback(task), PAGE).get_page(request.GET.get("page"))
     context = {
         "access": access,
         "project": access.project,

@@ -64,7 +64,9 @@ class TaskType:
     scales_in: str = ""  # the setting that holds its dimensions or scales, edited line by line
     # files
     exports: tuple[str, ...] = ("assignments", "events")  # formats, in the order of pages
-    imports: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()  # the same of what it takes
+    unlisted: tuple[str, ...] = ()  # taken too, and not named on the task's page
+    import_words: Mapping[str, Mapping[str, str]] = {}  # said of a format instead of the usual
     label_studio: LabelStudio = LabelStudio()  # how items and answers look there, where exported
     # money and privacy
     bonus_bases: tuple[str, ...] = ()  # the scores of its workers that a bonus can be given by
@@ -81,6 +83,10 @@ class TaskType:
     def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The formats that a task of these settings takes."""
         return self.imports
+
+    def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Those of them that the task's page names."""
+        return tuple(name for name in self.imports_of(settings) if name not in self.unlisted)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a version or item with defaults filled in; Invalid names the field."""

@@ -14,11 +14,45 @@ from typing import Any
 
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 from celery.utils import timer2
+from django.apps import apps
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
 
-from crowdqc.jobs import heartbeat, queues
+from crowdqc.jobs import queues
 from crowdqc.jobs.broker import VISIBILITY_SECONDS
+
+WORKER = "worker"
+
+
+def worker_name(role: str) -> str:
+    """The sign of life of a worker that serves this queue."""
+    return WORKER if role == "default" else f"{WORKER}-{role}"
+
+
+def _table() -> Any:
+    """The table of signs of life; the ground knows no app, so it is asked for by name."""
+    return apps.get_model("annotation", "Heartbeat")
+
+
+def beat(*names: str) -> None:
+    """Record signs of life now; one statement, safe from several processes at once."""
+    table = _table()
+    table.objects.bulk_create(
+        [table(name=name, at=Now()) for name in names],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["at"],
+    )
+
+
+def age(name: str) -> float | None:
+    """Seconds since the last sign of life, None if there was none."""
+    passed = ExpressionWrapper(Now() - F("at"), output_field=DurationField())
+    row = _table().objects.filter(name=name).annotate(passed=passed).values_list("passed").first()
+    return None if row is None else row[0].total_seconds()
+
 
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = VISIBILITY_SECONDS / 5
@@ -61,7 +95,7 @@ def renew_deliveries(consumer: Any) -> int:
 def names_of(consumer: Any) -> list[str]:
     """The signs of life that this worker gives: one for each of our queues that it serves."""
     found = (queues.role_of(queue.name) for queue in consumer.task_consumer.queues)
-    return [heartbeat.worker_name(role) for role in found if role is not None]
+    return [worker_name(role) for role in found if role is not None]
 
 
 def _keep_alive(consumer: Any) -> None:
@@ -72,7 +106,7 @@ def _keep_alive(consumer: Any) -> None:
             logger.warning("deliveries were not renewed: %s", error)
         try:
             close_old_connections()
-            heartbeat.beat(*names_of(consumer))
+            beat(*names_of(consumer))
         except DatabaseError as error:
             logger.warning("no heartbeat: %s", error)
 
@@ -80,7 +114,7 @@ def _keep_alive(consumer: Any) -> None:
 @worker_ready.connect
 def _begin(sender: Any, **_: Any) -> None:
     _stop.clear()
-    heartbeat.beat(*names_of(sender))
+    beat(*names_of(sender))
     threading.Thread(target=_keep_alive, args=(sender,), name="keep-alive", daemon=True).start()
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from crowdqc.celery import app
-from crowdqc.jobs import heartbeat
+from crowdqc.jobs import worker
 from crowdqc.jobs.broker import check_broker, oldest_waiting
 from crowdqc.jobs.queues import ROLES
 
@@ -43,7 +43,7 @@ def _worker() -> str | None:
     """Every queue needs a worker that lives."""
     problems = []
     for role in ROLES:
-        age = heartbeat.age(heartbeat.worker_name(role))
+        age = worker.age(worker.worker_name(role))
         if age is None:
             problems.append(f"no worker of the queue {role} has reported yet")
         elif age > HEARTBEAT_LIMIT_SECONDS:

@@ -96,7 +96,7 @@ def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()
         return JsonResponse(body, status=error.status, content_type=PROBLEM)
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse(problem(error), status=error.status)
-    template = "_includes/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]
+    template = "_includes/shell/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]
     context = {"error": error, "written": written}
     return render(request, template, context, status=error.status)
 

@@ -25,7 +25,7 @@ def run_export(request: HttpRequest, project_id: int, number: int) -> HttpRespon
     run = reads.get_run(access.project, number)
     if run.state != RunState.DONE:
         raise Missing("This run has not finished, so there is nothing to export.")
-    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+    return send(request, run)
 
 
 @login_required

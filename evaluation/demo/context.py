@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from annotation import demo
 from annotation.accounts.projects import actions as people
@@ -119,3 +120,39 @@ class DemoContext:
             )
         self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
         self.events += len(log)
+
+
+@dataclass
+class DemoTask:
+    """One task of the demo within a loader's project, made and worked on in steps."""
+
+    loader: DemoContext
+    project: Project
+    _task: Task | None = field(default=None, init=False)
+
+    @property
+    def task(self) -> Task:
+        """The task, once ``make`` has run."""
+        assert self._task is not None  # noqa: S101 (every agenda begins with it)
+        return self._task
+
+    def draft(self, type: str, title: str, rules: dict[str, Any]) -> Task:
+        """The requester's draft with its rules; what people work on is still to come."""
+        by = self.loader.people["requester"]
+        task = tasks.create_task(by=by, project=self.project, type=type, title=title)
+        tasks.edit_draft(by=by, task=task, fields=rules)
+        return task
+
+    def publish(self, task: Task) -> Task:
+        """The task as it stands once it is published."""
+        tasks.publish(by=self.loader.people["requester"], task=task)
+        return Task.objects.select_related("project", "current").get(pk=task.pk)
+
+    def take(self, task: Task, pseudonym: str, *, seconds: int = 5) -> Assignment:
+        """An assignment, claimed and opened so many seconds later."""
+        load = self.loader
+        member, user = load.join(self.project, pseudonym), load.people[pseudonym]
+        begun = load.clock.moment
+        held = assignments.claim(by=user, task=task, worker=member)
+        load.clock.to(begun + dt.timedelta(seconds=seconds))
+        return assignments.open_assignment(by=user, assignment=held)

@@ -11,19 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING
 
-from annotation.authoring.actions import tasks
 from annotation.demo import rating
-from annotation.models import Answer, Project, Task
+from annotation.models import Answer
 from annotation.pairs.actions.rating_documents import add_documents
 from annotation.task_types.rating.explanation import REQUIRED
 from annotation.task_types.rating.type import COMPLETENESS, DOCUMENT
 from annotation.work.actions import answers, assignments
+from evaluation.demo.context import DemoTask
 from evaluation.published.studies.ebr import ScoreRow, Source, import_scores
-
-if TYPE_CHECKING:
-    from evaluation.demo.context import DemoContext
 
 PAY, LEASE, A_DOCUMENT = Decimal("2.00"), 60, 12
 SETTINGS = {
@@ -42,19 +38,10 @@ SECONDS = 45  # spent on a rating
 
 
 @dataclass
-class RatingTask:
+class RatingTask(DemoTask):
     """The task within a loader's project."""
 
-    loader: DemoContext
-    project: Project
     data: rating.Ratings = field(default_factory=rating.load)
-    _task: Task | None = None
-
-    @property
-    def task(self) -> Task:
-        """The task, once ``make`` has run."""
-        assert self._task is not None  # noqa: S101 (the agenda begins with it)
-        return self._task
 
     def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
         """Every step with its time: everybody rates one document after another."""
@@ -81,7 +68,6 @@ class RatingTask:
     def make(self) -> None:
         """Scales, explanations, documents; published."""
         by, data = self.loader.people["requester"], self.data
-        task = tasks.create_task(by=by, project=self.project, type="rating", title=data.title)
         rules = {
             "instructions": data.instructions,
             "redundancy": len(data.raters),
@@ -91,19 +77,14 @@ class RatingTask:
             "order": "fixed",
             "settings": SETTINGS,
         }
-        tasks.edit_draft(by=by, task=task, fields=rules)
+        task = self.draft("rating", data.title, rules)
         add_documents(by=by, task=task, rows=data.rows, name=rating.FILE)
-        tasks.publish(by=by, task=task)
-        self._task = Task.objects.select_related("project", "current").get(pk=task.pk)
+        self._task = self.publish(task)
 
     def _rate(self, rater: rating.Rater) -> None:
         """One assignment from its claim to its submit."""
-        load = self.loader
-        member, user = load.join(self.project, rater.id), load.people[rater.id]
-        begun = load.clock.moment
-        held = assignments.claim(by=user, task=self.task, worker=member)
-        load.clock.to(begun + dt.timedelta(seconds=5))
-        held = assignments.open_assignment(by=user, assignment=held)
+        load, user = self.loader, self.loader.people[rater.id]
+        held = self.take(self.task, rater.id)
         entries = list(held.entries.select_related("item").order_by("position"))
         told = held.worker.assignments.filter(task=self.task).count() == 1
         drafts = {}
@@ -113,12 +94,7 @@ class RatingTask:
             drafts[entry.item_id] = self.data.draft(rater, entry.item.key)
         if told and rater.id in self.data.feedback:
             drafts[entries[-1].item_id]["feedback"] = self.data.feedback[rater.id]
-        answers.submit(
-            by=user,
-            assignment=held,
-            key=uuid.uuid4(),
-            drafts=drafts,
-        )
+        answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
     def score(self) -> None:
         """Scores of the explanations, taken in from outside as a file of them would be."""

@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annotation import demo
 from annotation.authoring.actions import tasks
-from annotation.demo import judges, judging, logs
+from annotation.demo import judging, logs
 from annotation.formats.actions.judgments import Vote, add_model_votes, choices_of
 from annotation.models import (
     Answer,
@@ -27,7 +26,6 @@ from annotation.models import (
     Candidate,
     Item,
     PayoutBatch,
-    Project,
     System,
     Task,
 )
@@ -39,11 +37,9 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.records.actions.audit import record
 from annotation.task_types.pairwise.type import PREFIX, TEMPLATE
 from annotation.work.actions import answers, assignments
+from evaluation.demo.context import DemoTask
 from evaluation.methods.pairwise.agreement import differentiable
 from evaluation.pairwise import dataset as judged
-
-if TYPE_CHECKING:
-    from evaluation.demo.context import DemoContext
 
 PAY = Decimal("2.80")
 REDUNDANCY, BUNDLE, LEAST_SECONDS = 5, 8, 60
@@ -65,21 +61,12 @@ def pseudonyms() -> list[str]:
 
 
 @dataclass
-class Study:
+class Study(DemoTask):
     """The study within a loader's project."""
 
-    loader: DemoContext
-    project: Project
     data: judging.Study = field(default_factory=judging.load)
-    _task: Task | None = None
     _panel: Task | None = None
     _marks: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by candidate
-
-    @property
-    def task(self) -> Task:
-        """The study, once ``make`` has run."""
-        assert self._task is not None  # noqa: S101 (the agenda begins with it)
-        return self._task
 
     @property
     def panel(self) -> Task:
@@ -134,7 +121,6 @@ class Study:
         add_candidates(by=by, project=self.project, rows=self._rows(), name=judging.FILE)
         texts = {text.key: text for text in Candidate.objects.filter(project=self.project)}
         self._marks = {texts[key].pk: marks for key, marks in data.marks().items()}
-        task = tasks.create_task(by=by, project=self.project, type="pairwise", title=data.title)
         settings = {
             "dimensions": [dict(row) for row in TEMPLATE],
             "gold_per_assignment": 1,
@@ -149,7 +135,7 @@ class Study:
             "pay": PAY,
             "settings": settings,
         }
-        tasks.edit_draft(by=by, task=task, fields=rules)
+        task = self.draft("pairwise", data.title, rules)
         topics = {topic.id: About(topic.query, topic.passage) for topic in data.topics}
         add_topics(by=by, task=task, topics=topics)
         for decoy in data.attention:
@@ -158,8 +144,7 @@ class Study:
             expected = {"correctness_topical": "left", "quality_overall": "left"}
             add_attention(by=by, task=task, left=good, right=beside, expected=expected)
         make_pairs(by=by, task=task)
-        tasks.publish(by=by, task=task)
-        self._task = Task.objects.select_related("project", "current").get(pk=task.pk)
+        self._task = self.publish(task)
 
     def _rows(self) -> list[dict[str, str]]:
         """The texts as a file of candidates would hold them."""
@@ -207,13 +192,7 @@ class Study:
         answers.submit(by=by, assignment=held, key=uuid.uuid4())
 
     def _take(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
-        load = self.loader
-        member = load.join(self.project, judge.worker)
-        user = load.people[judge.worker]
-        begun = load.clock.moment
-        held = assignments.claim(by=user, task=task, worker=member)
-        load.clock.to(begun + dt.timedelta(seconds=6))
-        held = assignments.open_assignment(by=user, assignment=held)
+        held = self.take(task, judge.worker, seconds=6)
         return held, list(held.entries.select_related("item").order_by("position"))
 
     def _work(
@@ -224,7 +203,7 @@ class Study:
         user = load.people[held.worker.pseudonym]
         rng = logs.seeded("demo judging", held.worker.pseudonym, held.version.title, held.stretch)
         said = [(entry, self._vote(entry.item, entry.flipped, manner, rng)) for entry in entries]
-        log = judges.judging_log(
+        log = judging.judging_log(
             [(f"item-{entry.item_id}", vote) for entry, vote in said[:pairs]], manner, rng
         )
         spans: dict[str, tuple[int, int]] = {}
@@ -249,10 +228,10 @@ class Study:
         load.store_log(user, held, opened, log)
         return load.clock.moment
 
-    def _vote(self, item: Item, flipped: bool, manner: str, rng: random.Random) -> judges.Shown:
+    def _vote(self, item: Item, flipped: bool, manner: str, rng: random.Random) -> judging.Shown:
         pair = [self._marks[pk] for pk in (item.first_id, item.second_id) if pk is not None]
         left, right = reversed(pair) if flipped else pair
-        return judges.vote(left, right, manner, rng)
+        return judging.vote(left, right, manner, rng)
 
     def stay_in_work(self) -> None:
         """Some people are in the middle of an assignment: the study is live."""
@@ -301,8 +280,7 @@ class Study:
             panel_name=PANEL,
             workers=members,
         )
-        tasks.publish(by=by, task=task)
-        self._panel = Task.objects.select_related("project", "current").get(pk=task.pk)
+        self._panel = self.publish(task)
 
     def close_panel(self) -> None:
         """All experts are through, so nothing more is handed out."""

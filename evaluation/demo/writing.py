@@ -11,19 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING
 
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.writing_topics import add_topics
-from annotation.demo import logs, writing, writing_logs
+from annotation.demo import logs, writing
 from annotation.formats.actions.imports import import_rows
-from annotation.models import Answer, Item, Project, Task
+from annotation.models import Answer, Item
 from annotation.task_types.writing.type import ENTRY, EXIT
 from annotation.work.actions import answers, assignments
 from crowdqc.errors import Conflict
-
-if TYPE_CHECKING:
-    from evaluation.demo.context import DemoContext
+from evaluation.demo.context import DemoTask
 
 PAY, LEASE = Decimal("3.60"), 60
 WRITTEN, WANTED = 2, 3  # responses of each item: in the file, and asked for in the end
@@ -33,20 +30,11 @@ MADE, FIRST, LAST, SYSTEM_WROTE = 6.2, 5.4, 1.3, 1.1
 
 
 @dataclass
-class WritingTask:
+class WritingTask(DemoTask):
     """The task within a loader's project."""
 
-    loader: DemoContext
-    project: Project
     data: writing.Writing = field(default_factory=writing.load)
-    _task: Task | None = None
     _ahead: Item | None = None
-
-    @property
-    def task(self) -> Task:
-        """The task, once ``make`` has run."""
-        assert self._task is not None  # noqa: S101 (the agenda begins with it)
-        return self._task
 
     def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
         """Every step with its time."""
@@ -73,7 +61,6 @@ class WritingTask:
     def make(self) -> None:
         """Styles, forms, topics with their passages; published."""
         by, data = self.loader.people["requester"], self.data
-        task = tasks.create_task(by=by, project=self.project, type="writing", title=data.title)
         rules = {
             "instructions": data.instructions,
             "redundancy": WRITTEN,
@@ -83,22 +70,19 @@ class WritingTask:
             "order": "fixed",
             "settings": {**SETTINGS, "styles": data.styles(), "tools_note": data.tools_note},
         }
-        tasks.edit_draft(by=by, task=task, fields=rules)
+        task = self.draft("writing", data.title, rules)
         topics = [{"topic": t.id, "query": t.query, "passages": t.rows()} for t in data.topics]
         add_topics(by=by, task=task, rows=topics, name=writing.FILE)
-        tasks.publish(by=by, task=task)
-        self._task = Task.objects.select_related("project", "current").get(pk=task.pk)
+        self._task = self.publish(task)
 
     def _write(self, one: writing.Response) -> None:
         """One assignment from its claim to its submit, with its log."""
         load, version = self.loader, self.task.current
         assert version is not None  # noqa: S101 (it was published)
-        member, user = load.join(self.project, one.worker), load.people[one.worker]
-        begun = load.clock.moment
+        user = load.people[one.worker]
+        load.join(self.project, one.worker)
         self._hand_out(one.item)
-        held = assignments.claim(by=user, task=self.task, worker=member)
-        load.clock.to(begun + dt.timedelta(seconds=5))
-        held = assignments.open_assignment(by=user, assignment=held)
+        held = self.take(self.task, one.worker)
         opened = load.clock.moment
         entry = held.entries.select_related("item").get()
         if entry.item.key != one.item:
@@ -107,7 +91,7 @@ class WritingTask:
         before, after = (
             [f"{stage}.{row['name']}" for row in version.settings[stage]] for stage in (ENTRY, EXIT)
         )
-        log = writing_logs.writing_log(
+        log = writing.writing_log(
             one,
             [passage.text for passage in self.data.topic(one.topic).passages],
             (before, after),

@@ -2,15 +2,78 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 from django.db.models import QuerySet
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.work.snapshots import answers
-from evaluation.free_text.precision import of_texts
+from crowdqc import numbers
 from evaluation.llm_runs.answering.questions import Questions
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.redundancy import FEW
 from evaluation.runs.adapters import AQER_SCORE, ShapeAdapter
-from evaluation.runs.precision import Precision
+from evaluation.runs.precision import Precision, planned, recipe_words
+
+TEXTS_MODEL = "f2"  # thirds of three qualities
+LARGEST = 8_000  # workers x questions of one simulated study of texts, 0.2 s each
+SECONDS_A_CELL, SECONDS_AN_ANSWER = 2e-5, 4.5e-5  # of a simulated study of texts, measured
+FEWEST, MOST = 4, 60
+
+
+def _redundancy(votes: int, now: float, more: float) -> tuple[str, ...]:
+    """A warning where few people answer a question, and what one more would bring."""
+    brings = (
+        f"Scores will correlate with workers’ quality by about {numbers.score(now, 2)}; with "
+        f"{votes + 1} answers per question by about {numbers.score(more, 2)}, if the same people "
+        "write them. Real crowds reach less than simulated ones."
+    )
+    if votes >= FEW:
+        return (brings,)
+    return (
+        f"Ask for {FEW} or more answers per question: with {votes} a score depends mostly on whose "
+        "answers it was compared with.",
+        brings,
+    )
+
+
+def of_texts(build: Build) -> Precision:
+    """The interval of a worker's AQER score, where everybody takes one assignment."""
+    cost, votes = build.cost(), build.version.redundancy
+    per, items = cost.per_assignment, build.questions
+    if votes < 2:
+        return Precision(why_not="one answer a question, so that none is compared")
+    if per < 2:
+        return Precision(why_not="one question an assignment; an interval needs two")
+    # The width depends on answers a worker and answers a question, not on how many questions
+    # there are; so a large task is simulated by a part of it.
+    items = max(per, min(items, int(math.sqrt(LARGEST * per / votes))))
+    workers = max(3, votes, math.ceil(items * votes / per))
+    if workers * items > 5 * LARGEST:
+        return Precision(why_not="too large to be simulated here")
+    values = {"workers": workers, "items": items, "votes": votes}
+    # The same people, each with more questions.
+    more = {**values, "workers": max(workers, votes + 1), "votes": votes + 1}
+    taken = SECONDS_A_CELL * workers * items + SECONDS_AN_ANSWER * items * votes
+    replicates = int(np.clip(0.5 / taken, FEWEST, MOST))
+    try:
+        found, after = (planned(TEXTS_MODEL, replicates, **one) for one in (values, more))
+    except BadParameter as problem:
+        return Precision(why_not=f"not simulated: {problem}")
+    half, error = (value / 2 for value in found["score_width"])
+    sentences = (
+        *_redundancy(votes, found["score_truth"][0], after["score_truth"][0]),
+        f"A worker’s score will be known to ± {numbers.score(half)}, from "
+        f"{numbers.plural(per, 'answer')} each and {numbers.plural(votes, 'answer')} a question, "
+        "if everybody takes one assignment.",
+        "Simulated with workers of three qualities, a third each (model F2); error of the width "
+        f"± {numbers.score(error)}.",
+    )
+    return Precision(
+        "a score", half, error, sentences, recipe=recipe_words(TEXTS_MODEL, replicates, **values)
+    )
 
 
 class Texts(ShapeAdapter):
@@ -25,7 +88,6 @@ class Texts(ShapeAdapter):
         "adjusted for the questions."
     )
     results = "task_results"
-    asked_results = {"answers": "task_results_systems"}
     worker_score = AQER_SCORE
     scores_answers = True
     answering = Questions()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from annotation.models import Task
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.embeddings import embeddings, vectors
+from evaluation.methods.aqer.method import METHOD
 from evaluation.methods.core.base import Hooks, Result
-from evaluation.methods.core.params import TEXT, Method, Param
+from evaluation.methods.core.params import TEXT, Param
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
+from evaluation.runs.exports.tables import TABLES
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.progress import (
@@ -31,9 +33,9 @@ from evaluation.runs.progress import (
     Recorder,
 )
 from evaluation.runs.results import rows as results
+from evaluation.runs.run_types import RunType
 
-AQER = "aqer"
-STEPS = TEXT_STEPS
+AQER = METHOD.slug
 DEFAULT_ENCODER = "minilm"
 ENCODER = Param(
     "encoder",
@@ -45,7 +47,7 @@ ENCODER = Param(
 # What says of which data a run is; the method knows none of it.
 OF_THE_RUN = ("encoder", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
-CHOICES = ("leave_one_out", "rank_by", "similarity", "start", "resamples")
+STORED = ("encoder", "leave_one_out", "rank_by", "similarity", "start", "resamples")
 
 
 def clean_encoder(slug: str) -> str:
@@ -82,12 +84,9 @@ def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
     return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
 
 
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them, the encoder among them; Invalid names a bad field."""
-    own = {name: value for name, value in raw.items() if name != "encoder"}
-    freezing.clean_params(method, own)
-    encoder = clean_encoder(str(raw.get("encoder") or DEFAULT_ENCODER))
-    return {"encoder": encoder, **{name: method.params[name] for name in CHOICES}, **own}
+def with_encoder(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options with the encoder as it is stored; raises Invalid where there is none."""
+    return {**settings, "encoder": clean_encoder(settings["encoder"] or DEFAULT_ENCODER)}
 
 
 def compute(
@@ -160,3 +159,22 @@ def fail(run: Run, done: results.Computed) -> str:
     """Keep what shows why it did not converge; returns the reason in words."""
     results.write_failure(run, done.result)
     return results.why_not_converged(done.result)
+
+
+RUNS = RunType(
+    METHOD,
+    ("texts",),
+    "free text",
+    TEXT_STEPS,
+    compute,
+    write,
+    fail,
+    own=(ENCODER,),
+    stored=STORED,
+    complete=with_encoder,
+    export="task_results_export",
+    tables=TABLES,
+    figures_exported=False,
+    iterates=True,
+    chooses=True,
+)

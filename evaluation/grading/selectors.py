@@ -7,52 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.safestring import SafeString
 from scipy.special import ndtri
 
 from annotation.models import Answer, Membership, Role, Task, TextValue, User
 from annotation.task_types.rendering import render_markdown
+from crowdqc.numbers import plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts import writing as charts_writing
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.charts.writing import Axis, Curve
 from evaluation.grading.actions import Marks, marks_of, order_for
-from evaluation.models import Grading
+from evaluation.grading.study_run import JUDGE, SLUG
+from evaluation.models import Grading, Run, RunState
 
 LEAST = 10  # answers marked by both, below which no agreement is told
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One answer as a grader sees it: nothing says whose it is or what a method thinks of it."""
-
-    answer_id: int
-    question: str
-    passage: Any
-    text: str
-
-
-@dataclass(frozen=True)
-class Apart:
-    """An answer whose two marks lie too far apart, with what both noted."""
-
-    shown: Shown
-    first: int
-    second: int
-    notes: Sequence[str]
-    agreed: int | None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far a grading is, and how well the two agree."""
-
-    total: int
-    first: int
-    second: int
-    both: int
-    apart: int
-    open: int  # apart and not settled yet
-    final: int
-    r: float | None
-    low: float | None
-    high: float | None
-    difference: float | None  # mean of second less first
 
 
 def newest(task: Task) -> Grading | None:
@@ -81,26 +50,29 @@ def staff(task: Task) -> list[User]:
     return list({row.user_id: row.user for row in rows if row.user}.values())
 
 
-def standing(grading: Grading) -> Standing:
+def standing(grading: Grading) -> dict[str, Any]:
     """Counts, and Pearson's r of the two graders with its interval by Fisher's z."""
     marks = marks_of(grading)
     both = [
         (m.first, m.second) for m in marks.values() if m.first is not None and m.second is not None
     ]
     r, low, high = _agreement(both)
-    return Standing(
-        total=len(grading.answer_ids),
-        first=sum(m.first is not None for m in marks.values()),
-        second=sum(m.second is not None for m in marks.values()),
-        both=len(both),
-        apart=sum(m.apart(grading.gap) for m in marks.values()),
-        open=sum(m.apart(grading.gap) and m.agreed is None for m in marks.values()),
-        final=sum(m.final(grading.gap) is not None for m in marks.values()),
-        r=r,
-        low=low,
-        high=high,
-        difference=float(np.mean([b - a for a, b in both])) if both else None,
-    )
+    # How far a grading is, and how well the two agree.
+    return {
+        "total": len(grading.answer_ids),
+        "first": sum(m.first is not None for m in marks.values()),
+        "second": sum(m.second is not None for m in marks.values()),
+        "both": len(both),
+        "apart": sum(m.apart(grading.gap) for m in marks.values()),
+        # apart and not settled yet
+        "open": sum(m.apart(grading.gap) and m.agreed is None for m in marks.values()),
+        "final": sum(m.final(grading.gap) is not None for m in marks.values()),
+        "r": r,
+        "low": low,
+        "high": high,
+        # mean of second less first
+        "difference": float(np.mean([b - a for a, b in both])) if both else None,
+    }
 
 
 def _agreement(
@@ -131,7 +103,7 @@ def place_of(grading: Grading, grader: User, answer_id: int) -> tuple[int, int |
     return at + 1, before, order[at + 1] if at + 1 < len(order) else None
 
 
-def shown(answer_ids: Sequence[int]) -> dict[int, Shown]:
+def shown(answer_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Answers by id as a grader sees them; two queries."""
     texts = dict(
         TextValue.objects.filter(answer__in=answer_ids, field="answer", index=0).values_list(
@@ -141,8 +113,14 @@ def shown(answer_ids: Sequence[int]) -> dict[int, Shown]:
     rows = Answer.objects.filter(pk__in=answer_ids).values_list(
         "pk", "item__question", "item__group__passage"
     )
+    # One answer as a grader sees it: nothing says whose it is or what a method thinks of it.
     return {
-        pk: Shown(pk, question, render_markdown(passage), texts.get(pk, ""))
+        pk: {
+            "answer_id": pk,
+            "question": question,
+            "passage": render_markdown(passage),
+            "text": texts.get(pk, ""),
+        }
         for pk, question, passage in rows
     }
 
@@ -153,7 +131,7 @@ def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None
     return (found.value, found.note) if found else (None, "")
 
 
-def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[Apart]:
+def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[dict[str, Any]]:
     """Answers whose marks lie too far apart, the widest gap first; unsettled ones before."""
     marks = marks_of(grading) if marks is None else marks
     wide = [pk for pk, both in marks.items() if both.apart(grading.gap)]
@@ -162,16 +140,196 @@ def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[Ap
     for pk, note in rows.order_by("grader_id").values_list("answer_id", "note"):
         notes.setdefault(pk, []).append(note)
     texts = shown(wide)
-    found = [
-        Apart(
-            texts[pk],
-            marks[pk].first or 0,
-            marks[pk].second or 0,
-            notes.get(pk, []),
-            marks[pk].agreed,
-        )
+    # An answer whose two marks lie too far apart, with what both noted.
+    found: list[dict[str, Any]] = [
+        {
+            "shown": texts[pk],
+            "first": marks[pk].first or 0,
+            "second": marks[pk].second or 0,
+            "notes": notes.get(pk, []),
+            "agreed": marks[pk].agreed,
+        }
         for pk in wide
         if pk in texts
     ]
-    found.sort(key=lambda one: (one.agreed is not None, -abs(one.first - one.second)))
+    found.sort(key=lambda one: (one["agreed"] is not None, -abs(one["first"] - one["second"])))
     return found
+
+
+POOLED = -1
+AQER, LLM = "aqer", "judge"
+LINES = ("aqer", "aqer_uniterated", LLM)  # what the small panels draw, in this order
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean correlation of one method at one number of workers."""
+
+    size: int
+    r: float | None
+    low: float | None
+    high: float | None
+    draw_low: float | None
+    draw_high: float | None
+    defined: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method: a cell a size, and how it stands to AQER at the largest one."""
+
+    slug: str
+    title: str
+    cells: list[Cell]
+    plot: SafeString
+    against: str
+
+
+def shown_run(task: Task, number: int | None = None) -> Run | None:
+    """The newest finished study of the task, or the one of this number."""
+    found = task.runs.filter(method=SLUG, state=RunState.DONE).select_related("snapshot")
+    found = found.defer("snapshot__answer_ids")
+    return (found.filter(number=number) if number else found).order_by("-id").first()
+
+
+def judges(task: Task) -> list[Run]:
+    """Finished runs in which a model graded the answers, the newest first."""
+    return list(task.runs.filter(method=JUDGE, state=RunState.DONE).order_by("-id")[:20])
+
+
+def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The page of a finished study, from its figures alone."""
+    frame, params = told["frame"], run.params
+    sizes, titles = list(frame["sizes"]), frame["titles"]
+    rows = {(row["method"], row["system"], row["size"]): row for row in told["study"]}
+    against = {(row["method"], row["size"]): row for row in told["against"]}
+    ends = [
+        value
+        for row in told["study"]
+        if row["system"] == POOLED
+        for value in (row["low"], row["high"], row["r"])
+    ]
+    scale = Scale.around(ends, include=[0.0])
+    lines = [
+        _line(
+            slug,
+            titles[slug],
+            _cells(rows, slug, POOLED, sizes),
+            scale,
+            _against(slug, against.get((slug, sizes[-1]))),
+        )
+        for slug in titles
+    ]
+    lines.sort(key=lambda one: -(one.cells[-1].r if one.cells[-1].r is not None else -9.0))
+    systems = [
+        _system(
+            one,
+            [
+                _line(line.slug, line.title, _cells(rows, line.slug, at, sizes), scale, "")
+                for line in lines
+            ],
+            sizes,
+        )
+        for at, one in enumerate(frame["systems"])
+        if one["n"]
+    ]
+    counts = f"{plural(frame['graded'], 'graded answer')} of {plural(len(systems), 'system')}"
+    if bare := len(frame["systems"]) - len(systems):
+        counts += f" ({bare} more without a grade)"
+    # Everything on the page.
+    return {
+        "sizes": sizes,
+        "lines": lines,
+        "axis": charts.forest_axis(scale),
+        "systems": systems,
+        "legend": _legend(titles),
+        "sentence": f"{counts}, {params['repetitions']} draws of each size.",
+        "left_out": list(frame["left_out"]),
+        "there": frame["there"],
+        "draw": params["draw"],
+        "repetitions": params["repetitions"],
+        # comparisons with AQER that hold all at once; 0: a run from before these
+        "family": max((row.get("family", 0) for row in told["against"]), default=0),
+    }
+
+
+def _cells(rows: Mapping[Any, Row], slug: str, system: int, sizes: Sequence[int]) -> list[Cell]:
+    names = ("r", "low", "high", "draw_low", "draw_high")
+    found = []
+    for size in sizes:
+        row = rows.get((slug, system, size), {})
+        told: dict[str, Any] = {name: row.get(name) for name in names}
+        found.append(Cell(size=size, defined=row.get("defined", 0), **told))
+    return found
+
+
+def _line(slug: str, title: str, cells: list[Cell], scale: Scale, against: str) -> Line:
+    last = cells[-1]
+    estimate = None if last.r is None else Estimate(last.r, last.low, last.high)
+    return Line(slug, title, cells, charts.forest_cell(scale, estimate, name=title), against)
+
+
+def _against(slug: str, row: Row | None) -> str:
+    """How a method stands to AQER on the same draws."""
+    if slug == AQER or row is None:
+        return ""
+    if row["low"] is None:
+        return f"no interval: {row['reason']}" if row.get("reason") else ""
+    if row["low"] <= 0 <= row["high"]:
+        return "cannot be separated"
+    return "closer to the experts" if row["low"] > 0 else "further from the experts"
+
+
+def _system(one: Row, lines: list[Line], sizes: Sequence[int]) -> dict[str, Any]:
+    # A language model under one prompt strategy: its mean grade and each method's correlation.
+    return {
+        "name": one["name"],
+        "strategy": one["strategy"],
+        "grade": one["grade"],
+        "error": one["error"],
+        "n": one["n"],
+        "panel": _panel(one["name"], {line.slug: line for line in lines}, sizes),
+        "rows": lines,
+    }
+
+
+KINDS = (charts_writing.PEOPLE, charts_writing.MODELS, charts_writing.SOURCES)
+
+
+def _panel(name: str, lines: Mapping[str, Line], sizes: Sequence[int]) -> SafeString:
+    curves = []
+    for kind, slug in zip(KINDS, LINES, strict=True):
+        cells = [cell for cell in lines[slug].cells if cell.r is not None] if slug in lines else []
+        points = [(float(cell.size), float(cell.r or 0)) for cell in cells]
+        band = (
+            [
+                (float(c.size), c.low, c.high)
+                for c in cells
+                if c.low is not None and c.high is not None
+            ]
+            if slug == AQER
+            else []
+        )
+        curves.append(Curve(kind, points, points, band))
+    lowest = min((y for c in curves for _, y in c.points), default=0.0)
+    foot = min(0.0, lowest)
+    return charts_writing.panel(
+        curves,
+        Axis(min(sizes) - 1, max(sizes) + 1, sizes, name="workers"),
+        Axis(foot, 1.0, [0, 0.5, 1] if foot > -0.2 else [-0.5, 0, 0.5, 1], write=_tick),
+        sentence=f"{name}: correlation with the experts by number of workers",
+    )
+
+
+def _tick(value: float) -> str:
+    """A correlation as other charts write it: .5, but 0 and 1 as they are."""
+    return f"{value:g}" if value in (0, 1) else score(value, 1)
+
+
+def _legend(titles: Mapping[str, str]) -> list[tuple[SafeString, str]]:
+    return [
+        (charts_writing.sign(kind), titles[slug])
+        for kind, slug in zip(KINDS, LINES, strict=True)
+        if slug in titles
+    ]

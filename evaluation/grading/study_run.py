@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from annotation.models import System
-from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import plural, whole
+from crowdqc.errors import Conflict
+from crowdqc.numbers import plural
 from evaluation.embeddings import embeddings, vectors
 from evaluation.embeddings.token_vectors import token_vectors
 from evaluation.free_text import run as text_runs
@@ -20,22 +19,19 @@ from evaluation.grading.actions import marks_of
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.methods.aqer_study.method import Study
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Texts
-from evaluation.methods.core.params import Method
-from evaluation.methods.core.params import whole as whole_option
+from evaluation.methods.core.params import whole
 from evaluation.methods.registry import get_method
 from evaluation.methods.text.corpus import Responses
 from evaluation.models import AnswerScore, Grading, Run, RunState
-from evaluation.runs.asking import Asking
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.freezing.snapshots import Frozen
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 SLUG = aqer_study.NAME
 DRAWS = "Draws of workers"
-STEPS = {SLUG: (SNAPSHOT, EMBEDDINGS, DRAWS)}
 JUDGE = "judge_points"  # the method of a run in which a model graded the answers
 Row = dict[str, Any]
 
@@ -48,27 +44,6 @@ class Computed:
     study: Study
     result: Result
     told: Row
-
-
-OWN = (
-    whole_option("grading", None, 1, help="The grades that every method is held against."),
-    whole_option("judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."),
-    text_runs.ENCODER,
-)
-
-
-def clean_params(method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them: which grading, which judge's run, and the method's own."""
-    own = {name: raw[name] for name in raw if name not in ("grading", "judge", "encoder")}
-    found = freezing.clean_params(method, own)
-    for name in ("grading", "judge"):
-        found[name] = whole(raw.get(name) or 0)
-        if found[name] is None:
-            raise Invalid("grading and judge are ids.", fields={name: "A number."})
-    if not found["grading"]:
-        raise Invalid("Which grading?", fields={"grading": "Choose a grading."})
-    found["encoder"] = text_runs.clean_encoder(str(raw.get("encoder") or text_runs.DEFAULT_ENCODER))
-    return found
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
@@ -209,3 +184,22 @@ def _means(study: Study, system: int) -> Row:
     known = theirs[np.isfinite(theirs)]
     error = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else None
     return {"grade": float(known.mean()) if len(known) else None, "error": error, "n": len(known)}
+
+
+RUNS = RunType(
+    aqer_study.METHOD,
+    ("texts",),
+    "free text",
+    (SNAPSHOT, EMBEDDINGS, DRAWS),
+    compute,
+    write,
+    own=(
+        whole(
+            "grading", None, 1, required=True, help="The grades that every method is held against."
+        ),
+        whole("judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."),
+        text_runs.ENCODER,
+    ),
+    complete=text_runs.with_encoder,
+    page="study",
+)

@@ -21,7 +21,6 @@ from crowdqc.numbers import whole
 from evaluation.free_text.views.results import number_of
 from evaluation.grading import actions
 from evaluation.grading import selectors as reads
-from evaluation.grading import study_selectors as study
 from evaluation.grading.study_run import SLUG
 from evaluation.models import Grading
 from evaluation.runs import engine as runs
@@ -88,7 +87,7 @@ class StudyForm(forms.Form):
         super().__init__(*args, **kwargs)
         found = [
             (str(run.pk), f"Run {run.number}, {run.params.get('model_name', 'a model')}")
-            for run in study.judges(task)
+            for run in reads.judges(task)
         ]
         self.fields["judge"].choices = [("0", "none"), *found]  # type: ignore[attr-defined]
 
@@ -149,7 +148,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     mine = access.user.pk in (found.first_id, found.second_id)
     told = reads.standing(found)
     # While one still marks, neither sees what the other gave.
-    ready = told.first == told.total == told.second or found.closed_at is not None
+    ready = told["first"] == told["total"] == told["second"] or found.closed_at is not None
     context.update(
         told=told,
         mine=mine,
@@ -240,7 +239,7 @@ def end(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Each method against the experts, by number of workers and by system."""
     _, task = _texts(request, project_id, task_id)
-    run, found = study.shown_run(task, number_of(request)), reads.newest(task)
+    run, found = reads.shown_run(task, number_of(request)), reads.newest(task)
     context: dict[str, Any] = {
         "task": task,
         "title": run_reads.title_of(task),
@@ -258,7 +257,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if run is not None:
         told = run_reads.figures_of(run)
         context.update(
-            page=study.page(run, told), recipe=run_reads.recipe_pairs(run, told.get("recipe"))
+            page=reads.page(run, told), recipe=run_reads.recipe_pairs(run, told.get("recipe"))
         )
     return render(request, "evaluation/grading/results.html", context)
 

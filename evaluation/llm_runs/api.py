@@ -111,7 +111,12 @@ class TaskAsking(Endpoint):
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
         found = [
-            {"method": slug, "title": one.title, "version": one.version, "params": one.params}
+            {
+                "method": slug,
+                "title": one.title,
+                "version": one.version,
+                "params": one.options.defaults,
+            }
             for slug, one in ask_start.ways_of(task)
         ]
         return Response(WayOut(found, many=True).data)

@@ -1,8 +1,8 @@
-"""What runs share that ask a model: the model, checks of options, words."""
+"""What runs share that ask a model: the model, options, words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -11,12 +11,13 @@ from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import prompting
 from evaluation.llm.ask import Reply
-from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Param, real, whole
 from evaluation.models import LanguageModel
 
 Row = dict[str, Any]
 MOST_TOKENS, MOST_REPLICATES = 8000, 20
 LISTED = 200  # failed or flagged answers that a figure names one by one
+NOTHING_NEW = "Nothing new came, so nothing has to be run again.", "", ""
 
 
 def chat_model(task: Task, pk: Any) -> LanguageModel:
@@ -48,46 +49,24 @@ def asked_items(task: Task) -> list[Item]:
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 
 
-def check_number(name: str, value: Any, low: float, high: float, *, whole: bool) -> None:
-    """Raise BadParameter on a number outside ``low..high``, or one that is not whole."""
-    kind = int if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-        what = "a whole number" if whole else "a number"
-        raise BadParameter(f"{name} is {value!r}; it must be {what} from {low:g} to {high:g}")
+MODEL = whole("model", 0, 0, 2**31, label="Model")
+WARMTH = "0: the most probable answer; higher: more varied ones."
 
 
-def check_flag(name: str, value: Any) -> None:
-    """Raise BadParameter on anything but yes or no."""
-    if not isinstance(value, bool):
-        raise BadParameter(f"{name} is {value!r}; it must be True or False")
+def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
+    """The option of how warm answers are."""
+    return real("temperature", default, 0, 2, label="Temperature", help=help_text)
 
 
-def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raise BadParameter on a word that is not offered."""
-    if value not in allowed:
-        raise BadParameter(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+def most_tokens(default: int, help_text: str) -> Param:
+    """The option of how long an answer may be."""
+    label = "Most tokens of an answer"
+    return whole("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
 
-def check_prompt(name: str, value: Any, known: Sequence[str]) -> None:
-    """Raise BadParameter on a prompt (``name@version``) that is not there; "" is by default."""
-    if value != "" and value not in known:
-        raise BadParameter(f"{name} is {value!r}; it must be one of {', '.join(known)}")
-
-
-COMMON: dict[str, Callable[[str, Any], None]] = {
-    "model": lambda name, value: check_number(name, value, 0, 2**31, whole=True),
-    "temperature": lambda name, value: check_number(name, value, 0, 2, whole=False),
-    "max_tokens": lambda name, value: check_number(name, value, 1, MOST_TOKENS, whole=True),
-    "replicates": lambda name, value: check_number(name, value, 1, MOST_REPLICATES, whole=True),
-}
-
-
-def check_all(params: Mapping[str, Any], own: Mapping[str, Callable[[str, Any], None]]) -> None:
-    """Check each option that is given by the rule of its name."""
-    for name, value in params.items():
-        rule = own.get(name) or COMMON.get(name)
-        if rule is not None:
-            rule(name, value)
+def replicates(label: str, help_text: str) -> Param:
+    """The option of how often each question is asked."""
+    return whole("replicates", 1, 1, MOST_REPLICATES, label=label, help=help_text)
 
 
 def refs(prefix: str) -> list[str]:

@@ -36,11 +36,8 @@ class Prepared:
 
 def ways_of(task: Task) -> list[tuple[str, Asking]]:
     """The ways of asking that fit the task, in the order of their registry."""
-    found: dict[str, Asking] = {}
-    for kind in run_types.run_types().values():
-        if kind.fits(task):
-            found |= kind.asking
-    return list(found.items())
+    kinds = run_types.run_types().items()
+    return [(slug, kind.asking) for slug, kind in kinds if kind.asking and kind.fits(task)]
 
 
 def way_of(task: Task, method: str) -> Asking:
@@ -58,7 +55,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
     says is lacking.
     """
     asking = way_of(task, method)
-    params = run_types.run_types()[method].clean_params(asking, raw)
+    params = run_types.run_types()[method].clean_params(raw)
     plan = asking.plan(task, params)
     found = preview(plan.model, plan.asks)
     return Prepared(
@@ -68,7 +65,11 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
 
 def lane_of(asking: Asking, params: Mapping[str, Any]) -> str:
     """The model and the options in words: runs that differ in these may be in work at once."""
-    words = [str(params.get(name)) for name in sorted(asking.params) if _tells(params.get(name))]
+    words = [
+        str(params.get(name))
+        for name in sorted(asking.options.defaults)
+        if _tells(params.get(name))
+    ]
     return "/".join([str(params.get("model", "")), *words])[:LANE]
 
 

@@ -28,8 +28,8 @@ from crowdqc.numbers import count, money, plural, short_date
 from evaluation.charts import boards as charts
 from evaluation.methods.writing.method import NAME as WRITING
 from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.run_types import CORE
 
 # Methods whose results the overview can put into a figure: who is told apart, what is described.
 TELLING = ("aqer", CORE, WRITING)

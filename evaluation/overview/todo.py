@@ -20,9 +20,9 @@ from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
 from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, may_approve, noun_of
+from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels
-from evaluation.runs.run_types import CORE
 from evaluation.runs.selectors.lists import figures_of
 
 CENT = Decimal("0.01")

@@ -18,8 +18,7 @@ from annotation.work.snapshots import judgments as collected
 from annotation.work.snapshots.judgments import Asked, ItemRow, Judgment, TextRow
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
-from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments, ShownVotes
 from evaluation.methods.rescaling.ratings import Ratings
 from evaluation.models import Snapshot
 from evaluation.runs.freezing.snapshots import keep

@@ -16,11 +16,10 @@ from annotation.work.snapshots import judgments
 from evaluation.embeddings.token_vectors import token_vectors
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.pairwise_tables import mean_interval, mean_of
 from evaluation.methods.core.units import LEAST, MEAN, SHARE, too_few, wilson
-from evaluation.methods.text.corpus import tokens_13a
-from evaluation.methods.text.metrics import bert_score, bleu, rouge_l, token_ids
-from evaluation.methods.text.stem import stem
+from evaluation.methods.pairwise.tables import mean_interval, mean_of
+from evaluation.methods.text.corpus import stem, token_ids, tokens_13a
+from evaluation.methods.text.metrics import bert_score, bleu, rouge_l
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.dataset import FrozenPairs
 

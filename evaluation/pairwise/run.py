@@ -21,19 +21,13 @@ from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
 from evaluation.pairwise.dataset import FrozenPairs, FrozenRatings
 from evaluation.pairwise.overlap import OVERLAP, overlap
-from evaluation.runs.freezing import options as freezing
+from evaluation.runs.exports.tables import PAIR_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
-clean_params = freezing.clean_params  # what the kind offers
-# Steps are the stages that the methods name.
-STEPS = {
-    "pairwise": (SNAPSHOT, *map(step_of, pairwise.STAGES)),
-    "pairwise_checks": (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
-    "ratings": (SNAPSHOT, *map(step_of, ratings.STAGES)),
-}
-CORE, RATED = "pairwise", "ratings"
+CORE, CHECKS, RATED = pairwise.NAME, pairwise_checks.NAME, ratings.NAME
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,3 +85,45 @@ def write(run: Run, done: Computed) -> Outcome:
 def fail(run: Run, done: Computed) -> str:
     """The reason of a run that did not converge, in words."""
     return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))
+
+
+PAIRS = RunType(
+    pairwise.METHOD,
+    ("pairs",),
+    "pairwise judgments",
+    # Steps are the stages that the methods name.
+    (SNAPSHOT, *map(step_of, pairwise.STAGES)),
+    compute,
+    write,
+    fail,
+    export="pair_export",
+    tables=PAIR_TABLES,
+    follow_up=CHECKS,
+    chooses=True,
+    detail=lambda run: "one competence" if run.params.get("pooled") else "by dimension",
+    reads_texts=False,
+)
+PAIR_CHECKS = RunType(
+    pairwise_checks.METHOD,
+    ("pairs",),
+    "pairwise judgments",
+    (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
+    compute,
+    write,
+    fail,
+    page="pair_agreement",
+    tables=PAIR_TABLES,
+    reads_texts=False,
+)
+RATINGS = RunType(
+    ratings.METHOD,
+    ("ratings",),
+    "ratings",
+    (SNAPSHOT, *map(step_of, ratings.STAGES)),
+    compute,
+    write,
+    fail,
+    export=OWN_ROWS,
+    chooses=True,
+    reads_texts=False,
+)

@@ -7,42 +7,20 @@ the snapshot; who joins or leaves the panel later changes no run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from annotation.models import Panel, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.free_text import run as text_runs
-from evaluation.methods.core.params import Method, whole
+from evaluation.methods.core.params import whole
+from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results import rows as results
-from evaluation.runs.run_types import fits
+from evaluation.runs.run_types import RunType, fits
 
 SLUG = "aqer_panel"
-STEPS = {SLUG: text_runs.STEPS}
-OWN = (
-    whole("panel", None, 1, help="The panel whose answers the run reads."),
-    whole("also", None, 1, help="Another task, whose answers come in too."),
-    text_runs.ENCODER,
-)
-write, fail = text_runs.write, text_runs.fail
-
-
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """AQER's options with the panel and the other task, as ids; Invalid names a bad field."""
-    own = {}
-    for name in ("panel", "also"):
-        value = raw.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise Invalid(f"{name} is no number.", fields={name: "The number of one, as 12."})
-        own[name] = value
-    if not own["panel"]:
-        raise Invalid("Choose a panel.", fields={"panel": "Whose answers the run reads."})
-    rest = {name: value for name, value in raw.items() if name not in own}
-    return {**text_runs.clean_params(method, rest), **own}
 
 
 def compute(run: Run, steps: Recorder) -> results.Computed:
@@ -72,3 +50,24 @@ def other_task(task: Task, pk: int) -> Task:
             "The other task is none of free text in this project.", fields={"also": "Another one."}
         )
     return found
+
+
+RUNS = RunType(
+    get_method(SLUG),
+    ("texts",),
+    "free text",
+    text_runs.RUNS.steps,
+    compute,
+    text_runs.write,
+    text_runs.fail,
+    own=(
+        whole("panel", None, 1, required=True, help="The panel whose answers the run reads."),
+        whole("also", None, 1, help="Another task, whose answers come in too."),
+        text_runs.ENCODER,
+    ),
+    stored=(*text_runs.STORED, "panel", "also"),
+    complete=text_runs.with_encoder,
+    page="task_results_systems",
+    shown_with=text_runs.AQER,
+    iterates=True,
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
@@ -54,16 +53,7 @@ def open_notes(project: Project) -> list[tuple[int, str, int]]:
     )
 
 
-@dataclass(frozen=True)
-class NoteRow:
-    """A note with what it says in words."""
-
-    note: WatchNote
-    sentence: str
-    done: str
-
-
-def _note_row(note: WatchNote) -> NoteRow:
+def _note_row(note: WatchNote) -> dict[str, Any]:
     told = note.detail
     between = f"{score(told['low'])} to {score(told['high'])}"
     if note.kind == "below":
@@ -74,7 +64,8 @@ def _note_row(note: WatchNote) -> NoteRow:
     else:
         ranks = rank_words(told["rank_low"], told["rank_high"])
         sentence = f"Certainly among the best {told['ranks']}: rank {ranks}, interval {between}."
-    return NoteRow(note, sentence, DONE.get(note.done, ""))
+    # A note with what it says in words.
+    return {"note": note, "sentence": sentence, "done": DONE.get(note.done, "")}
 
 
 def page(panel: Panel) -> dict[str, Any]:

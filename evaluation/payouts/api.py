@@ -20,7 +20,7 @@ from annotation.payouts.actions.rules import approvers, require_decider
 from annotation.payouts.selectors import proposals as reads
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.payouts import form as payout_form
-from evaluation.payouts.proposing import propose
+from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence, gather, task_evidence
 from evaluation.payouts.selectors.review import evidence_of_waiting
 

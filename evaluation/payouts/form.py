@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
-from annotation.models import PayoutLine, PayoutRule, Task
-from annotation.payouts.actions.proposals import MIN_REASON, REASONS, Line
+from django.db import transaction
+
+from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
+from annotation.payouts.actions.proposals import MIN_REASON, REASONS, Line, propose_payout
 from annotation.payouts.actions.rules import MIN_LESS, why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
 from crowdqc.errors import Invalid
 from crowdqc.numbers import LARGEST, exact, money
-from evaluation.panels.watch import incentives_for
+from evaluation.panels.watch import incentives_for, take_incentives
 from evaluation.payouts.bonus import Frame, Given, Payee, apply_rule
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
 from evaluation.payouts.wage import Worked, worked
@@ -279,3 +282,12 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
             if draft.under is not None
         ],
     )
+
+
+@transaction.atomic
+def propose(**proposal: Any) -> PayoutBatch:
+    """As ``propose_payout``; an incentive that a line holds is in no other proposal."""
+    batch = propose_payout(**proposal)
+    if batch.state == PayoutBatch.State.PROPOSED:
+        take_incentives(batch)
+    return batch

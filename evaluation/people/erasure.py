@@ -30,7 +30,6 @@ from annotation.privacy.actions.erasure import AT_ONCE, erasing
 from annotation.privacy.name_places import GONE
 from annotation.privacy.selectors import erasure as reads
 from crowdqc.queue import enqueue
-from evaluation.checklists.filled import run as checks
 from evaluation.checklists.making import stages
 from evaluation.embeddings.embeddings import text_hash
 from evaluation.llm.ask import SUBJECT
@@ -49,10 +48,9 @@ from evaluation.models import (
     Snapshot,
 )
 from evaluation.runs.engine import ACTIVE
+from evaluation.runs.run_types import without_texts
 
 CHUNK = 200  # calls a transaction
-# Runs of these read judgments, ratings and ticks, which stay, and no text.
-CHOICES_ONLY = ("pairwise", "pairwise_checks", "ratings", checks.SLUG)
 SPOILED = {
     "worker": "It read texts of a worker that were erased on request.",
     "due": "It read texts that were erased after the days that the project keeps them.",
@@ -162,7 +160,7 @@ def spoil(scope: Scope, calls: Collection[int]) -> int:
         .iterator(chunk_size=20)
         if not scope.answers.isdisjoint(ids)
     ]
-    read = runs.filter(snapshot__in=snapshots).exclude(method__in=CHOICES_ONLY)
+    read = runs.filter(snapshot__in=snapshots).exclude(method__in=without_texts())
     marked = read.update(spoiled=SPOILED[scope.why])
     used = CallUse.objects.filter(call__in=calls).values("run")
     return marked + runs.filter(pk__in=used).update(spoiled=SPOILED[scope.why])
@@ -330,5 +328,7 @@ def plan(worker: Membership) -> tuple[reads.Held, int]:
         )
         if not answers.isdisjoint(found)
     ]
-    runs = Run.objects.filter(snapshot__in=snapshots, spoiled="").exclude(method__in=CHOICES_ONLY)
+    runs = Run.objects.filter(snapshot__in=snapshots, spoiled="").exclude(
+        method__in=without_texts()
+    )
     return reads.held(worker), runs.count()

@@ -10,7 +10,7 @@ from django.db import transaction
 from annotation.formats.exports import person
 from annotation.models import Membership, User
 from annotation.records.actions.audit import record
-from crowdqc.files import zipping
+from crowdqc.files import cells
 from evaluation.models import WorkerScore
 
 SCORES = "Your scores, run by run, in projects that show workers theirs; low and high bound them."
@@ -19,14 +19,14 @@ SCORES = "Your scores, run by run, in projects that show workers theirs; low and
 def own(user: User) -> Iterator[bytes]:
     """Everything of everywhere, for the person themself."""
     told = [("scores", SCORES, _scores)]
-    return zipping.stream(person.files(person.members_of(user), user=user, extra=told))
+    return cells.stream(person.files(person.members_of(user), user=user, extra=told))
 
 
 @transaction.atomic
 def of_worker(*, by: User, worker: Membership) -> Iterator[bytes]:
     """One project's, for its staff to hand to the worker; the audit log says that they did."""
     record(by=by, project=worker.project, action="worker.data", on=worker)
-    return zipping.stream(person.files([worker], extra=[("scores", SCORES, _scores)]))
+    return cells.stream(person.files([worker], extra=[("scores", SCORES, _scores)]))
 
 
 def _scores(members: Sequence[Membership]) -> Iterator[dict[str, Any]]:

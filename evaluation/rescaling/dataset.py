@@ -34,6 +34,12 @@ def scale_of(task: Task, name: str = "") -> RatingScale:
     return chosen
 
 
+def scale_choices(task: Task) -> list[tuple[str, str]]:
+    """The scales of the version in force: name and label."""
+    found = explanations.scales(task.current) if task.current is not None else []
+    return [(one.name, one.label) for one in found]
+
+
 def _content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
     """SHA-256 over the scale and, of each row in order, item, worker, value and explanation."""
     digest = hashlib.sha256()

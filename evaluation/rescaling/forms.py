@@ -7,42 +7,22 @@ from typing import Any
 from django import forms
 
 from annotation.models import Task
-from annotation.work.snapshots.explanations import scales
 from evaluation.rescaling import calls as rescaling_calls
-
-ENSEMBLE_HELP = (
-    "How much of the annotator’s own mean for the label is mixed in: 0 is the score of the "
-    "explanation alone, 1 the mean alone."
-)
+from evaluation.rescaling.dataset import scale_choices
+from evaluation.rescaling.run import ENSEMBLE_SHARE, SCALE
+from evaluation.runs.forms import field_of
 
 
-def ensemble_field() -> forms.FloatField:
-    """λ of equation 1."""
-    return forms.FloatField(
-        min_value=0,
-        max_value=1,
-        initial=0.0,
-        label="Ensemble λ",
-        help_text=ENSEMBLE_HELP,
-        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )
-
-
-def scale_field() -> forms.ChoiceField:
-    """Which scale; its choices are those of a task."""
-    return forms.ChoiceField(label="Scale", help_text="Which rating is rescaled.")
-
-
-def scale_choices(task: Task) -> list[tuple[str, str]]:
-    """The scales of the version in force, by name."""
-    return [(one.name, one.label) for one in scales(task.current)] if task.current else []
+def scale_field(task: Task) -> forms.Field:
+    """Which scale of the version in force."""
+    return field_of(SCALE, scale_choices(task))
 
 
 class ImportedForm(forms.Form):
     """Scores that were imported stand in for a model."""
 
     imported = forms.TypedChoiceField(coerce=int, label="Scores")
-    ensemble = ensemble_field()
+    ensemble = field_of(ENSEMBLE_SHARE)
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -73,8 +53,7 @@ class ScoresForm(forms.Form):
         max_length=80,
         help_text="For instance: label, explanation and article.",
     )
-    scale = scale_field()
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["scale"].choices = scale_choices(task)  # type: ignore[attr-defined]
+        self.fields["scale"] = scale_field(task)

@@ -11,8 +11,7 @@ from django.db import models
 
 from evaluation.methods.core.base import FloatArray, Result, Table
 from evaluation.methods.rescaling.data import Annotations, incomplete, shared
-from evaluation.methods.rescaling.method import LabelMeans, label_means, rescale
-from evaluation.methods.rescaling.tau import agreement
+from evaluation.methods.rescaling.method import LabelMeans, agreement, label_means, rescale
 from evaluation.methods.rescaling.use import by_label, changes, mean_of, places
 from evaluation.models import AnswerScore, ItemScore, Run, WorkerScore
 from evaluation.rescaling.calls import Scored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from annotation.models import Task
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
-from evaluation.llm_runs.parts import chat_model
-from evaluation.methods.core.base import BadParameter, Hooks
+from evaluation.llm_runs.parts import MODEL, chat_model
+from evaluation.methods.core.base import Hooks
+from evaluation.methods.core.params import TEXT, Param, Params, choice, whole
 from evaluation.methods.rescaling import method
 from evaluation.methods.rescaling.data import NothingShared
 from evaluation.models import Run
@@ -23,57 +25,63 @@ from evaluation.rescaling.calls import Scored
 from evaluation.rescaling.dataset import FrozenExplained
 from evaluation.rescaling.results import Computed
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG, VERSION = "rescaling", method.VERSION
 SCORES, ENSEMBLE = "Scores from explanations", "Ensembles"
-STEPS = {SLUG: (SNAPSHOT, SCORES, step_of("agreement"), step_of("no ties"), ENSEMBLE)}
-OF_METHOD = ("ensemble", "noise", "draws", "level", "min_items")
-# Table 8 without ties moves by about .01 with a draw of the noise; so many make it settle.
-PARAMS: dict[str, Any] = {
-    "model": 0,
-    "imported": 0,
-    "variant": prompts.DEFAULT,
-    "scale": "",
-    **method.DEFAULTS,
-    "draws": 50,
-}
+OF_METHOD = tuple(method.DEFAULTS)
+_OF_METHOD = {one.name: one for one in method.PARAMS.options}
+ENSEMBLE_SHARE = replace(
+    _OF_METHOD.pop("ensemble"),
+    label="Ensemble λ",
+    help="How much of the annotator’s own mean for the label is mixed in: 0 is the score of the "
+    "explanation alone, 1 the mean alone.",
+)
+SCALE = Param("scale", "", TEXT, label="Scale", help="Which rating is rescaled.")
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter, naming it, on an option that a run would not take."""
-    for name, value in params.items():
-        if name in ("model", "imported"):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise BadParameter(f"{name} is {value!r}; it must be the number of one")
-        elif name == "variant":
-            if value not in prompts.VARIANTS:
-                known = ", ".join(prompts.VARIANTS)
-                raise BadParameter(f"variant is {value!r}; choose one of: {known}")
-        elif name == "scale":
-            if not isinstance(value, str):
-                raise BadParameter("scale must be the name of a scale")
-        else:
-            method.METHOD.check(**{name: value})
+def _label_of(variant: prompts.Variant) -> str:
+    return f"{variant.label} ({prompts.JUDGES})" if variant.judges else variant.label
 
 
-def clean_params(asking: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """All options; Invalid names a bad one, and says so where there is no source of scores."""
-    clean = freezing.clean_params(asking, raw)
-    if bool(clean["model"]) == bool(clean["imported"]):
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        whole("imported", 0, 0, 2**31),
+        choice(
+            "variant",
+            prompts.DEFAULT,
+            tuple(prompts.VARIANTS),
+            label="The model is told",
+            words=tuple(map(_label_of, prompts.VARIANTS.values())),
+            help="The explanation always; the article as numbered sentences. Where the model sees "
+            "the answer it may score that and not the explanation.",
+        ),
+        SCALE,
+        ENSEMBLE_SHARE,
+        # Table 8 without ties moves by about .01 with a draw of the noise; 50 make it settle.
+        *(_OF_METHOD | {"draws": replace(_OF_METHOD["draws"], default=50)}).values(),
+    ),
+)
+
+
+def _with_source(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options; Invalid where there is no source of scores, or two."""
+    if bool(settings["model"]) == bool(settings["imported"]):
         raise Invalid(
             "Choose a model that reads the explanations, or scores that were imported.",
             fields={"model": "Choose one."},
         )
-    return clean
+    return settings
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """What a run with these options would ask; raises a DomainError that says what is missing."""
-    chosen = {**PARAMS, **params}
+    chosen = {**OPTIONS.defaults, **params}
     model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])
     frozen = rescaling_data.now(task, scale)
@@ -88,7 +96,14 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return Plan(model, asked, sentence)
 
 
-ASKING = Asking(SLUG, VERSION, "Explanation-based rescaling", plan, PARAMS, check)
+ASKING = Asking(
+    SLUG,
+    VERSION,
+    "Explanation-based rescaling",
+    plan,
+    OPTIONS,
+    on_task=lambda task: {"scale": {"choices": rescaling_data.scale_choices(task)}},
+)
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
@@ -132,3 +147,16 @@ def _scores(run: Run, frozen: FrozenExplained, steps: Recorder) -> Scored:
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
     return rescaling_results.write(run, done)
+
+
+RUNS = RunType(
+    ASKING,
+    ("ratings",),
+    "ratings with explanations",
+    (SNAPSHOT, SCORES, step_of("agreement"), step_of("no ties"), ENSEMBLE),
+    compute,
+    write,
+    complete=_with_source,
+    page="rescaling",
+    export=OWN_ROWS,
+)

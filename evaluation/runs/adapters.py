@@ -54,7 +54,6 @@ class ShapeAdapter:
 
     # Pages, by the names of their addresses
     results: str = ""
-    asked_results: Mapping[str, str] = {}  # way of asking -> where its results stand instead
     item_page: str = ""  # one item with everything that was said of it
     exclusion: str = ""  # what an exclusion changes, in more detail than for other shapes
     after_exclusion: str = ""  # where one returns to when it is undone

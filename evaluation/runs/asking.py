@@ -7,13 +7,15 @@ answers, stages or scores. Its options are checked like those of a method.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from evaluation.methods.core.params import Params
 
 if TYPE_CHECKING:
     from annotation.models import Task
     from evaluation.llm.ask import Ask
-    from evaluation.models import LanguageModel
+    from evaluation.models import LanguageModel, Run
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,36 @@ class Plan:
 
 @dataclass(frozen=True)
 class Asking:
-    """A kind of asking: slug, version, title, options with their defaults, and their check.
+    """A kind of asking: slug, version, title, what a run would ask, and its options.
 
-    ``plan(task, params)`` says what a run with these options would ask, and raises a DomainError
-    that says what is missing. ``check`` raises BadParameter on a bad value of an option, as a
-    method's does. ``params`` of every kind hold ``model``, the id of a LanguageModel.
+    Parameters
+    ----------
+    plan
+        What a run with these options would ask of a task. Raises a DomainError that says what is
+        missing.
+    options
+        Those of every kind hold ``model``, the id of a LanguageModel.
+    on_task
+        What a form says of options on a task in place of what they say themselves: fields of Param
+        by option (``choices``: pairs of a value and its words), or None for one that is not
+        offered there.
+    noun, next_step
+        What its answers are called where they are counted, and from a finished run and how many
+        were new: what follows, where that is done, and what the link there is called.
+    lacking
+        What must be there before anything can be chosen: sentence, why, url, label; or {}.
     """
 
     slug: str
     version: str
     title: str
     plan: Callable[[Task, Mapping[str, Any]], Plan]
-    params: Mapping[str, Any] = field(default_factory=dict)
-    check: Callable[..., None] = lambda **params: None
+    options: Params
+    on_task: Callable[[Task], Mapping[str, Mapping[str, Any] | None]] = lambda task: {}
+    noun: str = ""
+    next_step: Callable[[Run, int], tuple[str, str, str]] = lambda run, new: ("", "", "")
+    lacking: Callable[[Task], Mapping[str, str]] = lambda task: {}
+
+    def check(self, **params: Any) -> None:
+        """Raise BadParameter on a bad value, so that it is refused before a run starts."""
+        self.options.settings(params)

@@ -11,9 +11,12 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Project, Task, User
+from annotation.notifications.actions.notices import notify, people_of
+from annotation.notifications.actions.webhooks import emit
 from annotation.privacy.selectors import erasure
 from annotation.records.actions.audit import record
 from crowdqc import queue
@@ -24,7 +27,6 @@ from evaluation.methods.registry import METHODS
 from evaluation.models import Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import main_methods
-from evaluation.runs.notifications import tell
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
 from evaluation.runs.progress import ITERATING, Recorder, Superseded, fresh_steps
@@ -39,6 +41,8 @@ TOO_LONG = (
     "models and vectors that came are kept."
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
+LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
+FOLLOWS = "follows"
 
 
 @transaction.atomic
@@ -66,12 +70,12 @@ def start(
         can = ", ".join(sorted(run_types.run_types()))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
     kind = run_types.run_types()[method]
-    chosen = kind.recipe(method)
+    chosen = kind.recipe
     if not kind.fits(task):
         raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
-    clean = kind.clean_params(chosen, params or {})
+    clean = kind.clean_params(params or {})
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
@@ -90,7 +94,7 @@ def start(
         seed=seed,
         trigger=trigger,
         started_by=by,
-        progress=fresh_steps(kind.steps(method)),
+        progress=fresh_steps(kind.steps),
     )
     record(
         by=by, project=task.project, action="run.start", on=run, number=run.number, trigger=trigger
@@ -130,7 +134,7 @@ def cancel(*, by: User, run: Run) -> Run:
     locked.save(update_fields=["state", "finished_at", "cancel_requested"])
     record(by=by, project=locked.project, action="run.cancel", on=locked, number=locked.number)
     if locked.state == RunState.CANCELLED:
-        tell(locked, RunState.CANCELLED)
+        notify_finished(locked, RunState.CANCELLED)
     return locked
 
 
@@ -156,7 +160,7 @@ def _claim(run_id: int) -> Run | None:
         return None
     if run.cancel_requested:
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)
-        tell(run, RunState.CANCELLED)
+        notify_finished(run, RunState.CANCELLED)
         return None
     if run.attempts >= MAX_ATTEMPTS:
         _give_up(run, now)
@@ -176,7 +180,7 @@ def _give_up(run: Run, now: dt.datetime) -> None:
         if step["state"] == "running":
             step["state"] = "bad"
     run.save(update_fields=["state", "finished_at", "error", "progress"])
-    tell(run, RunState.FAILED)
+    notify_finished(run, RunState.FAILED)
 
 
 def execute(run_id: int) -> str:
@@ -185,7 +189,7 @@ def execute(run_id: int) -> str:
     if run is None or run.started_at is None:
         return "not mine"
     kind = run_types.type_of(run.method)
-    steps, where = Recorder(run.pk, run.started_at, kind.steps(run.method)), ""
+    steps, where = Recorder(run.pk, run.started_at, kind.steps), ""
     try:
         done = kind.compute(run, steps)
         result = getattr(done, "result", None)  # a run that only asked has none
@@ -193,7 +197,7 @@ def execute(run_id: int) -> str:
             with transaction.atomic():  # killed in between, nothing is done and all is done again
                 results.hold(run)
                 results.store(run, kind.write(run, done), steps.finish())
-                tell(run, RunState.DONE)
+                notify_finished(run, RunState.DONE)
                 official.settle(run)
                 Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in main_methods())
             take_up_follow_ups(run.task_id)
@@ -249,8 +253,8 @@ def _follow(run_id: int) -> bool:
     if run is None:
         return False
     run_types.tell_rooms(run)
-    following = run_types.method_after(run.method)
-    if following is not None and not run.followers.exists() and not _overtaken(run):
+    following = run_types.type_of(run.method).follow_up
+    if following and not run.followers.exists() and not _overtaken(run):
         try:
             with transaction.atomic():
                 start(
@@ -259,7 +263,7 @@ def _follow(run_id: int) -> bool:
                     method=following,
                     seed=run.seed,
                     source=run,
-                    trigger="follows",
+                    trigger=FOLLOWS,
                 )
         except Conflict as conflict:
             # The one in work belongs to another run; when it ends, this one's are queued.
@@ -284,7 +288,7 @@ def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
     """Close a run that has no result, unless it was taken over meanwhile."""
     mine = Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at)
     if mine.update(state=state, progress=steps, error=error, finished_at=timezone.now()):
-        tell(run, state)
+        notify_finished(run, state)
 
 
 def resume_abandoned() -> int:
@@ -314,7 +318,7 @@ def resume_abandoned() -> int:
             if run.cancel_requested:
                 run.state, run.finished_at = RunState.CANCELLED, timezone.now()
                 run.save(update_fields=["state", "finished_at"])
-                tell(run, RunState.CANCELLED)
+                notify_finished(run, RunState.CANCELLED)
                 continue
             if run.attempts >= MAX_ATTEMPTS:
                 _give_up(run, timezone.now())
@@ -324,3 +328,42 @@ def resume_abandoned() -> int:
             enqueue(run.pk)
             count += 1
     return count
+
+
+def notify_finished(run: Run, state: str) -> None:
+    """Tell who started it; of a failed automatic run staff, and only of the first."""
+    data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
+    emit(project=run.project, event="run.finished", data=data)
+    if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger == FOLLOWS):
+        return  # by whoever cancelled it; what follows a run is part of it
+    failed = state == RunState.FAILED
+    if run.started_by is not None:
+        people = [run.started_by]
+    elif failed and not _failed_before(run):
+        people = people_of(run.project)
+    else:
+        return
+    title = run_types.title_of(run.method)
+    notify(
+        to=people,
+        kind="run.failed" if failed else "run.finished",
+        project=run.project,
+        key=f"run.ended:{run.pk}",
+        url=reverse("run", args=[run.project_id, run.number]),
+        text=f"Run {run.number} ({title}) {'failed' if failed else 'is done'}.",
+        mail=failed or timezone.now() - run.created_at > LONG,
+    )
+
+
+def _failed_before(run: Run) -> bool:
+    """Whether the run of this kind before it, also started automatically, failed too."""
+    before = Run.objects.filter(
+        task=run.task_id,
+        method=run.method,
+        lane=run.lane,
+        started_by=None,
+        pk__lt=run.pk,
+        state__in=[RunState.DONE, RunState.FAILED],
+    )
+    last = before.order_by("-pk").values_list("state", flat=True).first()
+    return last == RunState.FAILED

@@ -169,7 +169,7 @@ def _bounded(
 ) -> tuple[dict[str, Any], str]:
     """The options with fewer resamples where there are many, and what the recipe is called."""
     kind = run_types.run_types()[method]
-    params = kind.clean_params(kind.recipe(method), dict(options))
+    params = kind.clean_params(options)
     recipe = f"the recipe of run {last.number}" if last else "the default recipe"
     asked = params.get("resamples", 0)
     took = 0.0
@@ -209,14 +209,14 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Foreseen
         number=UNUSED + secrets.randbelow(10**8),
         method=method,
         lane=f"preview {uuid.uuid4()}",
-        version=kind.recipe(method).version,
+        version=kind.recipe.version,
         params=params,
         seed=seed,
         state=RunState.RUNNING,
         started_at=now,
-        progress=fresh_steps(kind.steps(method)),
+        progress=fresh_steps(kind.steps),
     )
-    steps = Recorder(run.pk, now, kind.steps(method))
+    steps = Recorder(run.pk, now, kind.steps)
     done = kind.compute(run, steps)
     result = getattr(done, "result", None)
     if result is not None and not result.converged:

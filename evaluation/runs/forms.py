@@ -18,23 +18,37 @@ ENCODERS = [
     ("char-svd", "Characters, no model needed"),
 ]
 
+LONG_LINE = 255  # characters; what may be longer is written in lines
 
-def field_of(param: Param) -> forms.Field:
-    """The field of a form for an option: its label, help, range and default as it declares them."""
+
+def field_of(param: Param, choices: Sequence[tuple[Any, str]] | None = None) -> forms.Field:
+    """The field of a form for an option: its label, help, range and default as it declares them.
+
+    ``choices`` are those of a task or a project: pairs of a value and its words.
+    """
     said: dict[str, Any] = {
         "label": param.label,
         "help_text": param.help,
         "initial": param.default,
     }
-    if param.kind == TEXT:
-        return forms.CharField(**said)
+    if param.kind == TEXT and choices is None:
+        most = None if param.high is None else math.floor(param.high)
+        lines = forms.Textarea(attrs={"rows": 4}) if most and most > LONG_LINE else None
+        needed = param.required or bool(param.default)
+        return forms.CharField(required=needed, max_length=most, widget=lines, **said)
     if param.kind == FLAG:
         return forms.BooleanField(required=False, **said)
-    if param.kind == CHOICE:
+    if param.kind == CHOICE and choices is None:
         # A choice without words is for programs only.
-        return forms.ChoiceField(
-            choices=list(zip(param.choices, param.words, strict=False)), **said
-        )
+        choices = list(zip(param.choices, param.words, strict=False))
+    if choices is None:
+        return _number_field(param, said)
+    if param.kind == WHOLE:
+        return forms.TypedChoiceField(coerce=int, choices=choices, **said)
+    return forms.ChoiceField(choices=choices, **said)
+
+
+def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
     low = 0 if param.or_zero else param.low
     if param.kind == WHOLE:
         short = forms.NumberInput(attrs={"class": "short num"})

@@ -50,9 +50,7 @@ def recipe_in_force(task: Task) -> Recipe:
 
 def _whole(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
     """The recipe as a run stores it: with options that the method has got since."""
-    method = main_method(task)
-    kind = run_types.run_types()[method]
-    return Recipe(kind.clean_params(kind.recipe(method), options), seed)
+    return Recipe(run_types.run_types()[main_method(task)].clean_params(options), seed)
 
 
 def is_default(run: Run) -> bool:

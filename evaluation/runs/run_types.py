@@ -1,95 +1,199 @@
-"""What a run does for each method: its steps, its options, its computing and its writing.
+"""What a run is, by its method: its steps, its options, its computing, its pages and its files.
 
-The types themselves stand in ``evaluation.registry``, above the rooms that do the work; they are
-loaded when one is first asked for, as their modules import half of the judging side.
+Each room declares its types in its run module; ``evaluation.registry``, above the rooms that do the
+work, lists them. They are loaded when one is first asked for, as their modules import half of the
+judging side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Protocol
 
 from annotation.models import Task
 from annotation.task_types import get_type
-from crowdqc.errors import DomainError
-from evaluation.methods.core.base import Result
+from crowdqc.errors import Conflict, DomainError, Invalid
+from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method, Param, Params
-from evaluation.methods.registry import METHODS, get_method
 from evaluation.models import Run
 from evaluation.runs.asking import Asking
+from evaluation.runs.exports.tables import PAIR_TABLES, Sheet
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 
-CORE, CHECKS = "pairwise", "pairwise_checks"  # of a pairwise study
 PUBLISHED = "published"  # the method of a run that holds what was published, and computes nothing
+OWN_ROWS = "run_export"  # the address of whatever rows a run has, under the run itself
 
 
-class Computed(Protocol):
-    """What a run has found before anything is written."""
+class Recipe(Protocol):
+    """What a run is computed by: a method, a way of asking models, or what was imported."""
 
     @property
-    def result(self) -> Result: ...
+    def slug(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def options(self) -> Params: ...
+    def check(self, **params: Any) -> None: ...
 
 
-class Module(Protocol):
-    """The module of a kind of runs; one whose fit may not converge has ``fail(run, done)`` too."""
+@dataclass(frozen=True)
+class Imported:
+    """The recipe of runs that belong to an imported result, and that nobody starts."""
 
-    def clean_params(self, method: Any, raw: Mapping[str, Any]) -> dict[str, Any]: ...
-    def compute(self, run: Run, steps: Recorder) -> Any: ...
-    def write(self, run: Run, done: Any) -> Outcome: ...
+    slug: str
+    title: str
+    version: str = ""
+
+    @property
+    def options(self) -> Params:
+        """None: they are what came with the import."""
+        return Params(self.slug, ())
+
+    def check(self, **params: Any) -> None:
+        """Refuse to be started. Raises BadParameter."""
+        raise BadParameter(f"{self.title} follow an import; nobody starts them")
+
+
+def _compute_nothing(run: Run, steps: Recorder) -> Any:
+    raise Conflict("There is nothing to compute for this run.")
+
+
+def _write_nothing(run: Run, done: Any) -> Outcome:
+    return Outcome({}, {})
+
+
+def _did_not_converge(run: Run, done: Any) -> str:
+    return "It did not converge; nothing was written."
 
 
 @dataclass(frozen=True)
 class RunType:
-    """A kind of runs: which tasks it is for, in words too, and the module that does it.
+    """A kind of runs, declared once, by the room that does them.
 
-    ``asking`` holds the recipes of a kind that asks models instead of fitting a method.
+    Parameters
+    ----------
+    recipe
+        The method that is fitted, or the way of asking models.
+    shapes, what
+        The answers that it is for, by shape and in words.
+    steps
+        What its progress names, in their order.
+    compute
+        What a run does before anything is written.
+    write
+        Write what it made beside its results, and give these; the engine stores them.
+    fail
+        Why a run has no result, in words, after keeping what shows it.
+    own
+        What its runs take beside the options of their method.
+    stored
+        The options that a run stores though nobody chose them; None for all.
+    complete
+        Options that were checked one by one -> as a run stores them. Raises Invalid.
+    page
+        The address of a page of results that is asked for one run; "" for that of the task.
+    place
+        Where what a run made stands, where it is no page of results; "" for one.
+    export
+        The address of its tables: that of the task's results, or OWN_ROWS; "" for none.
+    tables
+        Its tables as files; empty for whatever rows its runs hold.
+    figures_exported
+        Whether its figures leave with its tables.
+    follow_up
+        The method of the run that follows a finished one.
+    shown_with
+        The method on whose page its runs are shown where one asks for them.
+    iterates
+        Whether it goes round until its weights settle.
+    chooses
+        Whether workers can be chosen for a panel by it.
+    reads_texts
+        Whether texts enter; others read judgments, ratings and ticks, which stay.
+    detail
+        The choice that tells its runs apart, for the history.
+    made_of
+        What a finished run was made of, where it is no answers of people.
     """
 
+    recipe: Recipe
     shapes: tuple[str, ...]
     what: str
-    module: Any
-    names: Mapping[str, Sequence[str]]
-    asking: Mapping[str, Asking] = field(default_factory=dict)
-    own: tuple[Param, ...] = ()  # what its runs take beside the options of their method
+    steps: tuple[str, ...] = ()
+    compute: Callable[[Run, Recorder], Any] = _compute_nothing
+    write: Callable[[Run, Any], Outcome] = _write_nothing
+    fail: Callable[[Run, Any], str] = _did_not_converge
+    own: tuple[Param, ...] = ()
+    stored: tuple[str, ...] | None = None
+    complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    page: str = ""
+    place: Callable[[Run], str] = lambda run: ""
+    export: str = ""
+    tables: Mapping[str, Sheet] = field(default_factory=dict)
+    figures_exported: bool = True
+    follow_up: str = ""
+    shown_with: str = ""
+    iterates: bool = False
+    chooses: bool = False
+    reads_texts: bool = True
+    detail: Callable[[Run], str] | None = None
+    made_of: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The method of its runs."""
+        return self.recipe.slug
+
+    @property
+    def asking(self) -> Asking | None:
+        """Its way of asking models; None for a type that fits a method."""
+        return self.recipe if isinstance(self.recipe, Asking) else None
+
+    @cached_property
+    def options(self) -> Params:
+        """Everything that a run takes."""
+        return Params(self.slug, (*self.own, *self.recipe.options.options))
 
     def fits(self, task: Task) -> bool:
         """Whether the task's answers are of a shape that these runs are for."""
         return get_type(task.type).shape in self.shapes
 
-    def steps(self, method: str) -> Sequence[str]:
-        return self.names[method]
+    def clean_params(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Options as a run stores them; raises Invalid, which names a bad one."""
+        known = self.options.defaults
+        unknown = sorted(set(raw) - set(known))
+        if unknown:
+            raise Invalid(
+                f"{self.recipe.title} has no option {unknown[0]!r}.",
+                fields={unknown[0]: "Unknown."},
+            )
+        own = {one.name: one for one in self.own}
+        for name, value in raw.items():
+            try:
+                own[name].check(value) if name in own else self.recipe.check(**{name: value})
+            except BadParameter as error:
+                raise Invalid(str(error), fields={name: str(error)}) from error
+        for one in self.options.options:
+            if one.required and raw.get(one.name) is None:
+                raise Invalid(f"{self.recipe.title} needs {one.name}.", fields={one.name: one.help})
+        kept = known if self.stored is None else {name: known[name] for name in self.stored}
+        return self.complete({**kept, **raw})
 
-    def recipe(self, method: str) -> Method | Asking:
-        """The method of this slug, or the way of asking."""
-        return self.asking.get(method) or get_method(method)
 
-    def options(self, method: str) -> Params:
-        """Everything that a run of a method takes; empty for a way of asking models."""
-        recipe = self.recipe(method)
-        return Params(
-            method, (*self.own, *recipe.options.options) if isinstance(recipe, Method) else ()
-        )
-
-    def clean_params(self, method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self.module.clean_params(method, raw)
-        return found
-
-    def compute(self, run: Run, steps: Recorder) -> Any:
-        return self.module.compute(run, steps)
-
-    def write(self, run: Run, done: Any) -> Outcome:
-        """Write what the run made beside its results, and give these; the engine stores them."""
-        found: Outcome = self.module.write(run, done)
-        return found
-
-    def fail(self, run: Run, done: Any) -> str:
-        """Why the run has no result, in words; modules whose runs always end say nothing."""
-        told = getattr(self.module, "fail", None)
-        return str(told(run, done)) if told else "It did not converge; nothing was written."
+PUBLISHED_RUNS = RunType(
+    Imported(PUBLISHED, "Published results"),
+    (),
+    "what was published",
+    tables=PAIR_TABLES,
+    detail=lambda run: str(run.params.get("name") or run.params.get("model_name") or ""),
+    made_of="Imported as it was published; nothing was computed.",
+)
 
 
 @cache
@@ -103,23 +207,24 @@ def run_types() -> Mapping[str, RunType]:
     return found
 
 
+def type_of(method: str) -> RunType:
+    """The type of a run, also of one that only an import makes, or that fits no task any more."""
+    imported: Mapping[str, RunType] = _registry().IMPORTED
+    found = run_types().get(method) or imported.get(method)
+    title = method.replace("_", " ").capitalize()
+    return found or RunType(Imported(method, title), (), "nothing that is known here")
+
+
 def methods_of(task: Task) -> list[tuple[Method, Params]]:
     """The methods that can be run on the task's answers, with all that such a run takes.
 
     Ways of asking models stand apart.
     """
-    found = []
-    for slug, kind in run_types().items():
-        recipe = kind.recipe(slug)
-        if kind.fits(task) and isinstance(recipe, Method):
-            found.append((recipe, kind.options(slug)))
-    return found
-
-
-def type_of(method: str) -> RunType:
-    """The type of a run, also of one that only an import makes. Raises KeyError for no method."""
-    found: RunType = run_types().get(method) or _registry().IMPORTED[method]
-    return found
+    return [
+        (kind.recipe, kind.options)
+        for kind in run_types().values()
+        if kind.fits(task) and isinstance(kind.recipe, Method)
+    ]
 
 
 def fits(task: Task, method: str) -> bool:
@@ -127,16 +232,15 @@ def fits(task: Task, method: str) -> bool:
     return type_of(method).fits(task)
 
 
+def without_texts() -> list[str]:
+    """The methods that read judgments, ratings and ticks, and no text."""
+    return [slug for slug, kind in run_types().items() if not kind.reads_texts]
+
+
 def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
     """The guard of whatever shows, or acts on, runs of a method: raise where it does not fit."""
     if not fits(task, method):
         raise otherwise
-
-
-def method_after(method: str) -> str | None:
-    """The method of the run that follows a finished one of this method; None for none."""
-    found: str | None = _registry().FOLLOWS.get(method)
-    return found
 
 
 def tell_rooms(run: Run) -> None:
@@ -147,18 +251,12 @@ def tell_rooms(run: Run) -> None:
 
 def title_of(method: str) -> str:
     """What a run of this method is called on pages."""
-    if method in METHODS:
-        return METHODS[method].title
-    if method == PUBLISHED:
-        return "Published results"
-    kind = run_types().get(method)
-    return kind.asking[method].title if kind and method in kind.asking else method
+    return type_of(method).recipe.title
 
 
 def asking_of(method: str) -> Asking | None:
     """The way of asking of this slug; None for a method that fits answers."""
-    kind = run_types().get(method)
-    return kind.asking.get(method) if kind is not None else None
+    return type_of(method).asking
 
 
 def asks_models(method: str, params: Mapping[str, Any]) -> bool:

@@ -15,7 +15,6 @@ from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import record
 from annotation.work.snapshots import answers
 from crowdqc.errors import Conflict, Invalid
-from evaluation.methods.registry import get_method
 from evaluation.models import Run, RunSchedule
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
@@ -119,7 +118,7 @@ def change_schedule(
             "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
         )
     method = main_method(task) or "aqer"
-    clean = run_types.run_types()[method].clean_params(get_method(method), params or {})
+    clean = run_types.run_types()[method].clean_params(params or {})
     schedule, _ = RunSchedule.objects.update_or_create(
         task=task,
         defaults={

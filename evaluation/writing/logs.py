@@ -15,10 +15,10 @@ import numpy as np
 
 from annotation.work.selectors.log import target_of
 from annotation.work.snapshots.responses import Header, logs
-from evaluation.methods.writing.base_rates import base_rate
 from evaluation.methods.writing.measures import speed
 from evaluation.methods.writing.origins import Sources
-from evaluation.methods.writing.process import Process, read
+from evaluation.methods.writing.presence import Process
+from evaluation.methods.writing.process import read
 from evaluation.methods.writing.signals import (
     DEFAULTS,
     FIRED,
@@ -27,6 +27,7 @@ from evaluation.methods.writing.signals import (
     SIGNALS,
     STATES,
     Finding,
+    base_rate,
     find,
     usual_speed,
 )

@@ -20,19 +20,18 @@ from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.questionnaires import Forms, correlations, distributions
 from evaluation.methods.writing.signals import DEFAULTS
 from evaluation.models import AnswerScore, Run
-from evaluation.runs.freezing import options as freezing
+from evaluation.runs.exports.tables import WRITING_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 from evaluation.writing import dataset as writing_data
 from evaluation.writing import logs as writing_logs
 from evaluation.writing.dataset import FrozenResponses
 from evaluation.writing.logs import Written
 
 SLUG = writing.NAME
-clean_params = freezing.clean_params  # what the kind offers
 LOGS, FORM_STEP = "How the texts came about", "Questionnaires"
-STEPS = {SLUG: (SNAPSHOT, LOGS, *map(step_of, writing.STAGES), FORM_STEP)}
 # Figures of the method that are lists of rows, each stored under its own name.
 SECTIONS = ("general", "overlap", "ranks", "order", "reuse", "position", "readability")
 OWN = "words"  # the dimension of a response's row; everything else of it stands in ``extra``
@@ -161,3 +160,15 @@ def write(run: Run, done: Computed) -> Outcome:
     }
     rows: dict[type[models.Model], list[Row]] = {AnswerScore: answer_rows(done)}
     return Outcome(rows, told)
+
+
+RUNS = RunType(
+    writing.METHOD,
+    ("responses",),
+    "writing with sources",
+    (SNAPSHOT, LOGS, *map(step_of, writing.STAGES), FORM_STEP),
+    compute,
+    write,
+    export="writing_export",
+    tables=WRITING_TABLES,
+)

@@ -8,17 +8,15 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task
 from annotation.models import Task
-from annotation.pairs.selectors.written import chain_of
+from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import number_of, send
+from evaluation.free_text.views.results import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
-from evaluation.runs.official.standing import standing
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 from evaluation.writing.run import SLUG
@@ -65,10 +63,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Figures of a finished run and what it found of every response, as files."""
     _, task = _study(request, project_id, task_id)
-    run = reads.shown_run(task, number_of(request))
-    if run is None:
-        raise Missing("This task has no finished run to export.")
-    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+    return send(request, reads.shown_run(task, number_of(request)))
 
 
 def _study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
@@ -78,34 +73,17 @@ def _study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access,
 
 
 def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, Any]]:
-    run, last = reads.shown_run(task, number_of(request)), schedules.last_run(task)
-    since = schedules.fresh(task, last)
-    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
-    page = reverse("writing_results", args=[task.project_id, task.pk])
-    context = {
-        "task": task,
-        "title": reads.title_of(task),
+    run = reads.shown_run(task, number_of(request))
+    keep = kept_run(request, run)
+    labels = [(slug, label) for slug, (label, _) in VIEWS.items()]
+    return run, {
+        **run_frame(task, run, noun="response"),
         "view": view,
-        "views": [
-            {
-                "slug": slug,
-                "label": label,
-                "current": slug == view,
-                "url": f"{page}?view={slug}{keep}",
-            }
-            for slug, (label, _) in VIEWS.items()
-        ],
-        "run": run,
-        "standing": standing(run),
+        "views": view_links(task, "writing_results", labels, view, keep),
         "run_choices": reads.finished_runs(task),
         "keep": keep,
         "export_tables": tuple(exports.WRITING_TABLES),
-        "active": reads.active_of(task),
-        "last": last,
-        "fresh": since,
-        "start_words": reads.start_words(since, first=last is None, noun="response"),
     }
-    return run, context
 
 
 def _section(request: HttpRequest, task: Task, told: Told, view: str) -> dict[str, Any]:

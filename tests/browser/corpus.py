@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.published.reproduce.data import GradedAnswers, mohler
-from evaluation.published.reproduce.semi_synthetic import deal
+from evaluation.published.reproduce.data import GradedAnswers, deal, mohler
 
 EVERY = 3  # encoding all of them takes a minute, and shows no more
 

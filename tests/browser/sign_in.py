@@ -28,7 +28,7 @@ PASSWORD = "a-long-test-password-7"
 
 @dataclass
 class Person:
-    """Somebody in a browser of their own; every page they look at is read by axe."""
+    """Somebody in a browser of their own."""
 
     name: str
     root: str
@@ -55,9 +55,8 @@ class Person:
         self.page.get_by_role("link", name=link).first.click()
 
     def sees(self, heading: str | re.Pattern[str]) -> None:
-        """This page has come, and axe finds nothing serious on it."""
+        """This page has come, and no script of it has failed; axe reads it in the crawl."""
         expect(self.page.locator("h1").first).to_have_text(heading)
-        assert violations(self.page) == []
         assert self.errors == []
 
     def signs_up(self) -> None:

@@ -1,13 +1,14 @@
-"""Every page of the demo, as every role, at every width, light and dark."""
+"""Pages of what the demo lacks, at every width, light and dark.
+
+The demo's own are looked at in ``tests/evaluation/demo/test_load_demo.py``, which has it loaded.
+"""
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page
 
 from annotation.models import Project
 from tests.browser.sign_in import sign_in
@@ -18,18 +19,6 @@ from tests.support.everything import address, everything
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-def test_every_page_fits_every_window_is_clean_for_axe_and_logs_no_error(
-    browser: Browser, live_server: Any
-) -> None:
-    call_command("load_demo", encoder="char-svd", stdout=StringIO(), stderr=StringIO())
-    inspector = crawl.Inspector(thorough=False)
-    crawl.everything(browser, live_server.url, inspector)
-    print("\n".join(["The slowest answers:", *inspector.slowest()]))
-    assert inspector.faults == []
-    assert len(inspector.seen) > 200  # the links were followed, by every role
-
-
-# Pages of things that the demo has none of.
 ELSEWHERE = (
     "account_email",
     "audit",

@@ -12,7 +12,7 @@ from django.test import Client
 
 from annotation import jobs
 from crowdqc.celery import app
-from crowdqc.jobs import heartbeat
+from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue, oldest_waiting
 from crowdqc.jobs.queues import ROLES
 from tests.support.processes import empty_queue
@@ -32,7 +32,7 @@ def test_alive_needs_no_database(client: Client) -> None:
 
 
 def test_ready_with_a_fresh_heartbeat(client: Client) -> None:
-    heartbeat.beat(*map(heartbeat.worker_name, ROLES))
+    worker.beat(*map(worker.worker_name, ROLES))
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
@@ -50,7 +50,7 @@ def test_not_ready_without_a_worker(client: Client) -> None:
 
 
 def test_not_ready_while_one_queue_has_no_worker(client: Client) -> None:
-    heartbeat.beat(*(heartbeat.worker_name(role) for role in ROLES if role != "platforms"))
+    worker.beat(*(worker.worker_name(role) for role in ROLES if role != "platforms"))
     problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
     assert problem == "no worker of the queue platforms has reported yet"
 
@@ -62,7 +62,7 @@ def test_not_ready_when_the_worker_has_been_silent(client: Client) -> None:
 
     from annotation.models import Heartbeat
 
-    Heartbeat.objects.create(name=heartbeat.WORKER, at=Now() - timedelta(seconds=60))
+    Heartbeat.objects.create(name=worker.WORKER, at=Now() - timedelta(seconds=60))
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "60 seconds old" in answer.json()["parts"]["worker"]["problem"]
@@ -82,7 +82,7 @@ def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
 ) -> None:
     """(B8) A stuck queue is seen although its workers live; which one, and for how long."""
     empty_queue()
-    heartbeat.beat(*map(heartbeat.worker_name, ROLES))
+    worker.beat(*map(worker.worker_name, ROLES))
     jobs.fetch_key_set.delay("https://keys.example/")  # nobody takes it
     jobs.look_after_files.delay()
     assert set(oldest_waiting(app)) == {"platforms", "default"}

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.celery import app
-from crowdqc.jobs import heartbeat
+from crowdqc.jobs import worker as heartbeat
 from crowdqc.jobs.broker import broker_settings, check_broker, default_conninfo, install_queue
 from crowdqc.jobs.queues import queue_name
 from tests.support.jobs import note

@@ -31,7 +31,7 @@ from tests.evaluation.demo.test_load_demo import load
 from tests.security.erasure_names import Planted, names, parts, plant
 
 NUMBER = int(os.environ.get("CROWDQC_NAMES", "1000"))  # more: over a demo with all its runs
-EACH = 100  # names of one person
+EACH = 250  # names of one person
 # Columns that erasing may change in rows of the project: why a run cannot be repeated, that a text
 # is asked about no more.
 DECLARED = {"evaluation_run": "spoiled", "annotation_item": "redundancy"}
@@ -238,7 +238,7 @@ def assert_erased(worker: Membership, planted: Planted, called: list[str]) -> No
 
 
 def test_a_thousand_names_are_erased_and_nothing_of_others_changes(demo: Task) -> None:
-    """A hundred names a person, each by a recruitment of its own, beside other people (A6)."""
+    """Many names a person, each by a recruitment of its own, beside other people (A6)."""
     workers = list(
         Membership.objects.filter(project=demo.project, role="worker", answers__isnull=False)
         .distinct()

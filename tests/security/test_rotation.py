@@ -19,7 +19,7 @@ from annotation.records.actions import replies
 from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, DomainError
-from crowdqc.sealing import resealing, sealed
+from crowdqc.sealing import sealed
 from evaluation.llm.endpoints import keys
 from tests.support import factories, prolific
 from tests.support.llm import make_model
@@ -33,7 +33,7 @@ VALUES = 7
 
 def test_every_sealed_field_is_registered() -> None:
     """(B19) A field that holds sealed values says so in its name."""
-    known = {(place.model, place.field) for place in resealing.registered()}
+    known = {(place.model, place.field) for place in sealed.registered()}
     fields = {
         (model._meta.label, field.name)
         for model in apps.get_models()
@@ -69,7 +69,7 @@ def fill(world: factories.World) -> None:
 def opened() -> list[str]:
     """All of it, opened where it is used."""
     found = []
-    for place in resealing.registered():
+    for place in sealed.registered():
         for value in apps.get_model(place.model).objects.values_list(place.field, flat=True):
             texts = [value[key].encode() for key in place.keys if value.get(key)]
             for text in texts if place.keys else [value] if value else []:

@@ -26,3 +26,8 @@ def test_every_file_that_the_security_page_names_holds_its_test() -> None:
 
 def test_every_chapter_stands_on_the_security_page() -> None:
     assert re.findall(r"^### V(\d+) ", PAGE, re.MULTILINE) == [str(n) for n in range(1, 18)]
+
+
+def test_every_file_that_the_guarantees_name_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "tests" / "GUARANTEES.md").read_text())
+    assert named and [name for name in named if not (ROOT / name).is_file()] == []

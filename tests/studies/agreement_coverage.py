@@ -15,8 +15,8 @@ import numpy as np
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement import significance
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.methods.pairwise.order import effects as order_effects
-from evaluation.methods.pairwise.order.data import ShownVotes
 
 LEVEL = 0.95
 

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,14 +60,20 @@ class CrowdSet:
 
 
 def cached_encoder(slug: str, cache: Path) -> Encode:
-    """An encoder (n texts -> (n, d)) that keeps what it made in ``cache``."""
+    """An encoder (n texts -> (n, d)) that keeps what it made in ``cache``.
+
+    Another encoder of the same name, or another text, is encoded anew.
+    """
 
     def encode(texts: Sequence[str]) -> FloatArray:
-        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-        path = cache / f"{slug}-{digest}.npy"
+        encoder = get_encoder(slug)
+        told = "\0".join((encoder.identity, *texts))
+        path = cache / f"{slug}-{hashlib.sha256(told.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
             cache.mkdir(parents=True, exist_ok=True)
-            np.save(path, get_encoder(slug).encode(texts))
+            part = path.with_suffix(f".{os.getpid()}.npy")
+            np.save(part, encoder.encode(texts))
+            part.replace(path)  # at once, so that a killed run leaves no half of it
         return np.asarray(np.load(path), dtype=np.float64)
 
     return encode
@@ -194,8 +201,7 @@ def writers(folder: Path, encode: Encode, *, models: bool) -> CrowdSet:
 def students(folder: Path, encode: Encode) -> list[CrowdSet]:
     """Mohler's graded answers, dealt to 20 workers of planted quality (``semi_synthetic``)."""
     # Not above: this package loads Django, which simulations do without.
-    from evaluation.published.reproduce.data import mohler
-    from evaluation.published.reproduce.semi_synthetic import VARIANTS, deal
+    from evaluation.published.reproduce.data import VARIANTS, deal, mohler
 
     answers = mohler(folder)
     vectors = encode(answers.texts)

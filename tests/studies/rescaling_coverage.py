@@ -16,8 +16,7 @@ from evaluation.methods.agreement.rank_correlation import correlate
 from evaluation.methods.checklists.correlation import pooled, sample_level
 from evaluation.methods.checklists.diversity import self_cosine
 from evaluation.methods.rescaling.data import Annotations, incomplete, shared
-from evaluation.methods.rescaling.method import rescale
-from evaluation.methods.rescaling.tau import Agreement, agreement
+from evaluation.methods.rescaling.method import Agreement, agreement, rescale
 
 LEVEL = 0.95
 Once = Callable[[], tuple[float, float, float]]

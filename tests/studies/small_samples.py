@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluation.methods.agreement import coefficients as agreement
-from evaluation.methods.aqer_study.correlation import Drawn, compared
+from evaluation.methods.aqer_study.method import Drawn, compared
 from evaluation.methods.checklists.agreement import kappa_of
 from evaluation.methods.core import units
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.core.order_clustered import ratio, share
+from evaluation.methods.core.units import ratio, share
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.writing.draws import Draws
 from evaluation.methods.writing.questionnaires import Forms, correlations

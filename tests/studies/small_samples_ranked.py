@@ -17,13 +17,12 @@ from functools import cache
 
 import numpy as np
 
+from evaluation.methods.checklists.agreement import signal_rows
 from evaluation.methods.checklists.diversity import MeanSimilarity, self_cosine, self_jaccard
-from evaluation.methods.checklists.signal import signal_rows
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.core.domains import Part, pool
 from evaluation.methods.rescaling.data import incomplete, shared
-from evaluation.methods.rescaling.method import rescale
-from evaluation.methods.rescaling.tau import Aggregate, agreement
+from evaluation.methods.rescaling.method import Aggregate, agreement, rescale
 from evaluation.methods.text.corpus import token_ids
 from tests.studies.rescaling_coverage import ratings
 from tests.studies.small_samples import LEVEL, NONE, Bounds, Design, cover, forced

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import psutil
 from django.db import connection
 
-from crowdqc.jobs import heartbeat
+from crowdqc.jobs import worker as heartbeat
 from crowdqc.jobs.queues import queue_name
 
 ROOT = Path(__file__).resolve().parents[2]

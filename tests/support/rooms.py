@@ -88,15 +88,9 @@ def floor(module: str) -> tuple[int, int]:
 
 # What still imports upwards, and why; nothing is added here.
 UPWARDS = {
-    ("annotation.pairs.actions.candidates", "annotation.formats.selectors.imports"): (
-        "texts of an earlier task are examined as a file's are"
-    ),
     ("evaluation.runs.asking", "evaluation.llm.ask"): "for a type only",
     ("evaluation.runs.selectors.lists", "evaluation.bundles.kinds"): (
         "the page of a run says whether it can be bundled"
-    ),
-    ("evaluation.runs.selectors.lists", "evaluation.llm_runs.selectors.asked_words"): (
-        "the page of a run says what models were asked"
     ),
     ("evaluation.runs.selectors.lists", "evaluation.llm_runs.selectors.llm_runs"): (
         "the page of a run says what models were asked"

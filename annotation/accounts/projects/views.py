@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import Access, get_access
+from annotation.accounts.projects import actions
 from annotation.accounts.projects import actions as people
-from annotation.accounts.projects.forms import ProjectForm, add_errors
-from annotation.accounts.projects.project_selectors import projects_of, roles_anywhere
+from annotation.accounts.projects.forms import (
+    ConsentForm,
+    ProjectForm,
+    ProjectSettingsForm,
+    add_errors,
+)
+from annotation.accounts.projects.selectors import consent_versions, projects_of, roles_anywhere
 from annotation.accounts.roles.actions import waiting
 from annotation.accounts.roles.selectors import reason_cannot_accept
+from annotation.accounts.security.factors import set_second_factor
+from annotation.accounts.security.stepup import second_factor_required
 from annotation.models import Invitation, Membership, Role, RoleGrant, User
-from crowdqc.errors import Conflict, DomainError, Invalid
+from annotation.notifications.kinds import KINDS
+from annotation.privacy.actions.erasure import KEPT_DAYS
+from annotation.privacy.selectors import erasure, retention
+from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 
 
 @login_required
@@ -117,3 +131,121 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     if request.user.is_authenticated:
         context["why_not"] = reason_cannot_accept(invitation, request.user)
     return render(request, "annotation/accounts/projects/join.html", context)
+
+
+def _read_or_write(request: HttpRequest, project_id: int) -> Access:
+    """Managers may read a project's settings; requesters may change them."""
+    return get_access(request, project_id, *((Role.REQUESTER,) if request.method == "POST" else ()))
+
+
+def _close(form: Form, access: Access) -> None:
+    """Nothing to fill in for who may only read."""
+    for field in form.fields.values():
+        field.disabled = not access.is_requester
+
+
+DAYS = ("reply_days", "answer_days", "decide_days")
+SETTINGS = (
+    "name",
+    "budget",
+    "hourly_floor",
+    "single_approval",
+    "correction_limit",
+    "show_scores",
+    *DAYS,
+)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Name, budget and floor; only the owner may let one person propose and approve."""
+    access = _read_or_write(request, project_id)
+    project = access.project
+    initial = {name: getattr(project, name) for name in SETTINGS}
+    form = ProjectSettingsForm(request.POST or None, initial=initial)
+    _close(form, access)
+    # A disabled field keeps its initial value, whatever is sent.
+    for name in ("single_approval", "correction_limit"):
+        form.fields[name].disabled = not access.is_owner
+    if request.method == "POST" and form.is_valid():
+        try:
+            actions.change_project(by=access.user, project=project, **form.cleaned_data)
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, "The settings are saved.")
+            return redirect("project_settings", project_id)
+    context: dict[str, Any] = {
+        "access": access,
+        "project": project,
+        "form": form,
+        "consent": actions.current_consent_text(project),
+        "kept": retention.kept_of_project(project),
+        "words": erasure.kept_words(project),
+        "swept_days": KEPT_DAYS,
+        "told": KINDS.values(),
+        "second_factor": second_factor_required(project, access.user),
+    }
+    status = 422 if form.errors else 200
+    return render(
+        request, "annotation/accounts/projects/project_settings.html", context, status=status
+    )
+
+
+@login_required
+@require_POST
+def project_settings_factor(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Switch the second factor for payments; its owner alone."""
+    access = get_access(request, project_id)
+    required = request.POST.get("required")
+    if not access.is_owner:
+        raise NotAllowed("Only the owner of the project may change this.")
+    if required not in ("yes", "no"):
+        raise Invalid("Say whether it is required.", fields={"required": "yes or no"})
+    set_second_factor(by=access.user, project=access.project, required=required == "yes")
+    messages.success(request, "Saved. The project’s managers are told.")
+    return redirect("project_settings", project_id)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_settings_consent(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The consent text: a changed text is a new version; ``preview`` only renders it."""
+    access = _read_or_write(request, project_id)
+    if request.method == "POST" and request.POST.get("preview"):
+        preview = {"text": request.POST.get("text", "")[:20_000]}
+        return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
+    versions = consent_versions(access.project)
+    current = versions[0]
+    initial = {"text": current.text, "retention_days": current.retention_days}
+    form = ConsentForm(request.POST or None, initial=initial)
+    _close(form, access)
+    if request.method == "POST" and form.is_valid():
+        if not form.has_changed():
+            messages.info(request, "Nothing was changed: the text is that of the version in force.")
+            return redirect("project_settings_consent", project_id)
+        try:
+            new = actions.change_consent_text(
+                by=access.user, project=access.project, **form.cleaned_data
+            )
+        except Invalid as error:
+            add_errors(form, error)
+        else:
+            messages.success(request, f"Version {new.number} is in force. Workers are asked again.")
+            return redirect("project_settings_consent", project_id)
+    context: dict[str, Any] = {
+        "access": access,
+        "project": access.project,
+        "form": form,
+        "versions": versions,
+        "current": current,
+        "text": form["text"].value() or "",
+    }
+    status = 422 if form.errors else 200
+    return render(
+        request,
+        "annotation/accounts/projects/project_settings_consent.html",
+        context,
+        status=status,
+    )

@@ -9,7 +9,6 @@ from allauth.socialaccount import views as social
 from allauth.socialaccount.providers.openid_connect import views as oidc
 from django.urls import path
 
-from annotation.accounts.security import stepup_views as views_stepup
 from annotation.accounts.security import views as views_security
 from annotation.accounts.signing import sso, views
 
@@ -50,7 +49,7 @@ urlpatterns = [
     path("account/sessions/", views.to_account, name="usersessions_list"),
     path("account/sessions/end/", views.sessions_end, name="account_sessions_end"),
     path("account/sessions/<int:session_id>/end/", views.session_end, name="account_session_end"),
-    path("account/confirmed/<str:waiting>/", views_stepup.stepup_resume, name="stepup_resume"),
+    path("account/confirmed/<str:waiting>/", views_security.stepup_resume, name="stepup_resume"),
     path("security/", views_security.installation_security, name="installation_security"),
     path(
         "projects/<int:project_id>/settings/security/",

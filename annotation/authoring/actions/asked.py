@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
-
-from annotation.authoring.actions.drafts import edit_draft, lock_draft
+from annotation.authoring.actions.rows import Change, Rows, change_rows, row_at, stepped, without
 from annotation.models import Task, TaskVersion, User
 from annotation.task_types import get_type
 from annotation.task_types.scales import name_of, truth
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Invalid
 
-Rows = list[dict[str, Any]]
 TEXTS = ("label", "question", "description")
 POINT = "point-"  # and the point's value: the name of its label's field
 
@@ -27,27 +24,8 @@ def list_of(task: Task) -> str:
     return found
 
 
-def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> TaskVersion:
+def _change(*, by: User, task: Task, change: Change) -> TaskVersion:
     return change_rows(by=by, task=task, name=list_of(task), change=change)
-
-
-@transaction.atomic
-def change_rows(*, by: User, task: Task, name: str, change: Callable[[Rows], Rows]) -> TaskVersion:
-    """Change the rows of a setting in the draft; rows that stay as they are begin no version."""
-    shown = task.versions.order_by("-number").first()
-    if shown is not None and change(copy.deepcopy(shown.settings[name])) == shown.settings[name]:
-        return shown
-    draft = lock_draft(task, by=by)  # two fields saved at once stand in line
-    rows = change(copy.deepcopy(draft.settings[name]))
-    return edit_draft(by=by, task=task, fields={"settings": {name: rows}})
-
-
-def row_at(rows: Rows, name: str) -> int:
-    """Where the row of this name stands; Conflict where it is there no more."""
-    for place, row in enumerate(rows):
-        if row["name"] == name:
-            return place
-    raise Conflict("This line was removed meanwhile. Reload the page.")
 
 
 def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
@@ -89,26 +67,13 @@ def add_row(*, by: User, task: Task, label: str) -> str:
 def remove_row(*, by: User, task: Task, name: str) -> None:
     """Take a line out; the last one stays."""
 
-    def change(rows: Rows) -> Rows:
-        at = row_at(rows, name)
-        if len(rows) == 1:
-            raise Conflict("One line stays: there would be nothing to judge.")
-        return rows[:at] + rows[at + 1 :]
-
-    _change(by=by, task=task, change=change)
+    last = "One line stays: there would be nothing to judge."
+    _change(by=by, task=task, change=lambda rows: without(rows, name, last=last))
 
 
 def move_row(*, by: User, task: Task, name: str, step: int) -> None:
     """Move a line up (-1) or down (1); at the end it stays where it is."""
     _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
-
-
-def stepped(rows: Rows, name: str, step: int) -> Rows:
-    """The rows with the one called ``name`` so many places further down; at an end it stays."""
-    at = row_at(rows, name)
-    row = rows.pop(at)
-    rows.insert(max(0, min(len(rows), at + step)), row)
-    return rows
 
 
 def change_points(*, by: User, task: Task, name: str, step: int) -> None:

@@ -12,8 +12,7 @@ from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of
 from annotation.files.reading.importer import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, new_ids, parts
-from annotation.records.actions.table_statistics import fresh_plans
+from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 

@@ -16,6 +16,7 @@ from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
 from annotation.authoring.actions.items import (
     clean_question,
+    copied,
     default_group,
     import_items,
     remove_group,
@@ -24,7 +25,6 @@ from annotation.authoring.actions.items import (
     save_group,
     save_item,
 )
-from annotation.authoring.actions.renewal import renew
 from annotation.authoring.actions.writing_topics import sync_items
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
@@ -32,6 +32,22 @@ from annotation.notifications.actions.notices import notify, people_of
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
+
+
+def renew(task: Task, draft: TaskVersion) -> int:
+    """Put copies in the place of texts that a published version asked other questions about.
+
+    Their answers are never pooled, so that every text wants its answers again; the old ones stay
+    with the old items. Returns how many texts are asked anew.
+    """
+    pooled_by = get_type(task.type).pooled_by
+    if task.current is None or pooled_by(task.current.settings) == pooled_by(draft.settings):
+        return 0
+    live = list(task.items.in_version(draft.number).filter(since__lt=draft.number))
+    Item.objects.filter(pk__in=[item.pk for item in live]).update(until=draft.number)
+    Item.objects.bulk_create([copied(item, draft) for item in live], batch_size=1000)
+    return len(live)
+
 
 __all__ = [
     "clean_question",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -13,15 +13,24 @@ from annotation.authoring.actions.drafts import as_stored, lock_draft
 from annotation.authoring.actions.items import (
     STEP,
     free_key,
-    place,
     remove_group,
     save_group,
     supersede,
 )
+from annotation.authoring.actions.rows import (
+    Change,
+    Rows,
+    change_listed,
+    check_lengths,
+    clean_listed,
+    free_row_key,
+    live_group,
+    move_group,
+)
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Invalid
 
 MAX_SAMPLES, MAX_KEY, MAX_TITLE, MAX_SCORE = 20, 80, 160, 20
 MAX_TEXT, MAX_SOURCE, MAX_RUBRIC, MAX_NAME = 20_000, 100_000, 20_000, 80
@@ -33,6 +42,7 @@ LIMITS = (
     ("score", MAX_SCORE),
 )
 Sample = dict[str, str]
+DIMENSION, SAMPLE = "dimension", "sample"  # what messages call them
 
 
 def require(task: Task) -> None:
@@ -63,41 +73,13 @@ def clean_rubric(raw: str) -> str:
 
 def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "The dimension") -> list[Sample]:
     """Samples as stored, each with an id of its own; Invalid names the one that is wrong."""
-    if len(raw) > MAX_SAMPLES:
-        raise Invalid(
-            f"{where} has {len(raw)} samples; {MAX_SAMPLES} is the most.",
-            fields={"samples": f"{MAX_SAMPLES} at most."},
-        )
-    taken = {str(row.get("key") or "").strip() for row in raw}
-    found: list[Sample] = []
-    for number, row in enumerate(raw, 1):
-        one = {name: as_stored(str(row.get(name) or "")).strip() for name, _ in LIMITS}
-        one["key"] = one["key"] or _free(taken)
-        _check_sample(one, f"{where}, sample {number}")
-        if any(one["key"] == other["key"] for other in found):
-            raise Invalid(
-                f"{where}, sample {number}: {one['key']} is there twice.",
-                fields={"samples": "Each sample once."},
-            )
-        found.append(one)
-    return found
-
-
-def _free(taken: set[str]) -> str:
-    number = 1
-    while f"s{number}" in taken:
-        number += 1
-    taken.add(f"s{number}")
-    return f"s{number}"
+    return clean_listed(
+        raw, where=where, noun=SAMPLE, most=MAX_SAMPLES, limits=LIMITS, check=_check_sample
+    )
 
 
 def _check_sample(one: Sample, where: str) -> None:
-    for name, most in LIMITS:
-        if len(one[name]) > most:
-            raise Invalid(
-                f"{where} has {len(one[name]):,} characters as its {name}; {most:,} is the most.",
-                fields={name: f"{most:,} characters at most."},
-            )
+    check_lengths(one, where, LIMITS)
     if one["score"] and not is_score(one["score"]):
         raise Invalid(f"{where}: {one['score']!r} is no score.", fields={"score": "A number."})
 
@@ -160,7 +142,7 @@ def save_dimension(
     if all(getattr(group, field) == value for field, value in content.items()):
         return group
     draft = lock_draft(task, by=by)
-    live = _live(task, group.key)  # it may have been saved meanwhile
+    live = live_group(task, group.key, DIMENSION)  # it may have been saved meanwhile
     kept = {"title": live.title, "passage": live.passage, "passages": live.passages}
     made = save_group(by=by, task=task, group=live, look_back=live.look_back, **(kept | content))
     _settle(task, draft, made, _next(task))
@@ -169,13 +151,6 @@ def save_dimension(
 
 def _next(task: Task) -> int:
     return (task.items.aggregate(m=Max("position"))["m"] or 0) + STEP
-
-
-def _live(task: Task, key: str) -> ItemGroup:
-    group = task.groups.filter(key=key, until__isnull=True).first()
-    if group is None:
-        raise Conflict("This dimension was removed meanwhile. Reload the page.")
-    return group
 
 
 @transaction.atomic
@@ -213,13 +188,9 @@ def add_samples(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name
 @transaction.atomic
 def move_dimension(*, by: User, task: Task, group: ItemGroup, step: int) -> None:
     """Move a dimension up (-1) or down (1), and its item with it; at the end it stays."""
-    draft = lock_draft(task, by=by)
-    rows = task.groups.in_version(draft.number).order_by("position", "pk")
-    order = list(rows.values_list("pk", flat=True))
-    if group.pk not in order:
-        raise Conflict("This dimension was removed meanwhile. Reload the page.")
-    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
-    places = dict(rows.all().values_list("pk", "position"))
+    draft = move_group(by=by, task=task, group=group, step=step, noun=DIMENSION)
+    rows = task.groups.in_version(draft.number)
+    places = dict(rows.values_list("pk", "position"))
     items = list(task.items.in_version(draft.number))
     for item in items:
         item.position = places[item.group_id]
@@ -237,31 +208,19 @@ def remove_dimension(*, by: User, task: Task, group: ItemGroup) -> None:
 
 
 @transaction.atomic
-def change_samples(
-    *, by: User, task: Task, key: str, change: Callable[[list[Sample]], list[Sample]]
-) -> ItemGroup:
+def change_samples(*, by: User, task: Task, key: str, change: Change) -> ItemGroup:
     """Change the samples of the dimension ``key``; two changes at once stand in line."""
     require(task)
-    group = _live(task, key)
-    if clean_samples(change(_rows(group))) == group.passages:
-        return group
-    lock_draft(task, by=by)
-    group = _live(task, key)
-    return save_dimension(by=by, task=task, group=group, samples=change(_rows(group)))
+    return change_listed(
+        by=by,
+        task=task,
+        group=lambda: live_group(task, key, DIMENSION),
+        change=change,
+        clean=clean_samples,
+        save=lambda group, rows: save_dimension(by=by, task=task, group=group, samples=rows),
+    )
 
 
-def _rows(group: ItemGroup) -> list[Sample]:
-    return [dict(row) for row in group.passages]
-
-
-def sample_at(samples: Sequence[Sample], key: str) -> int:
-    """The place of a sample, from 0; Conflict where it is there no more."""
-    for at, row in enumerate(samples):
-        if row["key"] == key:
-            return at
-    raise Conflict("This sample was removed meanwhile. Reload the page.")
-
-
-def free_sample(samples: Sequence[Sample]) -> str:
+def free_sample(samples: Rows) -> str:
     """A sample's id that none of these has."""
-    return _free({row["key"] for row in samples})
+    return free_row_key({row["key"] for row in samples}, SAMPLE[0])

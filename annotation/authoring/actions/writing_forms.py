@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 
-from annotation.authoring.actions.asked import Rows, change_rows, row_at, stepped
 from annotation.authoring.actions.drafts import lock_draft
+from annotation.authoring.actions.rows import Change, Rows, change_rows, row_at, stepped, without
 from annotation.authoring.actions.writing_topics import require, sync_items
 from annotation.models import Task, User
 from annotation.task_types.scales import name_of, truth
 from annotation.task_types.writing import questionnaire
 from annotation.task_types.writing import type as writing
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Invalid
 
 STYLES = "styles"
 LISTS: dict[str, tuple[Mapping[str, Any], ...]] = {  # setting -> what it can start from
@@ -29,7 +29,7 @@ POINTS = [{"value": value, "label": ""} for value in range(1, 6)]
 
 
 @transaction.atomic
-def _change(*, by: User, task: Task, which: str, change: Callable[[Rows], Rows]) -> None:
+def _change(*, by: User, task: Task, which: str, change: Change) -> None:
     """Change the rows of a list; items follow the styles."""
     require(task)
     if which not in LISTS:
@@ -100,13 +100,8 @@ def add_row(*, by: User, task: Task, which: str, label: str) -> str:
 def remove_row(*, by: User, task: Task, which: str, name: str) -> None:
     """Take a question out, or a style with its items; the last style stays."""
 
-    def change(rows: Rows) -> Rows:
-        at = row_at(rows, name)
-        if which == STYLES and len(rows) == 1:
-            raise Conflict("One style stays: there would be nothing to write.")
-        return rows[:at] + rows[at + 1 :]
-
-    _change(by=by, task=task, which=which, change=change)
+    last = "One style stays: there would be nothing to write." if which == STYLES else ""
+    _change(by=by, task=task, which=which, change=lambda rows: without(rows, name, last=last))
 
 
 def move_row(*, by: User, task: Task, which: str, name: str, step: int) -> None:

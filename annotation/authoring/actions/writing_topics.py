@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -13,20 +13,29 @@ from annotation.authoring.actions.items import (
     STEP,
     clean_question,
     free_key,
-    place,
     remove_group,
     save_group,
     supersede,
+)
+from annotation.authoring.actions.rows import (
+    Change,
+    change_listed,
+    check_lengths,
+    clean_listed,
+    live_group,
+    move_group,
 )
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.scales import MAX_ASKED
-from annotation.task_types.writing.missing import with_passages
-from crowdqc.errors import Conflict, Invalid
+from annotation.task_types.writing.type import with_passages
+from crowdqc.errors import Invalid
 
 MAX_PASSAGES, MAX_CHARACTERS = 200, 20_000  # of a topic, of a passage
 MAX_KEY, MAX_DOCUMENT, MAX_TITLE = 39, 80, 300  # a style's name and a hyphen follow a topic's key
+LIMITS = (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_CHARACTERS))
+TOPIC, PASSAGE = "topic", "passage"  # what messages call them
 Passage = dict[str, str]
 
 
@@ -49,47 +58,15 @@ def clean_key(raw: str) -> str:
 
 def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "The topic") -> list[Passage]:
     """Passages as stored, each with an id of its own; Invalid names the one that is wrong."""
-    if len(raw) > MAX_PASSAGES:
-        raise Invalid(
-            f"{where} has {len(raw):,} passages; {MAX_PASSAGES} is the most.",
-            fields={"passages": f"{MAX_PASSAGES} at most."},
-        )
-    found: list[Passage] = []
-    taken = {str(row.get("key") or "").strip() for row in raw}
-    used: set[str] = set()
-    for rank, row in enumerate(raw, 1):
-        one = {
-            name: as_stored(str(row.get(name) or "")).strip() for name in ("key", "title", "text")
-        }
-        one["key"] = one["key"] or _free(taken)
-        _check_passage(one, f"{where}, passage {rank}")
-        if one["key"] in used:
-            raise Invalid(
-                f"{where}, passage {rank}: {one['key']} is there twice.",
-                fields={"passages": "Each passage once."},
-            )
-        used.add(one["key"])
-        found.append(one)
-    return found
-
-
-def _free(taken: set[str]) -> str:
-    number = 1
-    while f"p{number}" in taken:
-        number += 1
-    taken.add(f"p{number}")
-    return f"p{number}"
+    return clean_listed(
+        raw, where=where, noun=PASSAGE, most=MAX_PASSAGES, limits=LIMITS, check=_check_passage
+    )
 
 
 def _check_passage(one: Passage, where: str) -> None:
     if not one["text"]:
         raise Invalid(f"{where} has no text.", fields={"text": "Write the passage."})
-    for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_CHARACTERS)):
-        if len(one[name]) > most:
-            raise Invalid(
-                f"{where} has {len(one[name]):,} characters as its {name}; {most:,} is the most.",
-                fields={name: f"{most:,} characters at most."},
-            )
+    check_lengths(one, where, LIMITS)
 
 
 # Items -----------------------------------------------------------------------------------------
@@ -244,7 +221,7 @@ def save_topic(
     if asked == before and kept in (None, group.passages):
         return group
     draft = lock_draft(task, by=by)
-    group = _live(task, group.key)  # its passages may have been saved meanwhile
+    group = live_group(task, group.key, TOPIC)  # its passages may have been saved meanwhile
     group = save_group(
         by=by,
         task=task,
@@ -261,12 +238,7 @@ def save_topic(
 @transaction.atomic
 def move_topic(*, by: User, task: Task, group: ItemGroup, step: int) -> None:
     """Move a topic up (-1) or down (1), and its items with it; at the end it stays."""
-    draft = lock_draft(task, by=by)
-    rows = task.groups.in_version(draft.number).order_by("position", "pk")
-    order = list(rows.values_list("pk", flat=True))
-    if group.pk not in order:
-        raise Conflict("This topic was removed meanwhile. Reload the page.")
-    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
+    draft = move_group(by=by, task=task, group=group, step=step, noun=TOPIC)
     sync_items(task, draft)
 
 
@@ -292,32 +264,13 @@ def blocks(pasted: str) -> list[Passage]:
 
 
 @transaction.atomic
-def change_passages(
-    *, by: User, task: Task, key: str, change: Callable[[list[Passage]], list[Passage]]
-) -> ItemGroup:
+def change_passages(*, by: User, task: Task, key: str, change: Change) -> ItemGroup:
     """Change the passages of the topic ``key``; two changes at once stand in line."""
-    group = _live(task, key)
-    if clean_passages(change(_rows(group))) == group.passages:
-        return group
-    lock_draft(task, by=by)
-    group = _live(task, key)
-    return save_topic(by=by, task=task, group=group, passages=change(_rows(group)))
-
-
-def _live(task: Task, key: str) -> ItemGroup:
-    group = task.groups.filter(key=key, until__isnull=True).first()
-    if group is None:
-        raise Conflict("This topic was removed meanwhile. Reload the page.")
-    return group
-
-
-def _rows(group: ItemGroup) -> list[Passage]:
-    return [dict(row) for row in group.passages]
-
-
-def passage_at(passages: Sequence[Passage], document: str) -> int:
-    """The place of a passage, from 0; Conflict where it is there no more."""
-    for at, row in enumerate(passages):
-        if row["key"] == document:
-            return at
-    raise Conflict("This passage was removed meanwhile. Reload the page.")
+    return change_listed(
+        by=by,
+        task=task,
+        group=lambda: live_group(task, key, TOPIC),
+        change=change,
+        clean=clean_passages,
+        save=lambda group, rows: save_topic(by=by, task=task, group=group, passages=rows),
+    )

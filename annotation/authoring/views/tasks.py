@@ -24,11 +24,12 @@ from annotation.authoring.selectors.tasks import (
 )
 from annotation.authoring.views.builder.parts import builder_of
 from annotation.formats.exports.pairwise import exports_of
+from annotation.formats.registry import formats_listed
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
-from annotation.pairs.selectors.written import chain_of
-from annotation.panels.selectors.exclusions import left_out
+from annotation.pairs.selectors import chain_of
+from annotation.panels.selectors import left_out
 from annotation.task_types import TYPES
 from crowdqc import numbers
 from crowdqc.errors import Invalid
@@ -150,6 +151,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "cost": Build(task).cost(),
         "moves": _moves(task.state) if access.is_requester else [],
         "builder": builder_of(task, row.version),
+        "imports": formats_listed(task, row.version.settings),
         "exports": list(exports_of(task).items()) if task.current else [],
         "panels": access.project.panels.all(),
         **left_out(task),

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import heapq
 import itertools
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, NoReturn
 
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
+from crowdqc.numbers import whole
 
 MAX_PROBLEMS = 200  # listed of one file
+Limit = tuple[str, int, str]  # field, characters at most, what has so many
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
 __all__ = ["MAX_BYTES", "MAX_SHOWN", "Problem", "Row"]
 
 
@@ -96,6 +102,14 @@ class Checked:
     facts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what to know before it is imported
 
+    def add(self, made: dict[str, Any], rows: int, *, there: bool) -> None:
+        """Take in what several rows of the file make, where it is not there already."""
+        if there:
+            self.there += rows
+        else:
+            self.good.append(made)
+            self.rows = (self.rows or 0) + rows
+
     @property
     def used(self) -> int:
         """Rows of the file that are imported."""
@@ -104,18 +118,6 @@ class Checked:
     @property
     def bad_lines(self) -> set[int | None]:
         return self.problems.lines
-
-
-class Format(Protocol):
-    """One file a format."""
-
-    slug: str
-    title: str
-    fields: Sequence[Field]
-
-    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
-        """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
-        ...
 
 
 def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> None:
@@ -202,12 +204,25 @@ def span(keys: Sequence[str], noun: str = "The task") -> str:
     return f"{noun} has {keys[0]} to {keys[-1]}."
 
 
+class Refused(Exception):
+    """A row cannot be taken; why is noted already."""
+
+
 class Reader:
-    """Takes mapped values out of rows and notes what is wrong with them."""
+    """Takes mapped values out of rows and notes what is wrong with them.
+
+    What is read within ``with reader`` ends at the first thing that is wrong with it.
+    """
 
     def __init__(self, mapping: Mapping[str, str], checked: Checked) -> None:
         self.mapping = mapping
         self.checked = checked
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> bool:
+        return kind is Refused
 
     def column(self, name: str) -> str:
         return self.mapping.get(name, name)
@@ -225,6 +240,78 @@ class Reader:
         columns = ", ".join(self.column(name) for name in names)
         self.checked.problems.append(Problem(row.line, columns, shown, wrong, mend))
 
+    def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
+        """Note what is wrong, and raise Refused."""
+        self.bad(row, names, wrong, mend)
+        raise Refused
+
+    @staticmethod
+    def every(*reads: Callable[[], Any]) -> list[Any]:
+        """What each of these gives; all that is wrong is noted before Refused is raised."""
+        found, refused = [], False
+        for read in reads:
+            try:
+                found.append(read())
+            except Refused:
+                refused = True
+        if refused:
+            raise Refused
+        return found
+
+    def values(self, row: Row, fields: Iterable[Field]) -> dict[str, Any]:
+        """What a row has in these fields."""
+        return {one.name: self.value(row, one.name) for one in fields}
+
+    def needed(self, row: Row, name: str, wrong: str, mend: str) -> str:
+        """A value that has to be there. Raises Refused."""
+        return self.value(row, name) or self.refuse(row, name, wrong, mend)
+
+    def refuse_unknown(
+        self,
+        row: Row,
+        names: str | Sequence[str],
+        wrong: str,
+        *,
+        near: str,
+        known: Iterable[str],
+        order: Sequence[str],
+    ) -> NoReturn:
+        """Refuse an id that is none, naming that of the ``known`` ones which is nearest to it."""
+        found = closest(near, known) if near else ""
+        self.refuse(row, names, wrong, span(order) + (f" Did you mean {found}?" if found else ""))
+
+    def truth(self, row: Row, name: str, told: Mapping[str, bool] = TRUTH) -> bool | None:
+        """What a column of true and false says; None where it is empty. Raises Refused."""
+        raw = self.value(row, name).casefold()
+        if raw and raw not in told:
+            self.refuse(row, name, "This is neither true nor false.", "Write true or false.")
+        return told.get(raw)
+
+    def number(self, row: Row, name: str, mend: str, most: int = 10**9 - 1) -> int | None:
+        """A whole number from 0, None where the cell is empty. Raises Refused."""
+        raw = self.value(row, name)
+        if not raw:
+            return None
+        number = whole(raw, high=most) if raw.isdigit() else None
+        if number is None:
+            self.refuse(row, name, "This is not a whole number from 0.", mend)
+        return number
+
+    def moment(self, row: Row, name: str) -> dt.datetime | None:
+        """The moment in a column, None where the cell is empty. Raises Refused."""
+        raw = self.value(row, name)
+        if not raw:
+            return None
+        try:
+            at = dt.datetime.fromisoformat(raw)
+            at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+            if 1990 <= at.astimezone(dt.UTC).year <= 2100:
+                return at
+        except (ValueError, OverflowError):
+            pass
+        mend = "Write it as 2025-03-31T14:05:00Z, or leave the cell empty."
+        self.refuse(row, name, "This is not a time.", mend)
+
     def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
         """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
         names = [names] if isinstance(names, str) else list(names)
@@ -239,29 +326,54 @@ class Reader:
             )
         )
 
-    def spoil(self, lines: Iterable[int], noun: str) -> None:
-        """Note the rows that cannot come in because another one of the same ``noun`` cannot."""
+    @contextmanager
+    def together(self, lines: Iterable[int], noun: str) -> Iterator[None]:
+        """Rows of one ``noun``: where one of them cannot come in, none can."""
+        try:
+            yield
+            return
+        except Refused:
+            pass
         for line in lines:
             if line not in self.checked.bad_lines:
                 wrong = f"Another row of this {noun} cannot be read."
                 mend = f"Correct that row: the rows of one {noun} come in together."
                 self.checked.problems.append(Problem(line, "", "", wrong, mend))
 
-    def fits(self, row: Row, name: str, most: int, noun: str) -> bool:
-        """Whether a value is short enough and can be stored."""
+    def limit(self, row: Row, limits: Iterable[Limit]) -> None:
+        """See that what a row has in these fields is short enough. Raises Refused."""
+        for name, most, noun in limits:
+            self.fit(row, name, most, noun)
+
+    def fit(self, row: Row, name: str, most: int, noun: str) -> str:
+        """A value that is short enough and can be stored. Raises Refused."""
         value = self.value(row, name)
         if len(value) > most:
-            self.bad(
-                row,
-                name,
-                f"{len(value):,} characters; {most:,} is the most for {noun}.",
-                "Shorten it, or leave the row out.",
-            )
-            return False
+            wrong = f"{len(value):,} characters; {most:,} is the most for {noun}."
+            self.refuse(row, name, wrong, "Shorten it, or leave the row out.")
         if not storable(value):
-            self.bad(row, name, WRONG, MEND)
-            return False
-        return True
+            self.refuse(row, name, WRONG, MEND)
+        return value
+
+
+class Importer(ABC):
+    """Reads the rows of one format: ``fields`` are its columns, ``note`` what pages say of them."""
+
+    slug: str
+    title: str
+    note: str = ""
+    fields: tuple[Field, ...] = ()
+    limits: tuple[Limit, ...] = ()  # of what a row has in its fields
+
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
+        """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
+        checked = Checked()
+        self.read(Reader(mapping, checked), rows, known)
+        return checked
+
+    @abstractmethod
+    def read(self, reader: Reader, rows: Iterable[Row], known: Any) -> None:
+        """Note in ``reader.checked`` what becomes of each row, and the facts of those taken."""
 
 
 class Images(Iterable[Row]):
@@ -361,6 +473,24 @@ class Once:
         else:
             self.reader.repeated(row, self.names, line, self.what)
         return False
+
+
+@dataclass
+class OneEach:
+    """Sees that what is said of a thing in several rows, or there already, is the same text."""
+
+    reader: Reader
+    first: dict[Any, tuple[int | None, Any]]  # what is there already stands on no line
+    where: str  # it is there: "the task"
+    wrong: str  # with {where}
+    mend: str
+
+    def check(self, row: Row, names: Sequence[str], key: Any, said: Any) -> None:
+        """See to one row that says something. Raises Refused."""
+        line, there = self.first.setdefault(key, (row.line, said))
+        if there != said:
+            where = f"line {line:,}" if line else self.where
+            self.reader.refuse(row, names, self.wrong.format(where=where), self.mend)
 
 
 def _equal(known: str | bytes, text: str) -> bool:

@@ -25,8 +25,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, new_ids, parts
-from annotation.records.actions.table_statistics import fresh_plans
+from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
 from annotation.work.actions.leases import lock_items
 from crowdqc.errors import Conflict
 

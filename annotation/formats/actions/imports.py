@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
 
-from annotation.authoring.actions.items import import_items
-from annotation.authoring.actions.think_topics import add_samples
-from annotation.authoring.actions.writing_topics import add_topics
 from annotation.files.reading.importer import Sheet
-from annotation.files.reading.sheet import read, sheet_of
-from annotation.formats.actions.answers import import_answers, import_system_answers
-from annotation.formats.actions.judgment_rows import import_judgment_rows
-from annotation.formats.actions.ratings import import_ratings
-from annotation.formats.actions.responses import import_responses
-from annotation.formats.actions.think_alouds import import_attributes, import_checks
-from annotation.formats.actions.votes import import_battle_rows
-from annotation.formats.selectors.imports import Examined, examine
-from annotation.models import Task, User
-from annotation.pairs.actions.candidates import refuse_bad
-from annotation.pairs.actions.rating_documents import add_documents
-from annotation.pairs.actions.topics import add_texts
+from annotation.files.reading.sheet import check_size, read, sheet_of
+from annotation.formats.registry import get_format
+from annotation.formats.selectors.imports import Examined, examine, examine_candidates
+from annotation.models import Project, Task, User
+from annotation.pairs.actions.candidates import add_candidates
+from crowdqc.errors import Invalid
 from crowdqc.tally import MOST, Tally, by_reason
 
 SHOWN_LINES = 20  # of each reason
-WRITE = {
-    "items": import_items,
-    "answers": import_answers,
-    "system_answers": import_system_answers,
-    "candidates": add_texts,
-    "judgments": import_judgment_rows,
-    "documents": add_documents,
-    "ratings": import_ratings,
-    "arena": import_battle_rows,
-    "topics": add_topics,
-    "responses": import_responses,
-    "samples": add_samples,
-    "attributes": import_attributes,
-    "checks": import_checks,
-}
+MAX_LISTED = 1_000  # bad rows that a refusal names
 
 
 @dataclass(frozen=True)
@@ -139,10 +117,47 @@ def import_sheet(
         .get(pk=task.pk)
     )
     found = examine(task, kind, sheet, mapping)
-    refuse_bad(found, leave_out_bad=leave_out_bad)
-    write: Any = WRITE[kind]
-    new = write(by=by, task=task, rows=found.checked.good, name=name) if found.checked.good else 0
+    _refuse_bad(found, leave_out_bad=leave_out_bad)
+    good = found.checked.good
+    new = get_format(kind).write(by=by, task=task, rows=good, name=name) if good else 0
     return Report(_with_found_there(found, new), new, _lines(found))
+
+
+def import_candidates(
+    *,
+    by: User,
+    project: Project,
+    content: bytes,
+    name: str,
+    mapping: Mapping[str, str] | None = None,
+    leave_out_bad: bool = False,
+) -> tuple[Examined, int]:
+    """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
+
+    Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
+    wrong and mend of each bad row, unless ``leave_out_bad``.
+    """
+    check_size(len(content))
+    found = examine_candidates(project, read(content, name), mapping)
+    _refuse_bad(found, leave_out_bad=leave_out_bad)
+    new, _ = add_candidates(by=by, project=project, rows=found.checked.good, name=name)
+    return found, new
+
+
+def _refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
+    """Raise Invalid where a needed column is missing, or naming bad rows unless left out."""
+    if found.unmapped:
+        names = ", ".join(one.name for one in found.unmapped)
+        raise Invalid(
+            f"No column is read as {names}. The file has {', '.join(found.sheet.columns[:20])}.",
+            fields={one.name: "Choose its column." for one in found.unmapped},
+        )
+    if found.checked.problems and not leave_out_bad:
+        raise Invalid(
+            f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
+            "Nothing was imported.",
+            rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
+        )
 
 
 def _with_found_there(found: Examined, new: int) -> Tally:

@@ -1,8 +1,8 @@
-"""Judgments on what a task asks already, by people and models from elsewhere: bulk, added once."""
+"""Rows of answers by people and models, to what a task asks already: in bulk, added once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -13,37 +13,97 @@ from annotation.formats.actions.judgments import Vote, add_model_votes, add_vote
 from annotation.formats.actions.votes import IMPORTED
 from annotation.models import Task, User
 from annotation.records.actions.audit import record
+from annotation.task_types.checklist.type import ORDINALS
 from annotation.task_types.pairwise.sides import call_of
+from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
+
+ATTRIBUTES_IMPORTED, CHECKS_IMPORTED = "attributes.import", "checks.import"
+Row = Mapping[str, Any]
 
 
-@transaction.atomic
-def import_judgment_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
-    """Add checked rows (see ``annotation.formats.imports.judgments``); returns how many are new.
+def store_rows(
+    *, by: User, task: Task, rows: Rows, name: str, action: str, vote: Callable[[Row, int], Vote]
+) -> int:
+    """Store rows of people and of systems as votes, and say so; returns how many are new.
 
     Each worker's new rows become one submitted assignment without pay, and a further one where
-    they judged an item again; a model's become calls, two a replicate. What counts takes slots, and
+    they judged an item again; a model's become calls, one a replicate. What counts takes slots, and
     the redundancy grows where that is more than it asked for.
     """
-    by_people = [row for row in rows if row["worker"]]
-    by_models = [row for row in rows if not row["worker"]]
-    workers = workers_named(task.project, {row["worker"] for row in by_people})
-    systems = systems_by_name(task.project, by_models)
-    people = placed(_vote(row, workers[row["worker"]].pk) for row in by_people)
-    models = [_vote(row, systems[row["system"], row["prompt_strategy"]].pk) for row in by_models]
-    new = add_votes(task=task, votes=people, sessions=ended(people)).new if people else 0
-    new += add_model_votes(task=task, votes=models).new if models else 0
-    record(by=by, project=task.project, action=IMPORTED, on=task, file=name, new=new)
-    return new
+    with transaction.atomic():
+        by_people = [row for row in rows if row["worker"]]
+        by_models = [row for row in rows if not row["worker"]]
+        workers = workers_named(task.project, {row["worker"] for row in by_people})
+        systems = systems_by_name(task.project, by_models)
+        people = placed(vote(row, workers[row["worker"]].pk) for row in by_people)
+        models = [vote(row, systems[row["system"], row["prompt_strategy"]].pk) for row in by_models]
+        new = add_votes(task=task, votes=people, sessions=ended(people)).new if people else 0
+        new += add_model_votes(task=task, votes=models).new if models else 0
+        record(by=by, project=task.project, action=action, on=task, file=name, new=new)
+        return new
 
 
-def _vote(row: Mapping[str, Any], author: int) -> Vote:
-    return Vote(
-        author,
-        row["item"],
-        row["choices"],
-        row["flipped"],
-        uncounted=row["uncounted"],
-        replicate=call_of(row["replicate"], flipped=row["flipped"]),
-        at=row["at"],
-        met=row["position"],
-    )
+def import_judgment_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows (see ``annotation.formats.imports.judgments``); returns how many are new."""
+
+    def vote(row: Row, author: int) -> Vote:
+        return Vote(
+            author,
+            row["item"],
+            row["choices"],
+            row["flipped"],
+            uncounted=row["uncounted"],
+            replicate=call_of(row["replicate"], flipped=row["flipped"]),
+            at=row["at"],
+            met=row["position"],
+        )
+
+    return store_rows(by=by, task=task, rows=rows, name=name, action=IMPORTED, vote=vote)
+
+
+def import_attributes(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows of ``imports.think_aloud``; returns how many answers are new."""
+    items = _items(task)
+
+    def vote(row: Row, author: int) -> Vote:
+        texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(row["attributes"])]
+        if row["transcript"].strip():
+            texts.append((TRANSCRIPT, 0, row["transcript"]))
+        marked = (  # the stretches of the transcript in which attributes were marked
+            (ATTRIBUTE, n, TRANSCRIPT, one["start"], one["end"])
+            for n, one in enumerate(row["attributes"])
+            if one["start"] is not None
+        )
+        return Vote(
+            author,
+            items[row["item"]],
+            (),
+            uncounted=row["uncounted"],
+            replicate=row["replicate"],
+            texts=tuple(texts),
+            spans=tuple(marked),
+        )
+
+    return store_rows(by=by, task=task, rows=rows, name=name, action=ATTRIBUTES_IMPORTED, vote=vote)
+
+
+def import_checks(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows of ``imports.checks``; returns how many checklists are new."""
+    items = _items(task)
+
+    def vote(row: Row, author: int) -> Vote:
+        return Vote(
+            author,
+            items[row["item"]],
+            tuple((name, code, ORDINALS[code]) for name, code in row["answers"].items()),
+            uncounted=row["uncounted"],
+            replicate=row["replicate"],
+        )
+
+    return store_rows(by=by, task=task, rows=rows, name=name, action=CHECKS_IMPORTED, vote=vote)
+
+
+def _items(task: Task) -> dict[str, int]:
+    assert task.current is not None  # noqa: S101 (a task never published has no answers to take)
+    rows = task.items.in_version(task.current.number).filter(expected__isnull=True)
+    return dict(rows.values_list("key", "pk"))

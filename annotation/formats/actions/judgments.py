@@ -31,8 +31,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.records.actions.bulk import copy_into, new_ids
-from annotation.records.actions.table_statistics import fresh_plans
+from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import ORDINALS, stored
 from annotation.work.actions.answers import write_values_of

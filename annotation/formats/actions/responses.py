@@ -37,7 +37,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
-from annotation.records.actions.table_statistics import fresh_plans
+from annotation.records.actions.bulk import fresh_plans
 from annotation.task_types import Values
 from annotation.task_types.writing.citations import Marker, parse
 from annotation.task_types.writing.deltas import Delta

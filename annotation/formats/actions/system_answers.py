@@ -1,19 +1,22 @@
-"""Answers that a language model gave to a task's items: stored as those of a system, once each."""
+"""What a language model answered, or thought aloud: stored as answers of a system, once each."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.accounts.named.actions import systems_by_name
 from annotation.formats.actions.answers import BATCH, lock_version
 from annotation.formats.actions.judgments import Added
-from annotation.models import Answer, System, Task, User
+from annotation.models import Answer, System, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import Values
+from annotation.task_types.think_aloud.type import ATTRIBUTE, MAX_ATTRIBUTE, MAX_ATTRIBUTES
 from annotation.work.actions.answers import write_values
 from crowdqc.errors import Invalid
 
@@ -31,6 +34,15 @@ class Given(NamedTuple):
     at: dt.datetime | None = None
 
 
+@dataclass(frozen=True)
+class Session:
+    """One model's attributes on one dimension."""
+
+    item_id: int
+    attributes: Sequence[str]
+    replicate: int = 0
+
+
 @transaction.atomic
 def store_system_answers(
     *, by: User | None, task: Task, system: tuple[str, str], rows: Sequence[Given]
@@ -41,7 +53,7 @@ def store_system_answers(
     count, hold no slot and are paid nothing. Raises Conflict for a task that was never published,
     Invalid for an item of another task.
     """
-    version, now = lock_version(task), timezone.now()
+    version = lock_version(task)
     own = set(task.items.filter(pk__in={row.item for row in rows}).values_list("pk", flat=True))
     strange = next((row.item for row in rows if row.item not in own), None)
     if strange is not None:
@@ -49,14 +61,59 @@ def store_system_answers(
     author, _ = System.objects.get_or_create(
         project=task.project, name=system[0][:MOST], prompt_strategy=system[1][:MOST]
     )
-    there = given_by(task, system)
+    new = _store(version, author, rows)
+    record(by=by, project=task.project, action=ANSWERED, on=task, system=author.pk, new=new)
+    return Added(new, len(rows) - new)
+
+
+@transaction.atomic
+def add_system_attributes(
+    *, by: User | None, task: Task, name: str, strategy: str, sessions: Sequence[Session]
+) -> int:
+    """Store what the system ``name`` with its prompt ``strategy`` thought aloud, as its answers.
+
+    A session that is there already (system, dimension, replicate) stays as it is; returns how
+    many are new. Raises Conflict for a task that was never published.
+    """
+    version = lock_version(task)
+    row = {"system": name[:MOST], "prompt_strategy": strategy[:MOST]}
+    system = next(iter(systems_by_name(task.project, [row]).values()))
+    known = set(task.items.values_list("pk", flat=True))
+    rows = [
+        Given(one.item_id, Values(texts=_texts(one.attributes)), one.replicate)
+        for one in sessions
+        if one.item_id in known
+    ]
+    new = _store(version, system, rows)
+    if new:
+        record(
+            by=by,
+            project=task.project,
+            action="systems.think_aloud",
+            on=task,
+            system=str(system),
+            new=new,
+        )
+    return new
+
+
+def _texts(attributes: Sequence[str]) -> list[tuple[str, int, str]]:
+    kept = [text.strip() for text in attributes if text.strip()][:MAX_ATTRIBUTES]
+    return [(ATTRIBUTE, index, text[:MAX_ATTRIBUTE]) for index, text in enumerate(kept)]
+
+
+def _store(version: TaskVersion, system: System, rows: Sequence[Given]) -> int:
+    """Add the answers of a system that are not there; how many that are."""
+    now = timezone.now()
+    answered = Answer.objects.filter(system=system, item__task=version.task_id)
+    there = set(answered.values_list("item_id", "replicate"))
     new = [row for row in rows if (row.item, row.replicate) not in there]
     answers = Answer.objects.bulk_create(
         [
             Answer(
                 version=version,
                 item_id=row.item,
-                system=author,
+                system=system,
                 replicate=row.replicate,
                 flipped=row.flipped,
                 answered_at=row.at or now,
@@ -66,8 +123,7 @@ def store_system_answers(
         batch_size=BATCH,
     )
     write_values(zip(answers, (row.values for row in new), strict=True))
-    record(by=by, project=task.project, action=ANSWERED, on=task, system=author.pk, new=len(new))
-    return Added(len(new), len(rows) - len(new))
+    return len(new)
 
 
 def given_by(task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:

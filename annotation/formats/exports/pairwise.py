@@ -11,15 +11,8 @@ from typing import Any
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
-from annotation.formats.exports import attributes, checks, events, free_text, ratings, writing
-from annotation.formats.exports.tools import (
-    arena,
-    crowdkit,
-    crowdrag,
-    label_studio,
-    mturk,
-    reliability,
-)
+from annotation.formats.exports import answered, free_text, work, writing
+from annotation.formats.exports.tools import crowdrag, frames, label_studio
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.formats.imports.judgments import HEAD, TAIL, column_of
 from annotation.models import Answer, Candidate, Task
@@ -29,19 +22,16 @@ from annotation.work.snapshots import judgments
 from crowdqc.errors import Invalid
 
 CHUNK = 2000
-CANDIDATES = (
-    "key",
-    "topic",
-    "query",
-    "text",
-    "style",
-    "origin",
-    "system",
-    "prompt_strategy",
-    "author",
-)
+# Column of the texts -> where it is stored.
+CANDIDATES = {
+    **{name: name for name in ("key", "topic", "query", "text", "style", "origin")},
+    "system": "system__name",
+    "prompt_strategy": "system__prompt_strategy",
+    "author": "author__pseudonym",
+}
 NOTHING = dict[str, int]()
 EVERY = files.EVERY
+LINES = ("jsonl", "csv", "parquet")  # where a line is what it comes from
 MEDIA = {**files.FORMATS, "json": "application/json"}
 
 
@@ -54,11 +44,12 @@ class PairExport:
     """
 
     title: str
-    formats: tuple[str, ...]
     table: Callable[[Task, str, str], Table]
+    note: str = ""  # what it holds, where the title does not say it
+    formats: tuple[str, ...] = EVERY
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
-    note: str = ""  # what it holds, where the title does not say it
+    commands: tuple[tuple[str, str], ...] = ()  # FORMAT and --what of ``crowdqc_export``
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -71,10 +62,7 @@ class PairExport:
 
 
 def _free_text(what: str) -> Callable[[Task, str, str], Table]:
-    def table(task: Task, form: str, dimension: str = "") -> Table:
-        return Table(free_text.COLUMNS[what], free_text.rows(task, what))
-
-    return table
+    return lambda task, form, dimension: Table(free_text.COLUMNS[what], free_text.rows(task, what))
 
 
 def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
@@ -90,149 +78,133 @@ def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
 def candidate_table(task: Task, form: str, dimension: str = "") -> Table:
     """The texts that the task puts to judgment, under the columns that the importer reads."""
     ids = [row.candidate_id for row in judgments.texts(task)]
-    texts = (
-        Candidate.objects.filter(pk__in=ids)
-        .order_by("topic", "key")
-        .values_list(
-            "key",
-            "topic",
-            "query",
-            "text",
-            "style",
-            "origin",
-            "system__name",
-            "system__prompt_strategy",
-            "author__pseudonym",
-        )
-    )
-    rows = (dict(zip(CANDIDATES, values, strict=True)) for values in texts.iterator(CHUNK))
-    return Table(CANDIDATES, ({**row, "author": row["author"] or ""} for row in rows))
+    texts = Candidate.objects.filter(pk__in=ids).order_by("topic", "key")
+    rows = texts.values_list(*CANDIDATES.values()).iterator(CHUNK)
+    named = (dict(zip(CANDIDATES, values, strict=True)) for values in rows)
+    return Table(tuple(CANDIDATES), ({**row, "author": row["author"] or ""} for row in named))
 
 
 PAIR_EXPORTS: dict[str, PairExport] = {
-    "items": PairExport(
-        "Questions",
-        EVERY,
-        _free_text("items"),
-        note="with their texts",
-    ),
-    "answers": PairExport(
-        "Answers",
-        EVERY,
-        _free_text("answers"),
-        note="of people, that count",
-    ),
-    "system_answers": PairExport(
-        "Answers of systems",
-        EVERY,
-        _free_text("system_answers"),
-    ),
+    "items": PairExport("Questions", _free_text("items"), "with their texts"),
+    "answers": PairExport("Answers", _free_text("answers"), "of people, that count"),
+    "system_answers": PairExport("Answers of systems", _free_text("system_answers")),
     "crowdkit-texts": PairExport(
-        "crowd-kit, texts",
-        EVERY,
-        crowdkit.texts,
-        note="task, worker, text",
+        "crowd-kit, texts", frames.texts, "task, worker, text", commands=(("crowdkit", "texts"),)
     ),
-    "judgments": PairExport("All judgments", EVERY, judgment_table),
-    "candidates": PairExport("The texts", EVERY, candidate_table),
+    "judgments": PairExport("All judgments", judgment_table, commands=(("judgments", "all"),)),
+    "candidates": PairExport(
+        "The texts",
+        candidate_table,
+        commands=(("candidates", "all"), ("checklist", "candidates")),
+    ),
     "ratings": PairExport(
         "Ratings with explanations",
-        EVERY,
-        ratings.rating_table,
-        note="with sentence numbers and words to the requester",
+        answered.rating_table,
+        "with sentence numbers and words to the requester",
+        commands=(("ratings", "ratings"),),
     ),
     "documents": PairExport(
         "Documents with answers",
-        EVERY,
-        ratings.document_table,
-        note="questions, the sentences they arose from, and the answers under judgment",
+        answered.document_table,
+        "questions, the sentences they arose from, and the answers under judgment",
+        commands=(("ratings", "documents"),),
     ),
     "arena": PairExport(
-        "Arena battles", ("jsonl",), arena.table, per_dimension=True, left_out=arena.left_out
+        "Arena battles",
+        frames.battles,
+        formats=("jsonl",),
+        per_dimension=True,
+        left_out=frames.one_source,
+        commands=(("arena", "battles"),),
     ),
     "crowdkit-pairwise": PairExport(
         "crowd-kit, comparisons",
-        EVERY,
-        crowdkit.comparisons,
+        frames.comparisons,
         per_dimension=True,
-        left_out=crowdkit.ties,
+        left_out=frames.ties,
+        commands=(("crowdkit", "pairwise"),),
     ),
     "crowdkit-labels": PairExport(
         "crowd-kit, labels",
-        EVERY,
-        crowdkit.labels,
+        frames.labels,
         per_dimension=True,
+        commands=(("crowdkit", "labels"),),
     ),
     "reliability": PairExport(
         "Krippendorff’s reliability matrix",
-        EVERY,
-        reliability.table,
+        frames.matrix,
         per_dimension=True,
-        left_out=reliability.repeated,
+        left_out=frames.repeated,
+        commands=(("reliability", "matrix"),),
     ),
     "crowdrag-raw": PairExport(
-        "CrowdRAG-25, raw judgments", ("jsonl", "csv", "parquet"), crowdrag.raw
+        "CrowdRAG-25, raw judgments", crowdrag.raw, formats=LINES, commands=(("crowdrag", "raw"),)
     ),
-    "crowdrag-llm": PairExport("CrowdRAG-25, judgments of models", EVERY, crowdrag.models),
+    "crowdrag-llm": PairExport(
+        "CrowdRAG-25, judgments of models", crowdrag.models, commands=(("crowdrag", "llm"),)
+    ),
     "responses": PairExport(
         "Responses",
-        EVERY,
         writing.response_table,
-        note="texts of people and systems, and the passages that they cite",
+        "texts of people and systems, and the passages that they cite",
+        commands=(("writing", "responses"),),
     ),
     "surveys": PairExport(
         "Questionnaires",
-        EVERY,
         writing.survey_table,
-        note="what people said before and after writing",
+        "what people said before and after writing",
+        commands=(("writing", "surveys"),),
     ),
     "topics": PairExport(
         "Topics",
-        EVERY,
         writing.topic_table,
-        note="queries with their ranked passages",
+        "queries with their ranked passages",
+        commands=(("writing", "topics"),),
     ),
     "writing-logs": PairExport(
         "Writing logs",
-        ("jsonl",),
         writing.log_table,
-        note="how each text came about, as changes that give it exactly",
+        "how each text came about, as changes that give it exactly",
+        ("jsonl",),
+        commands=(("writing", "writing-logs"),),
     ),
     "attributes": PairExport(
         "Attributes",
-        EVERY,
-        attributes.attribute_table,
-        note="of people and models, with the stretches of transcripts they were marked in",
+        answered.attribute_table,
+        "of people and models, with the stretches of transcripts they were marked in",
+        commands=(("thinking", "attributes"),),
     ),
     "samples": PairExport(
         "Samples",
-        EVERY,
-        attributes.sample_table,
-        note="rubrics and scored samples",
+        answered.sample_table,
+        "rubrics and scored samples",
+        commands=(("thinking", "samples"),),
     ),
     "checks": PairExport(
         "Checklists",
-        EVERY,
-        checks.check_table,
-        note="yes or no, a row a question, of people and models",
+        answered.check_table,
+        "yes or no, a row a question, of people and models",
+        commands=(("checklist", "checks"),),
     ),
     "label-studio": PairExport(
         "Label Studio",
-        ("json", "csv"),
         label_studio.table,
-        note="tasks with annotations of people and predictions of systems",
+        "tasks with annotations of people and predictions of systems",
+        ("json", "csv"),
+        commands=(("label-studio", "tasks"),),
     ),
     "assignments": PairExport(
         "Assignments, as of MTurk",
-        EVERY,
-        mturk.table,
-        note="AssignmentId, WorkerId, HITId, AssignmentStatus",
+        work.assignment_table,
+        "AssignmentId, WorkerId, HITId, AssignmentStatus",
+        commands=(("mturk", "assignments"),),
     ),
     "events": PairExport(
         "Events",
-        ("jsonl", "csv", "parquet"),
-        events.table,
-        note="all that was recorded of how people worked",
+        work.event_table,
+        "all that was recorded of how people worked",
+        LINES,
+        commands=(("events", "all"), ("writing", "events")),
     ),
 }
 

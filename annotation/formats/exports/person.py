@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Model, Q
 
 from annotation.files.writing.tables import lines
 from annotation.models import (
@@ -35,7 +36,7 @@ from annotation.models import (
     User,
     Visit,
 )
-from annotation.records.selectors.audit_words import about, sentence
+from annotation.records.selectors.audit import about, sentence
 
 CHUNK = 500
 Row = dict[str, Any]
@@ -65,9 +66,13 @@ def files(
 
 
 def _plain(row: Row) -> Row:
-    """The row with its times as text."""
+    """The row with its times and amounts as text."""
     return {
-        name: value.isoformat() if isinstance(value, dt.datetime) else value
+        name: value.isoformat()
+        if isinstance(value, dt.datetime)
+        else str(value)
+        if isinstance(value, Decimal)
+        else value
         for name, value in row.items()
     }
 
@@ -95,43 +100,28 @@ def _memberships(members: Members) -> Iterator[Row]:
         }
 
 
-def _consents(members: Members) -> Iterator[Row]:
-    rows = Consent.objects.filter(membership__in=members).select_related("text__project")
-    for one in rows.order_by("pk"):
-        yield {
-            "project": one.text.project.name,
-            "version": one.text.number,
-            "text": one.text.text,
-            "log_kept_days": one.text.retention_days,
-            "given": one.given_at,
-            "taken_back": one.withdrawn_at,
-        }
+def _query(model: type[Model], whose: str, columns: str, *, chunk: int = CHUNK) -> Rows:
+    """What is stored of people, as one query; ``whose`` is the field that names them.
+
+    ``columns`` are parted by spaces: what a column is called, and after "=" where it is stored, if
+    that is another name.
+    """
+    paths = {
+        name: path or name for name, _, path in (one.partition("=") for one in columns.split())
+    }
+
+    def rows(people: Sequence[Any]) -> Iterator[Row]:
+        found = model._default_manager.filter(**{f"{whose}__in": people}).order_by("pk")
+        for values in found.values_list(*paths.values()).iterator(chunk):
+            yield dict(zip(paths, values, strict=True))
+
+    return rows
 
 
 def _key(item: Item) -> str:
     """What an item is called. The key of a pair may tell whether it tests attention, or is asked
     again, and whose texts they are: before it is judged nobody is to know."""
     return item.key if item.first_id is None else f"item {item.pk}"
-
-
-def _assignments(members: Members) -> Iterator[Row]:
-    rows = Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
-    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
-        yield {
-            "assignment": one.pk,
-            "project": one.task.project.name,
-            "task": one.version.title,
-            "version": one.version.number,
-            "state": one.state,
-            "source": one.source,
-            "pay": str(one.pay),
-            "currency": one.task.project.currency,
-            "claimed": one.leased_at,
-            "opened": one.opened_at,
-            "submitted": one.submitted_at,
-            "settled": one.settled_at,
-            "log_erased": one.log_erased_at,
-        }
 
 
 def _answers(members: Members) -> Iterator[Row]:
@@ -176,55 +166,6 @@ def _drafts(members: Members) -> Iterator[Row]:
         }
 
 
-def _events(members: Members) -> Iterator[Row]:
-    rows = EventBatch.objects.filter(stream__assignment__worker__in=members)
-    for one in rows.select_related("stream").order_by("pk").iterator(chunk_size=50):
-        yield {
-            "assignment": one.stream.assignment_id,
-            "page": one.stream_id,
-            "first": one.first_seq,
-            "received": one.received_at,
-            "events": one.events,
-        }
-
-
-def _payouts(members: Members) -> Iterator[Row]:
-    rows = LedgerEntry.objects.filter(worker__in=members).order_by("pk")
-    for one in rows.iterator(chunk_size=CHUNK):
-        yield {
-            "at": one.at,
-            "what": one.kind,
-            "amount": str(one.amount),
-            "currency": one.currency,
-            "assignment": one.assignment_id,
-            "note": one.memo,
-        }
-
-
-def _rejections(members: Members) -> Iterator[Row]:
-    for one in Rejection.objects.filter(assignment__worker__in=members).order_by("pk"):
-        yield {
-            "assignment": one.assignment_id,
-            "at": one.rejected_at,
-            "reason": one.reason,
-            "your_reply": one.reply,
-            "replied": one.replied_at,
-            "outcome": one.outcome,
-            "answer": one.outcome_note,
-        }
-
-
-def _rounds(members: Members) -> Iterator[Row]:
-    for one in Qualification.objects.filter(assignment__worker__in=members).order_by("pk"):
-        yield {
-            "assignment": one.assignment_id,
-            "round": one.round,
-            "verdict": one.verdict,
-            "feedback": one.feedback,
-            "at": one.at,
-        }
-
-
 def _standing(members: Members) -> Iterator[Row]:
     rows = Exclusion.objects.filter(worker__in=members).select_related("task__current")
     for one in rows.order_by("pk"):
@@ -243,25 +184,6 @@ def _standing(members: Members) -> Iterator[Row]:
             "why": seat.why,
             "since": seat.since,
             "until": seat.until,
-        }
-
-
-def _judged(members: Members) -> Iterator[Row]:
-    for one in Candidate.objects.filter(author__in=members).order_by("pk"):
-        yield {"key": one.key, "topic": one.topic, "text": one.text, "since": one.created_at}
-
-
-def _visits(members: Members) -> Iterator[Row]:
-    rows = Visit.objects.filter(worker__in=members).select_related("recruitment")
-    for one in rows.order_by("pk"):
-        yield {
-            "from": one.recruitment.name,
-            "their_name_for_you": one.participant,
-            "study": one.study,
-            "session": one.session,
-            "entered": one.entered_at,
-            "outcome": one.outcome,
-            "state": one.status,
         }
 
 
@@ -285,21 +207,89 @@ def _entries(rows: Q) -> Iterator[Row]:
 
 TABLES: tuple[tuple[str, str, Rows], ...] = (
     ("memberships", "The projects, and the name under which each sees you.", _memberships),
-    ("consents", "What you agreed to, in full, and when you took it back.", _consents),
-    ("assignments", "Work you claimed, with its times and its pay.", _assignments),
+    (
+        "consents",
+        "What you agreed to, in full, and when you took it back.",
+        _query(
+            Consent,
+            "membership",
+            "project=text__project__name version=text__number text=text__text "
+            "log_kept_days=text__retention_days given=given_at taken_back=withdrawn_at",
+        ),
+    ),
+    (
+        "assignments",
+        "Work you claimed, with its times and its pay.",
+        _query(
+            Assignment,
+            "worker",
+            "assignment=pk project=task__project__name task=version__title "
+            "version=version__number state source pay currency=task__project__currency "
+            "claimed=leased_at opened=opened_at submitted=submitted_at settled=settled_at "
+            "log_erased=log_erased_at",
+        ),
+    ),
     ("answers", "What you submitted: texts, choices and the stretches you marked.", _answers),
     ("drafts", "What was saved while you wrote and is still kept.", _drafts),
-    ("events", "The log of your typing, choosing and leaving, as it was recorded.", _events),
-    ("payouts", "Every amount booked for you.", _payouts),
-    ("rejections", "Work that was rejected, why, your reply and the answer to it.", _rejections),
-    ("qualifications", "What was said of your qualification rounds.", _rounds),
+    (
+        "events",
+        "The log of your typing, choosing and leaving, as it was recorded.",
+        _query(
+            EventBatch,
+            "stream__assignment__worker",
+            "assignment=stream__assignment_id page=stream_id first=first_seq "
+            "received=received_at events",
+            chunk=50,
+        ),
+    ),
+    (
+        "payouts",
+        "Every amount booked for you.",
+        _query(
+            LedgerEntry,
+            "worker",
+            "at what=kind amount currency assignment=assignment_id note=memo",
+        ),
+    ),
+    (
+        "rejections",
+        "Work that was rejected, why, your reply and the answer to it.",
+        _query(
+            Rejection,
+            "assignment__worker",
+            "assignment=assignment_id at=rejected_at reason your_reply=reply replied=replied_at "
+            "outcome answer=outcome_note",
+        ),
+    ),
+    (
+        "qualifications",
+        "What was said of your qualification rounds.",
+        _query(
+            Qualification,
+            "assignment__worker",
+            "assignment=assignment_id round verdict feedback at",
+        ),
+    ),
     (
         "standing",
         "Panels you are on, and results that you are left out of, with the reason.",
         _standing,
     ),
-    ("texts_judged", "Texts of yours that others judge.", _judged),
-    ("entries", "How you came in from elsewhere, and what that platform calls you.", _visits),
+    (
+        "texts_judged",
+        "Texts of yours that others judge.",
+        _query(Candidate, "author", "key topic text since=created_at"),
+    ),
+    (
+        "entries",
+        "How you came in from elsewhere, and what that platform calls you.",
+        _query(
+            Visit,
+            "worker",
+            "from=recruitment__name their_name_for_you=participant study session "
+            "entered=entered_at outcome state=status",
+        ),
+    ),
     ("log", "What the projects’ audit logs say that you did.", _done),
 )
 
@@ -318,27 +308,10 @@ def _profile(user: User) -> Rows:
     ]
 
 
-def _notices(user: User) -> Rows:
-    rows = Notice.objects.filter(user=user).order_by("pk")
-    return lambda _: (
-        {"at": one.created_at, "text": one.text, "read": one.read_at, "mailed": one.mailed_at}
-        for one in rows
-    )
-
-
-def _tokens(user: User) -> Rows:
-    rows = ApiToken.objects.filter(user=user).order_by("pk")
-    return lambda _: (
-        {
-            "name": one.name,
-            "may": one.scopes,
-            "made": one.created_at,
-            "expires": one.expires_at,
-            "last_used": one.last_used_at,
-            "ended": one.revoked_at,
-        }
-        for one in rows
-    )
+def _own(model: type[Model], columns: str) -> Callable[[User], Rows]:
+    """What is stored of an account, as one query."""
+    rows: Callable[[Any], Iterable[Row]] = _query(model, "user", columns)
+    return lambda user: lambda _: rows([user])
 
 
 def _security(user: User) -> Rows:
@@ -363,8 +336,20 @@ def _own_log(user: User) -> Rows:
 
 OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
     ("account", "Your account.", _profile),
-    ("notices", "What you were told.", _notices),
-    ("tokens", "Keys of your programs; only a digest of each is kept.", _tokens),
+    (
+        "notices",
+        "What you were told.",
+        _own(Notice, "at=created_at text read=read_at mailed=mailed_at"),
+    ),
+    (
+        "tokens",
+        "Keys of your programs; only a digest of each is kept.",
+        _own(
+            ApiToken,
+            "name may=scopes made=created_at expires=expires_at last_used=last_used_at "
+            "ended=revoked_at",
+        ),
+    ),
     ("security", "Sign-ins, second factors, tokens and roles of your account.", _security),
     ("account_log", "What your account did outside any project.", _own_log),
 )

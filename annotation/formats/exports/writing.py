@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation.files.writing.tables import Table
+from annotation.formats.exports.answered import WHETHER, WHO, of_answers
 from annotation.models import Answer, ChoiceValue, SpanValue, Task, TextValue
 from annotation.task_types.rendering import words_in
 from annotation.task_types.writing import citations
@@ -21,28 +22,8 @@ from annotation.work.snapshots import responses
 CHUNK = 500
 LOGS_AT_ONCE = 20  # assignments whose events are held
 RESPONSES = (
-    "response",
-    "topic",
-    "query",
-    "style",
-    "origin",
-    "worker",
-    "system",
-    "prompt_strategy",
-    "replicate",
-    "text",
-    "words",
-    "statements",
-    "citations",
-    "cited",
-    "documents",
-    "assignment",
-    "started_at",
-    "answered_at",
-    "counts",
-    "reason",
-    "excluded",
-    "version",
+    *("response", "topic", "query", "style", "origin", *WHO, "text", "words", "statements"),
+    *("citations", "cited", "documents", "assignment", "started_at", *WHETHER),
 )
 HEAD = ("response", "worker", "topic", "style")
 TOPICS = ("topic", "query", "rank", "passage_key", "title", "passage")
@@ -113,17 +94,8 @@ OF_A_RESPONSE = (
     "answer__item__group__key",
     "answer__item__group_id",
     "answer__item__settings",
-    "answer__worker_id",
-    "answer__worker__pseudonym",
-    "answer__system__name",
-    "answer__system__prompt_strategy",
-    "answer__replicate",
     "answer__assignment_id",
     "answer__assignment__opened_at",
-    "answer__answered_at",
-    "answer__counts",
-    "answer__uncounted_reason",
-    "answer__version__number",
 )
 
 
@@ -136,22 +108,17 @@ def _responses(task: Task) -> Iterator[Row]:
         pk: [str(one["key"]) for one in passages]
         for pk, passages in task.groups.values_list("pk", "passages")
     }
-    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
-    for stored in _answers(task).values(*OF_A_RESPONSE).iterator(CHUNK):
-        row = {name.removeprefix("answer__"): value for name, value in stored.items()}
+    for row, answer in of_answers(task, _answers(task), *OF_A_RESPONSE, chunk=CHUNK):
         ranks = cited.get(row["answer_id"], [])
         different, known = list(dict.fromkeys(ranks)), keys[row["item__group_id"]]
         opened = row["assignment__opened_at"]
         yield {
+            **answer,
             "response": str(row["answer_id"]),
             "topic": row["item__group__key"],
             "query": row["item__question"],
             "style": row["item__settings"].get("style", ""),
             "origin": "human" if row["worker_id"] else "system",
-            "worker": row["worker__pseudonym"] or "",
-            "system": row["system__name"] or "",
-            "prompt_strategy": row["system__prompt_strategy"] or "",
-            "replicate": row["replicate"],
             "text": row["text"],
             "words": words_in(row["text"]),
             "statements": len(citations.statements(row["text"])),
@@ -160,11 +127,6 @@ def _responses(task: Task) -> Iterator[Row]:
             "documents": [known[rank - 1] for rank in different if rank <= len(known)],
             "assignment": row["assignment_id"],
             "started_at": opened.isoformat() if opened else "",
-            "answered_at": row["answered_at"].isoformat(),
-            "counts": row["counts"],
-            "reason": row["uncounted_reason"],
-            "excluded": row["worker_id"] in excluded,
-            "version": row["version__number"],
         }
 
 

@@ -1,24 +1,29 @@
-"""Free text, answers of workers: item_id, worker_id, answer, submitted_at."""
+"""Free text in: answers of workers, and answers of systems with their replicates."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from annotation.files.reading.importer import (
-    Checked,
     Field,
+    Importer,
     Once,
     Prints,
     Reader,
     Row,
-    closest,
-    span,
+    same_name,
 )
 from crowdqc.numbers import plural
 
 MAX_ANSWER = 20_000
+MOST = 32_767  # the highest replicate
+ITEM_ID = Field("item_id", "Question id", True, ("question_id", "qid", "item", "id", "key"))
+SYSTEM = Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source"))
+STRATEGY = Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting"))
+REPLICATE = Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat"))
+Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
+Spelled = Mapping[str, dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -30,55 +35,69 @@ class KnownAnswers:
     removed: Set[str] = frozenset()  # workers who were removed from the project
 
 
-ITEM_ID = Field("item_id", "Question id", True, ("question_id", "qid", "item", "id", "key"))
+@dataclass(frozen=True)
+class KnownSystems:
+    """The published questions, the names in use, and the text behind each key."""
+
+    keys: Sequence[str] = ()
+    names: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+    texts: Mapping[Key, str] | Prints = field(default_factory=dict)
 
 
-def known_item(reader: Reader, row: Row, keys: Mapping[str, int], order: Sequence[str]) -> bool:
-    """Whether the row's question exists; else say which is nearest."""
+def _item(reader: Reader, row: Row, keys: Set[str], order: Sequence[str]) -> str:
+    """The question of a row; where there is none, say which is nearest. Raises Refused."""
     key = reader.value(row, "item_id")
-    if key in keys:
-        return True
-    near = closest(key, order) if key else ""
-    mend = span(order) + (f" Did you mean {near}?" if near else "")
-    reader.bad(row, "item_id", "No question has this id." if key else "There is no id.", mend)
-    return False
+    if key not in keys:
+        wrong = "No question has this id." if key else "There is no id."
+        reader.refuse_unknown(row, "item_id", wrong, near=key, known=order, order=order)
+    return key
 
 
-def has_text(reader: Reader, row: Row, who: str) -> bool:
-    """Whether the row holds an answer that can be stored."""
-    if not reader.value(row, "answer"):
-        reader.bad(
-            row,
-            "answer",
-            "An answer needs text.",
-            f"Write “I don’t know” if the {who} gave no answer, or delete the row.",
-        )
-        return False
-    return reader.fits(row, "answer", MAX_ANSWER, "an answer")
+def _text(reader: Reader, row: Row, who: str) -> str:
+    """An answer that can be stored. Raises Refused."""
+    mend = f"Write “I don’t know” if the {who} gave no answer, or delete the row."
+    reader.needed(row, "answer", "An answer needs text.", mend)
+    return reader.fit(row, "answer", MAX_ANSWER, "an answer")
 
 
-def moment(reader: Reader, row: Row, name: str) -> dt.datetime | bool | None:
-    """The moment in a column, None where none is given, False where it cannot be read."""
-    raw = reader.value(row, name)
-    if not raw:
-        return None
-    try:
-        at = dt.datetime.fromisoformat(raw)
-        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
-        if 1990 <= at.astimezone(dt.UTC).year <= 2100:
-            return at
-    except (ValueError, OverflowError):
-        pass
-    reader.bad(
-        row,
-        name,
-        "This is not a time.",
-        "Write it as 2025-03-31T14:05:00Z, or leave the cell empty.",
-    )
-    return False
+def spellings(names: Iterable[str], strategies: Iterable[str]) -> Spelled:
+    """How systems and prompt strategies are usually written, to be held against other spellings."""
+    return {
+        "system": {same_name(name): name for name in names},
+        "prompt_strategy": {same_name(name): name for name in strategies},
+    }
 
 
-class Answers:
+def usual_name(reader: Reader, row: Row, name: str, spelled: dict[str, str], noun: str) -> str:
+    """A name in its usual spelling; a new one is noted in ``spelled``. Raises Refused."""
+    value = reader.value(row, name)
+    usual = spelled.setdefault(same_name(value), value) if value else ""
+    if value != usual:
+        wrong = f"Differs from “{usual}” only by case and space."
+        reader.refuse(row, name, wrong, f"Use one spelling, or they count as two {noun}.")
+    return value
+
+
+def named_system(reader: Reader, row: Row, spelled: Spelled) -> tuple[str, str]:
+    """The system of a row and its prompt strategy, in their usual spelling. Raises Refused."""
+    wrong, mend = "There is no system.", "Write which model or source it is."
+    reader.needed(row, "system", wrong, mend)
+    found = []
+    for name, noun in (("system", "systems"), ("prompt_strategy", "strategies")):
+        reader.fit(row, name, 120, "a name")
+        found.append(usual_name(reader, row, name, spelled[name], noun))
+    return found[0], found[1]
+
+
+def numbered(reader: Reader, row: Row, most: int = MOST) -> int:
+    """The replicate, 0 where none is given. Raises Refused."""
+    return reader.number(row, "replicate", "Number the repeats 0, 1, 2 and so on.", most) or 0
+
+
+class Answers(Importer):
+    """Answers of workers: item_id, worker_id, answer, submitted_at."""
+
     slug = "answers"
     title = "Answers of workers"
     fields = (
@@ -88,16 +107,8 @@ class Answers:
             "Worker id",
             True,
             (
-                "worker",
-                "participant",
-                "participant_id",
-                "annotator",
-                "user",
-                "user_id",
-                "student",
-                "rater",
-                "teilnehmer",
-                "annotateur",
+                *("worker", "participant", "participant_id", "annotator", "user", "user_id"),
+                *("student", "rater", "teilnehmer", "annotateur"),
             ),
         ),
         Field(
@@ -105,16 +116,8 @@ class Answers:
             "Answer text",
             True,
             (
-                "response",
-                "resp",
-                "text",
-                "reply",
-                "completion",
-                "output",
-                "antwort",
-                "reponse",
-                "respuesta",
-                "risposta",
+                *("response", "resp", "text", "reply", "completion", "output"),
+                *("antwort", "reponse", "respuesta", "risposta"),
             ),
         ),
         Field(
@@ -125,12 +128,9 @@ class Answers:
         ),
     )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownAnswers
-    ) -> Checked:
-        checked = Checked()
-        reader = Reader(mapping, checked)
-        keys = {key: place for place, key in enumerate(known.keys)}
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownAnswers) -> None:
+        """Rows of a question, a worker and their answer; a worker answers a question once."""
+        checked, keys = reader.checked, set(known.keys)
         once = Once(
             reader,
             ["worker_id", "item_id"],
@@ -142,39 +142,71 @@ class Answers:
         workers: set[str] = set()
         questions: set[str] = set()
         for row in rows:
-            if not known_item(reader, row, keys, known.keys) or not self._worker(
-                reader, row, known
-            ):
-                continue
-            if not has_text(reader, row, "worker"):
-                continue
-            at = moment(reader, row, "submitted_at")
-            if at is False:
-                continue
-            names = ("item_id", "worker_id", "answer")
-            values = {name: reader.value(row, name) for name in names}
-            if once.takes(row, (values["worker_id"], values["item_id"]), values["answer"]):
-                checked.good.append({**values, "submitted_at": at})
-                workers.add(values["worker_id"])
-                questions.add(values["item_id"])
+            with reader:
+                item = _item(reader, row, keys, known.keys)
+                worker = self._worker(reader, row, known)
+                text = _text(reader, row, "worker")
+                at = reader.moment(row, "submitted_at")
+                if once.takes(row, (worker, item), text):
+                    values = {"item_id": item, "worker_id": worker, "answer": text}
+                    checked.good.append({**values, "submitted_at": at})
+                    workers.add(worker)
+                    questions.add(item)
         if checked.good:
             checked.facts += [plural(len(workers), "worker"), plural(len(questions), "question")]
-        return checked
 
     @staticmethod
-    def _worker(reader: Reader, row: Row, known: KnownAnswers) -> bool:
-        worker = reader.value(row, "worker_id")
-        if not worker:
-            reader.bad(
-                row, "worker_id", "There is no worker.", "Write who gave it; any id will do."
-            )
-            return False
-        if worker in known.removed:
-            reader.bad(
-                row,
-                "worker_id",
-                "This worker was removed from the project.",
-                "Leave the row out.",
-            )
-            return False
-        return reader.fits(row, "worker_id", 120, "a worker id")
+    def _worker(reader: Reader, row: Row, known: KnownAnswers) -> str:
+        wrong, mend = "There is no worker.", "Write who gave it; any id will do."
+        if reader.needed(row, "worker_id", wrong, mend) in known.removed:
+            wrong = "This worker was removed from the project."
+            reader.refuse(row, "worker_id", wrong, "Leave the row out.")
+        return reader.fit(row, "worker_id", 120, "a worker id")
+
+
+class SystemAnswers(Importer):
+    """Answers of systems: item_id, system, prompt_strategy, answer (and replicate)."""
+
+    slug = "system_answers"
+    title = "Answers of systems"
+    fields = (
+        ITEM_ID,
+        SYSTEM,
+        STRATEGY,
+        Field("answer", "Answer text", True, ("response", "resp", "output", "completion", "text")),
+        REPLICATE,
+    )
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownSystems) -> None:
+        """Rows of a question, a system and its answer; a system answers once a replicate."""
+        checked, keys = reader.checked, set(known.keys)
+        spelled = spellings(known.names, known.strategies)
+        once = Once(
+            reader,
+            ["system", "item_id"],
+            known.texts,
+            twice="Keep one, or add a replicate column.",
+            differs="The task has another answer of this system to it.",
+            leave="Leave the row out, or give it another replicate.",
+        )
+        for row in rows:
+            with reader:
+                item = _item(reader, row, keys, known.keys)
+                system, strategy = named_system(reader, row, spelled)
+                text, replicate = _text(reader, row, "system"), numbered(reader, row)
+                if once.takes(row, (system, strategy, item, replicate), text):
+                    checked.good.append(
+                        {
+                            "item_id": item,
+                            "system": system,
+                            "prompt_strategy": strategy,
+                            "answer": text,
+                            "replicate": replicate,
+                        }
+                    )
+        if checked.good:
+            systems = {values["system"] for values in checked.good}
+            questions = {values["item_id"] for values in checked.good}
+            checked.facts += [plural(len(systems), "system"), plural(len(questions), "question")]
+            if "prompt_strategy" in reader.mapping:
+                checked.facts.append(f"prompt strategy in {reader.mapping['prompt_strategy']}")

@@ -1,13 +1,13 @@
-"""Rows of a file that several make one answer: whose each is, and whether it counts."""
+"""Rows of answers by people and by systems: whose each is, and whether it counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Field, Reader, Row, closest, span
-from annotation.formats.imports.system_answers import (
+from annotation.files.reading.importer import Field, Reader, Row
+from annotation.formats.imports.answers import (
     REPLICATE,
     STRATEGY,
     SYSTEM,
@@ -15,11 +15,10 @@ from annotation.formats.imports.system_answers import (
     numbered,
     spellings,
 )
+from crowdqc.numbers import plural
 
 WHO, WHAT = "a worker or a system", "one way to say what it is about"
-NO, YES = ("false", "0", "no"), ("true", "1", "yes")
-NOT_THERE = "did not count where it comes from"
-EXCLUDED = "its author was excluded where it comes from"
+TRUTH = {"false": False, "0": False, "no": False, "true": True, "1": True, "yes": True}
 AUTHOR = (
     Field(
         "worker",
@@ -41,7 +40,26 @@ Author = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class KnownAnswers:
+class KnownAuthors:
+    """Members by their ids and pseudonyms, those who were removed, and the systems in use."""
+
+    people: Mapping[str, int] = field(default_factory=dict)
+    removed: Set[int] = frozenset()
+    names: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+
+    def worker(self, reader: Reader, row: Row) -> str | int:
+        """The membership of the worker of a row, else their id. Raises Refused."""
+        worker = reader.fit(row, "worker", 120, "a worker id")
+        who = self.people.get(worker, worker)
+        if who in self.removed:
+            wrong = "This worker was removed from the project."
+            reader.refuse(row, "worker", wrong, "Leave the row out.")
+        return who
+
+
+@dataclass(frozen=True)
+class KnownAnswers(KnownAuthors):
     """What a task asks and holds.
 
     ``items``: names by which a row may call an item (its key, a dimension's name, a text's id)
@@ -50,91 +68,70 @@ class KnownAnswers:
 
     items: Mapping[str, str] = field(default_factory=dict)
     order: Sequence[str] = ()  # keys as the task asks them
-    people: Mapping[str, int] = field(default_factory=dict)  # id or pseudonym -> membership
-    removed: frozenset[str] = frozenset()
-    names: Sequence[str] = ()
-    strategies: Sequence[str] = ()
     there: Mapping[tuple[Author, str], Any] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)  # a checklist's questions by name
 
+    def item(self, reader: Reader, row: Row, names: Sequence[str]) -> str:
+        """The key of the item that a row is about. Raises Refused."""
+        said = [value for name in names if (value := reader.value(row, name))]
+        for value in said:
+            if value in self.items:
+                return self.items[value]
+        mapped = [name for name in names if name in reader.mapping]
+        wrong, near = "The task does not ask for this.", said[0] if said else ""
+        reader.refuse_unknown(row, mapped, wrong, near=near, known=self.items, order=self.order)
+
 
 class Authors:
-    """Reads of a row which item it is about, who its author is, and whether it counts."""
+    """Reads of a row who its author is, and whether it counts; ``whence``: where rows come from."""
 
-    def __init__(self, reader: Reader, known: KnownAnswers, names: Sequence[str]) -> None:
-        self.reader, self.known, self.names = reader, known, names
+    def __init__(
+        self, reader: Reader, known: KnownAuthors, whence: str = "where it comes from"
+    ) -> None:
+        self.reader, self.known, self.whence = reader, known, whence
         self.spelled = spellings(known.names, known.strategies)
 
-    def item(self, row: Row) -> str | None:
-        """The key of the item a row is about; None where there is none, which is noted."""
-        said = [value for name in self.names if (value := self.reader.value(row, name))]
-        for value in said:
-            if value in self.known.items:
-                return self.known.items[value]
-        near = closest(said[0], self.known.items) if said else ""
-        mend = span(self.known.order) + (f" Did you mean {near}?" if near else "")
-        shown = [name for name in self.names if name in self.reader.mapping]
-        self.reader.bad(row, shown, "The task does not ask for this.", mend)
-        return None
-
-    def author(self, row: Row) -> dict[str, Any] | None:
-        """worker, or system with prompt_strategy and replicate; None where it is bad."""
+    def author(self, row: Row) -> tuple[Author, dict[str, Any]]:
+        """What tells authors apart, as what is there has it; and worker, or system with
+        prompt_strategy and replicate. Raises Refused."""
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if bool(worker) == bool(system):
             wrong = "There are two authors." if worker else "There is no author."
             names = [name for name in ("worker", "system") if name in reader.mapping]
-            reader.bad(row, names, wrong, "Write a worker or a system.")
-            return None
-        if system and not named_system(reader, row, self.spelled):
-            return None
-        if worker in self.known.removed:
-            wrong = "This worker was removed from the project."
-            reader.bad(row, "worker", wrong, "Leave the row out.")
-            return None
-        if worker and not reader.fits(row, "worker", 120, "a worker id"):
-            return None
+            reader.refuse(row, names, wrong, "Write a worker or a system.")
+        key: Author = (
+            ("worker", self.known.worker(reader, row))
+            if worker
+            else ("system", *named_system(reader, row, self.spelled))
+        )
         replicate = numbered(reader, row)
-        if replicate is None:
-            return None
-        strategy = reader.value(row, "prompt_strategy") if system else ""
-        return {
+        key, strategy = (key, "") if worker else ((*key, replicate), key[2])
+        return key, {
             "worker": worker,
             "system": system,
             "prompt_strategy": strategy,
-            "replicate": replicate if system else 0,
+            "replicate": 0 if worker else replicate,
         }
 
-    def key(self, author: Mapping[str, Any]) -> Author:
-        """What tells authors apart, as ``KnownAnswers.there`` has it."""
-        worker = author["worker"]
-        if worker:
-            return ("worker", self.known.people.get(worker, worker))
-        return ("system", author["system"], author["prompt_strategy"], author["replicate"])
-
-    def uncounted(self, row: Row) -> str | None:
-        """Why a row does not count, empty where it does; None where that cannot be read."""
-        said = {name: self.reader.value(row, name).casefold() for name in ("counts", "excluded")}
-        for name, value in said.items():
-            if value and value not in (*NO, *YES):
-                wrong = "This is neither true nor false."
-                self.reader.bad(row, name, wrong, "Write true or false.")
-                return None
-        if said["counts"] in NO:
-            return self.reader.value(row, "reason")[:200] or NOT_THERE
-        return EXCLUDED if said["excluded"] in YES else ""
+    def uncounted(self, row: Row) -> str:
+        """Why a row does not count, empty where it does. Raises Refused."""
+        counts, excluded = (self.reader.truth(row, name, TRUTH) for name in ("counts", "excluded"))
+        if counts is False:
+            return self.reader.value(row, "reason")[:200] or f"did not count {self.whence}"
+        return f"its author was excluded {self.whence}" if excluded else ""
 
 
-def facts(good: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many workers and systems the answers to import are of."""
-    people = {one["worker"] for one in good} - {""}
-    systems = {(one["system"], one["prompt_strategy"]) for one in good} - {("", "")}
-    found = []
-    for number, one, more in (
-        (len(people), "worker", "workers"),
-        (len(systems), "system", "systems"),
-    ):
-        if number:
-            found.append(f"{number:,} {one if number == 1 else more}")
-    out = sum(bool(one["uncounted"]) for one in good)
+def facts(good: Iterable[Mapping[str, Any]], *more: str) -> list[str]:
+    """How many workers and systems the answers to import are of, what is ``more``, and how many
+    of them will not count."""
+    people: set[str] = set()
+    systems: set[tuple[str, str]] = set()
+    out = 0
+    for one in good:
+        people.add(one["worker"])
+        systems.add((one["system"], one["prompt_strategy"]))
+        out += bool(one["uncounted"])
+    counts = ((people - {""}, "worker"), (systems - {("", "")}, "system"))
+    found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
     return [*found, f"{out:,} that will not count"] if out else found

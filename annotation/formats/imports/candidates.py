@@ -9,21 +9,19 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import Checked, Field, Once, Prints, Reader, Row, same_name
-from annotation.files.reading.spool import Spool
-
-LIMITS = (
-    ("key", 120, "an id"),
-    ("topic", 80, "a topic"),
-    ("query", 20_000, "a query"),
-    ("text", 100_000, "a text"),
-    ("style", 60, "a style"),
-    ("origin", 60, "an origin"),
-    ("system", 120, "a name"),
-    ("prompt_strategy", 120, "a name"),
-    ("author", 120, "a worker id"),
-    ("context", 100_000, "a source"),
+from annotation.files.reading.importer import (
+    Field,
+    Importer,
+    Once,
+    OneEach,
+    Prints,
+    Reader,
+    Row,
+    same_name,
 )
+from annotation.files.reading.spool import Spool
+from crowdqc.numbers import plural
+
 WHENCE = "a system or an origin"
 
 
@@ -42,8 +40,8 @@ def key_of(topic: str, source: str, text: str) -> str:
     return f"{topic[:80]}-{digest[:16]}"
 
 
-class Candidates:
-    """The texts of a project, from CSV or JSONL; ``check`` gives rows as ``add_candidates`` takes.
+class Candidates(Importer):
+    """The texts of a project; rows as ``add_candidates`` takes them.
 
     A row says where its text comes from by ``system`` (with ``prompt_strategy``) or by ``origin``
     (with ``style``, which then tells sources apart). Without ``key`` one is made of the content.
@@ -59,15 +57,8 @@ class Candidates:
             "Text",
             True,
             (
-                "response_text",
-                "answer",
-                "content",
-                "output",
-                "body",
-                "completion",
-                "generation",
-                "response",
-                "antwort",
+                *("response_text", "answer", "content", "output", "body"),
+                *("completion", "generation", "response", "antwort"),
             ),
         ),
         # After the text: "response" is an id only where another column holds the text.
@@ -86,13 +77,22 @@ class Candidates:
             "context", "Source beside it", False, ("passage", "document", "article", "source_text")
         ),
     )
+    limits = (
+        ("topic", 80, "a topic"),
+        ("query", 20_000, "a query"),
+        ("text", 100_000, "a text"),
+        ("key", 120, "an id"),
+        ("style", 60, "a style"),
+        ("origin", 60, "an origin"),
+        ("system", 120, "a name"),
+        ("prompt_strategy", 120, "a name"),
+        ("author", 120, "a worker id"),
+        ("context", 100_000, "a source"),
+    )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownCandidates
-    ) -> Checked:
-        """Rows to add, those that are there already, and what is wrong with the others."""
-        checked = Checked()
-        reader = Reader(mapping, checked)
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
+        """Texts under their keys, each of one topic and source; a topic has one query."""
+        checked = reader.checked
         once = Once(
             reader,
             ["key", "topic", "text"],
@@ -101,104 +101,56 @@ class Candidates:
             differs="The project has this id with another text or topic.",
             leave="Give this row another id: texts under judgment never change.",
         )
-        queries: dict[str, tuple[int | None, str]] = {
-            topic: (None, query) for topic, query in known.queries.items() if query
-        }
-        spelled = {same_name(name): name for name in known.names}
-        for row in rows:
-            values = {f.name: reader.value(row, f.name) for f in self.fields}
-            if not self._complete(reader, row, values):
-                continue
-            values["system"], values["prompt_strategy"] = _source(values)
-            source = "\0".join((values["system"], values["prompt_strategy"], values["author"]))
-            values["key"] = values["key"] or key_of(values["topic"], source, values["text"])
-            if not (
-                self._spelled(reader, row, values["system"], spelled)
-                and self._one_query(reader, row, values, queries)
-            ):
-                continue
-            if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
-                checked.good.append(values)
-        if queries:
-            checked.good = Spool(_asked(values, queries) for values in checked.good)
-        self._facts(checked)
-        return checked
-
-    @staticmethod
-    def _complete(reader: Reader, row: Row, values: Mapping[str, str]) -> bool:
-        for name, wrong, mend in (
-            ("topic", "A text needs a topic.", "Only texts of one topic are compared; name it."),
-            ("text", "There is no text.", "Write it, or delete the row."),
-        ):
-            if not values[name]:
-                reader.bad(row, name, wrong, mend)
-                return False
-        if not (values["system"] or values["origin"]):
-            reader.bad(
-                row,
-                ["system", "origin"],
-                "Nothing says where the text comes from.",
-                "Name its system, or its origin (human, llm).",
-            )
-            return False
-        return all(reader.fits(row, name, most, noun) for name, most, noun in LIMITS)
-
-    @staticmethod
-    def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> bool:
-        usual = spelled.setdefault(same_name(name), name)
-        if name == usual:
-            return True
-        reader.bad(
-            row,
-            "system",
-            f"Differs from “{usual}” only by case and space.",
-            "Use one spelling, or they count as two sources.",
-        )
-        return False
-
-    @staticmethod
-    def _one_query(
-        reader: Reader,
-        row: Row,
-        values: Mapping[str, str],
-        queries: dict[str, tuple[int | None, str]],
-    ) -> bool:
-        if not values["query"]:
-            return True
-        line, query = queries.setdefault(values["topic"], (row.line, values["query"]))
-        if query == values["query"]:
-            return True
-        where = f"line {line:,}" if line else "the project"
-        reader.bad(
-            row,
-            ["topic", "query"],
-            f"This topic has another query in {where}.",
+        one_query = OneEach(
+            reader,
+            {topic: (None, query) for topic, query in known.queries.items() if query},
+            "the project",
+            "This topic has another query in {where}.",
             "A topic has one query; give this one a topic of its own, or leave the query out.",
         )
-        return False
+        spelled = {same_name(name): name for name in known.names}
+        for row in rows:
+            with reader:
+                values = reader.values(row, self.fields)
+                self._complete(reader, row, values)
+                if not values["system"]:  # texts of one origin and style are one source
+                    values["prompt_strategy"] = values["prompt_strategy"] or values["style"]
+                values["system"] = values["system"] or values["origin"]
+                source = "\0".join(values[one] for one in ("system", "prompt_strategy", "author"))
+                values["key"] = values["key"] or key_of(values["topic"], source, values["text"])
+                self._spelled(reader, row, values["system"], spelled)
+                if values["query"]:
+                    one_query.check(row, ["topic", "query"], values["topic"], values["query"])
+                if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
+                    checked.good.append(values)
+        if one_query.first:  # any row of a topic may give it
+            none = (None, "")
+            checked.good = Spool(
+                {**one, "query": one["query"] or one_query.first.get(one["topic"], none)[1]}
+                for one in checked.good
+            )
+        if checked.good:
+            topics = {one["topic"] for one in checked.good}
+            sources = {(one["system"], one["prompt_strategy"]) for one in checked.good}
+            checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
+
+    def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
+        wrong, mend = "A text needs a topic.", "Only texts of one topic are compared; name it."
+        reader.needed(row, "topic", wrong, mend)
+        reader.needed(row, "text", "There is no text.", "Write it, or delete the row.")
+        if not (values["system"] or values["origin"]):
+            wrong = "Nothing says where the text comes from."
+            mend = "Name its system, or its origin (human, llm)."
+            reader.refuse(row, ["system", "origin"], wrong, mend)
+        reader.limit(row, self.limits)
 
     @staticmethod
-    def _facts(checked: Checked) -> None:
-        if not checked.good:
-            return
-        topics = {values["topic"] for values in checked.good}
-        sources = {(values["system"], values["prompt_strategy"]) for values in checked.good}
-        checked.facts += [
-            f"{len(topics):,} {'topic' if len(topics) == 1 else 'topics'}",
-            f"{len(sources):,} {'source' if len(sources) == 1 else 'sources'}",
-        ]
-
-
-def _source(values: Mapping[str, str]) -> tuple[str, str]:
-    """System and prompt strategy; texts of one origin and style are one source."""
-    if values["system"]:
-        return values["system"], values["prompt_strategy"]
-    return values["origin"], values["prompt_strategy"] or values["style"]
-
-
-def _asked(values: dict[str, str], queries: Mapping[str, tuple[int | None, str]]) -> dict[str, str]:
-    """A text with the query of its topic, which any row of the topic may give."""
-    return {**values, "query": values["query"] or queries.get(values["topic"], (None, ""))[1]}
+    def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:
+        usual = spelled.setdefault(same_name(name), name)
+        if name != usual:
+            wrong = f"Differs from “{usual}” only by case and space."
+            mend = "Use one spelling, or they count as two sources."
+            reader.refuse(row, "system", wrong, mend)
 
 
 def content_of(topic: str, text: str) -> str:

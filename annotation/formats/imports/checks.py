@@ -6,26 +6,31 @@ has to be complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row, closest
+from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
 ANSWERS = {
-    "yes": "yes",
-    "no": "no",
-    "true": "yes",
-    "false": "no",
-    "1": "yes",
-    "0": "no",
-    "y": "yes",
-    "n": "no",
+    **dict.fromkeys(("yes", "true", "1", "y"), "yes"),
+    **dict.fromkeys(("no", "false", "0", "n"), "no"),
 }
 
 
-class Checks:
-    """The format; ``check`` gives one row for each checklist."""
+@dataclass
+class Found:
+    """One author's checklist of one text as far as the file has told it."""
+
+    about: dict[str, Any]
+    answers: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)  # by question, as answers
+
+
+class Checks(Importer):
+    """The format; one good row for each checklist."""
 
     slug = "checks"
     title = "Checklists"
@@ -42,84 +47,65 @@ class Checks:
         *AFTER,
     )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownAnswers
-    ) -> Checked:
-        """Checklists to add, those that are there already, and what is wrong with rows."""
-        checked = Checked(rows=0)
-        reader = Reader(mapping, checked)
-        authors = Authors(reader, known, ("item_id", "text"))
-        found: dict[Any, dict[str, Any]] = {}
-        mine_of: dict[Any, dict[str, Row]] = {}
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownAnswers) -> None:
+        """Checklists with all of their answers; a bad row spoils those of its checklist."""
+        authors = Authors(reader, known)
+        found: dict[Any, Found] = {}
         spoilt: set[Any] = set()
         for row in rows:
-            item, author = authors.item(row), authors.author(row)
-            if item is None or author is None:
-                continue
-            key = (authors.key(author), item)
-            uncounted, said = authors.uncounted(row), self._said(reader, row, known)
-            if uncounted is None or said is None:
-                spoilt.add(key)
-                continue
-            mine = found.setdefault(
-                key, {**author, "item": item, "uncounted": uncounted, "answers": {}}
-            )
-            there = mine["answers"].get(said[0])
-            if there is None:
-                mine["answers"][said[0]] = said[1]
-                mine_of.setdefault(key, {})[said[0]] = row
-            elif there != said[1]:
-                reader.bad(row, ["name", "answer"], "Answered above, and otherwise.", "Keep one.")
-                spoilt.add(key)
-            else:
-                reader.repeated(row, "name", mine_of[key][said[0]].line, "answer")
+            with reader:
+                item, (author, about) = reader.every(
+                    partial(known.item, reader, row, ("item_id", "text")),
+                    partial(authors.author, row),
+                )
+                key = (author, item)
+                try:
+                    uncounted, (name, answer) = reader.every(
+                        partial(authors.uncounted, row), partial(self._said, reader, row, known)
+                    )
+                    about |= {"item": item, "uncounted": uncounted}
+                    mine = found.setdefault(key, Found(about))
+                    if mine.answers.setdefault(name, answer) != answer:
+                        wrong = "Answered above, and otherwise."
+                        reader.refuse(row, ["name", "answer"], wrong, "Keep one.")
+                except Refused:
+                    spoilt.add(key)
+                    continue
+                if mine.rows.setdefault(name, row) is not row:
+                    reader.repeated(row, "name", mine.rows[name].line, "answer")
         for key, one in found.items():
-            if key in spoilt:
-                reader.spoil([row.line for row in mine_of[key].values()], "checklist")
-            else:
-                self._settle(reader, list(mine_of[key].values()), key, one, known)
-        checked.facts += facts(checked.good)
-        return checked
+            with reader.together([row.line for row in one.rows.values()], "checklist"):
+                if key in spoilt:
+                    raise Refused
+                self._settle(reader, one, known, known.there.get(key))
+        reader.checked.facts += facts(reader.checked.good)
 
     @staticmethod
-    def _said(reader: Reader, row: Row, known: KnownAnswers) -> tuple[str, str] | None:
-        """The question's name and yes or no; None where either is unknown."""
+    def _said(reader: Reader, row: Row, known: KnownAnswers) -> tuple[str, str]:
+        """The question's name and yes or no. Raises Refused."""
         name, answer = reader.value(row, "name"), reader.value(row, "answer").casefold()
-        if name not in known.asked:
-            by_label = {label: short for short, label in known.asked.items()}
-            if name not in by_label:
-                near = closest(name, [*known.asked, *by_label])
-                mend = f"Did you mean {near}?" if near else f"It has {', '.join(known.asked)}."
-                reader.bad(row, "name", "The checklist has no such question.", mend)
-                return None
-            name = by_label[name]
+        by_label = {label: short for short, label in known.asked.items()}
+        if name not in known.asked and name not in by_label:
+            near = closest(name, [*known.asked, *by_label])
+            mend = f"Did you mean {near}?" if near else f"It has {', '.join(known.asked)}."
+            reader.refuse(row, "name", "The checklist has no such question.", mend)
         if answer not in ANSWERS:
-            reader.bad(row, "answer", "This is neither yes nor no.", "Write yes or no.")
-            return None
-        return name, ANSWERS[answer]
+            reader.refuse(row, "answer", "This is neither yes nor no.", "Write yes or no.")
+        return name if name in known.asked else by_label[name], ANSWERS[answer]
 
     @staticmethod
     def _settle(
-        reader: Reader, rows: list[Row], key: Any, one: dict[str, Any], known: KnownAnswers
+        reader: Reader, one: Found, known: KnownAnswers, there: dict[str, str] | None
     ) -> None:
-        """Whether a checklist is new, as the task has it, or bad with all of its rows."""
-        open_lines = [name for name in known.asked if name not in one["answers"]]
-        there = known.there.get(key)
+        """Whether a checklist is new, or as the task has it. Raises Refused."""
+        open_lines = [name for name in known.asked if name not in one.answers]
+        first = next(iter(one.rows.values()))
         if open_lines:
             wrong = f"{len(open_lines)} of {len(known.asked)} questions are not answered."
-            reader.bad(rows[0], "name", wrong, f"Add {', '.join(open_lines[:5])}.")
-        elif there is None:
-            reader.checked.good.append(one)
-            reader.checked.rows = reader.checked.used + len(rows)
-            return
-        elif there == one["answers"]:
-            reader.checked.there += len(rows)
-            return
-        else:
-            reader.bad(
-                rows[0],
-                ["worker", "system", "item_id"],
-                "The task has another checklist of this author for it.",
-                "Leave these rows out: answers are not overwritten.",
-            )
-        reader.spoil([row.line for row in rows], "checklist")
+            reader.refuse(first, "name", wrong, f"Add {', '.join(open_lines[:5])}.")
+        if there is not None and there != one.answers:
+            wrong = "The task has another checklist of this author for it."
+            mend = "Leave these rows out: answers are not overwritten."
+            reader.refuse(first, ["worker", "system", "item_id"], wrong, mend)
+        made = {**one.about, "answers": one.answers}
+        reader.checked.add(made, len(one.rows), there=there is not None)

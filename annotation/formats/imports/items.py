@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import Checked, Field, First, Reader, Row, text_print
+from annotation.files.reading.importer import (
+    Field,
+    First,
+    Importer,
+    OneEach,
+    Reader,
+    Row,
+    text_print,
+)
+from crowdqc.numbers import plural
 
 MADE = 12  # characters of an id that is made of a question's text
 
@@ -18,7 +27,9 @@ class KnownItems:
     topics: Mapping[str, str] = field(default_factory=dict)
 
 
-class Items:
+class Items(Importer):
+    """Questions, each under its text."""
+
     slug = "items"
     title = "Questions"
     fields = (
@@ -33,19 +44,8 @@ class Items:
             "Question",
             True,
             (
-                "question_text",
-                "text",
-                "prompt",
-                "title",
-                "query",
-                "instruction",
-                "input",
-                "frage",
-                "fragetext",
-                "pregunta",
-                "domanda",
-                "vraag",
-                "pergunta",
+                *("question_text", "text", "prompt", "title", "query", "instruction", "input"),
+                *("frage", "fragetext", "pregunta", "domanda", "vraag", "pergunta"),
             ),
         ),
         Field(
@@ -53,17 +53,8 @@ class Items:
             "Text to read",
             False,
             (
-                "passage",
-                "paragraph",
-                "document",
-                "story",
-                "article",
-                "source_text",
-                "kontext",
-                "absatz",
-                "contexte",
-                "contexto",
-                "contesto",
+                *("passage", "paragraph", "document", "story", "article", "source_text"),
+                *("kontext", "absatz", "contexte", "contexto", "contesto"),
             ),
         ),
         Field(
@@ -73,65 +64,57 @@ class Items:
             ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
         ),
     )
+    limits = (
+        ("item_id", 80, "an id"),
+        ("question", 20_000, "a question"),
+        ("context", 100_000, "a text to read"),
+        ("topic", 80, "a topic"),
+    )
     note = (
         "Where a question has no id, one is made of its text: the same question gets the same id "
         "again."
     )
 
-    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownItems) -> Checked:
-        checked = Checked()
-        reader = Reader(mapping, checked)
-        first = First()
-        # Where each topic's text stood first, and what stands for it.
-        topics: dict[str, tuple[int | None, bytes]] = {
-            topic: (None, text_print(passage.strip())) for topic, passage in known.topics.items()
-        }
-        made = 0
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
+        """Rows of a question and its text; a topic has one text."""
+        checked, first, made = reader.checked, First(), 0
+        one_text = OneEach(
+            reader,
+            {topic: (None, text_print(text.strip())) for topic, text in known.topics.items()},
+            "the task",
+            "This topic has another text in {where}.",
+            "Give each text a topic of its own, or leave the text out here.",
+        )
         for row in rows:
-            values = {f.name: reader.value(row, f.name) for f in self.fields}
-            if not values["item_id"] and values["question"]:
-                values["item_id"] = made_id(values)
-                made += 1
-            if not self._complete(reader, row, values):
-                continue
-            if not self._new(reader, row, values, first, known):
-                continue
-            if values["topic"] and not self._one_text(reader, row, values, topics):
-                continue
-            checked.good.append(values)
-        texts = {v["topic"] or v["context"] for v in checked.good} - {""}
+            with reader:
+                values = reader.values(row, self.fields)
+                if not values["item_id"] and values["question"]:
+                    values["item_id"] = made_id(values)
+                    made += 1
+                wrong, mend = "A question needs text.", "Write the question, or delete the row."
+                reader.needed(row, "question", wrong, mend)
+                reader.limit(row, self.limits)
+                if not self._is_new(reader, row, values, first, known):
+                    continue
+                topic, text = values["topic"], text_print(values["context"])
+                if topic and values["context"]:
+                    one_text.check(row, ["topic", "context"], topic, text)
+                elif topic:
+                    one_text.first.setdefault(topic, (row.line, text))
+                checked.good.append(values)
+        texts = {one["topic"] or one["context"] for one in checked.good} - {""}
         if texts:
-            noun = "text" if len(texts) == 1 else "texts"
-            checked.facts.append(f"{len(texts):,} {noun}")
+            checked.facts.append(plural(len(texts), "text"))
         if made:
             whose = "1 question has" if made == 1 else f"{made:,} questions have"
             checked.notes.append(
                 f"{whose} no id. Each gets one made of its text, so that the same question is "
                 "known again in the next file."
             )
-        return checked
 
     @staticmethod
-    def _complete(reader: Reader, row: Row, values: Mapping[str, str]) -> bool:
-        if not values["question"]:
-            mend = "Write the question, or delete the row."
-            reader.bad(row, "question", "A question needs text.", mend)
-            return False
-        limits = (
-            ("item_id", 80, "an id"),
-            ("question", 20_000, "a question"),
-            ("context", 100_000, "a text to read"),
-            ("topic", 80, "a topic"),
-        )
-        return all(reader.fits(row, name, most, noun) for name, most, noun in limits)
-
-    @staticmethod
-    def _new(
-        reader: Reader,
-        row: Row,
-        values: Mapping[str, str],
-        first: First,
-        known: KnownItems,
+    def _is_new(
+        reader: Reader, row: Row, values: Mapping[str, str], first: First, known: KnownItems
     ) -> bool:
         key, question = values["item_id"], values["question"]
         line, same = first.setdefault(key, row.line, question)
@@ -139,48 +122,18 @@ class Items:
             if same:
                 reader.repeated(row, "item_id", line, "question")
                 return False
-            reader.bad(
-                row,
-                "item_id",
-                f"Given twice, first on line {line:,}, with another question.",
-                "Keep one, or give this one another id.",
-            )
-            return False
-        if key in known.questions:
-            there, passage = known.questions[key]
-            same_text = not values["context"] or values["context"] == passage.strip()
-            if there == question and same_text:
-                reader.checked.there += 1
-                return False
-            what = "another question" if there != question else "another text to read"
-            reader.bad(
-                row,
-                "item_id",
-                f"The task has this id with {what}.",
-                "Change it in the builder, or give this row another id.",
-            )
-            return False
-        return True
-
-    @staticmethod
-    def _one_text(
-        reader: Reader,
-        row: Row,
-        values: dict[str, str],
-        topics: dict[str, tuple[int | None, bytes]],
-    ) -> bool:
-        given = text_print(values["context"])
-        line, passage = topics.setdefault(values["topic"], (row.line, given))
-        if not values["context"] or given == passage:
+            wrong = f"Given twice, first on line {line:,}, with another question."
+            reader.refuse(row, "item_id", wrong, "Keep one, or give this one another id.")
+        if key not in known.questions:
             return True
-        where = f"line {line:,}" if line else "the task"
-        reader.bad(
-            row,
-            ["topic", "context"],
-            f"This topic has another text in {where}.",
-            "Give each text a topic of its own, or leave the text out here.",
-        )
-        return False
+        there, passage = known.questions[key]
+        if there == question and values["context"] in ("", passage.strip()):
+            reader.checked.there += 1
+            return False
+        what = "another question" if there != question else "another text to read"
+        wrong = f"The task has this id with {what}."
+        mend = "Change it in the builder, or give this row another id."
+        return reader.refuse(row, "item_id", wrong, mend)
 
 
 def made_id(values: Mapping[str, str]) -> str:

@@ -9,11 +9,11 @@ was shown, it was shown as it is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
-from annotation.files.reading.importer import Reader, Row, closest, span
+from annotation.files.reading.importer import Reader, Row, closest
 from annotation.task_types.pairwise.sides import (
     FIRST,
     LEFT,
@@ -28,7 +28,6 @@ from annotation.task_types.pairwise.sides import (
 CANONICAL = {FIRST: FIRST, NEUTRAL: NEUTRAL, SECOND: SECOND}
 DISPLAYED = {LEFT: LEFT, NEUTRAL: NEUTRAL, RIGHT: RIGHT, "a": LEFT, "n": NEUTRAL, "b": RIGHT}
 STORED_AS, SHOWN_AS = (FIRST, SECOND), (LEFT, RIGHT)  # the columns that name the two texts
-TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 class KnownPair(NamedTuple):
@@ -73,26 +72,6 @@ class Named:
         return stored(DISPLAYED[word], flipped=self.flipped)
 
 
-class Refused(Exception):
-    """A row cannot be taken; why is noted already."""
-
-
-class Strict(Reader):
-    """A reader that leaves a row at the first thing that is wrong with it."""
-
-    def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
-        """Note what is wrong, and raise Refused."""
-        self.bad(row, names, wrong, mend)
-        raise Refused
-
-    def truth(self, row: Row, name: str) -> bool | None:
-        """What a column of true and false says; None where it is empty. Raises Refused."""
-        raw = self.value(row, name).casefold()
-        if raw and raw not in TRUTH:
-            self.refuse(row, name, "This is neither true nor false.", "Write true or false.")
-        return TRUTH.get(raw)
-
-
 class Pairs:
     """The pairs of a task, or its single texts, found by their ids or by those of their texts."""
 
@@ -106,12 +85,12 @@ class Pairs:
         self.order = [pair.key for pair in self.by_key.values() if pair.asked]
         self.texts = {text for pair in self.by_key.values() for text in pair.texts if text}
 
-    def single(self, reader: Strict, row: Row) -> Named:
+    def single(self, reader: Reader, row: Row) -> Named:
         """The one text that a row judges. Raises Refused."""
         text = reader.value(row, FIRST)
         return Named(self._pair(reader, row, (text, "") if text else None))
 
-    def named(self, reader: Strict, row: Row) -> Named:
+    def named(self, reader: Reader, row: Row) -> Named:
         """The pair that a row judges. Raises Refused."""
         flipped = reader.truth(row, "flipped")
         order, sides = (self._two(reader, row, names) for names in (STORED_AS, SHOWN_AS))
@@ -143,7 +122,7 @@ class Pairs:
         )
         return found if by_id else self._as_shown(found)
 
-    def _two(self, reader: Strict, row: Row, names: tuple[str, str]) -> tuple[str, str] | None:
+    def _two(self, reader: Reader, row: Row, names: tuple[str, str]) -> tuple[str, str] | None:
         """The two texts in these columns; None where both are empty."""
         first, second = (reader.value(row, name) for name in names)
         if not first and not second:
@@ -158,12 +137,12 @@ class Pairs:
             reader.refuse(row, names, "It is compared with itself.", "Name two different texts.")
         return first, second
 
-    def _unknown(self, reader: Strict, row: Row, name: str, text: str) -> NoReturn:
+    def _unknown(self, reader: Reader, row: Row, name: str, text: str) -> NoReturn:
         near = closest(text, self.texts)
         mend = f"Did you mean {near}?" if near else "Write the id that it was imported with."
         reader.refuse(row, name, "No text of the task has this id.", mend)
 
-    def _pair(self, reader: Strict, row: Row, texts: tuple[str, str] | None) -> KnownPair:
+    def _pair(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
         """The item of this id, which has to be of these texts, or the first one of these texts."""
         if reader.value(row, "item_id"):
             return self._by_id(reader, row, texts)
@@ -180,15 +159,14 @@ class Pairs:
         names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]
         reader.refuse(row, names, "The task does not compare these two.", "Leave the row out.")
 
-    def _by_id(self, reader: Strict, row: Row, texts: tuple[str, str] | None) -> KnownPair:
+    def _by_id(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
         key = reader.value(row, "item_id")
         if key in self.attention and key not in self.by_key:
             wrong = "This is an attention pair; judgments of it never count."
             reader.refuse(row, "item_id", wrong, "Leave the row out.")
         if key not in self.by_key:
-            near = closest(key, self.order)
-            mend = span(self.order) + (f" Did you mean {near}?" if near else "")
-            reader.refuse(row, "item_id", "The task has nothing with this id.", mend)
+            wrong, order = "The task has nothing with this id.", self.order
+            reader.refuse_unknown(row, "item_id", wrong, near=key, known=order, order=order)
         pair = self.by_key[key]
         if texts is not None and set(texts) != set(pair.texts):
             names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]

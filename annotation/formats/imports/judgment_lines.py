@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from annotation.files.reading.importer import Row, closest
-from annotation.formats.imports.answers import moment
+from annotation.files.reading.importer import Reader, Row, closest
+from annotation.formats.imports.answers import MOST, named_system, numbered, spellings
+from annotation.formats.imports.authors import KnownAuthors
 from annotation.formats.imports.judged_pairs import (
     CANONICAL,
     DISPLAYED,
     KnownPair,
     Named,
     Pairs,
-    Refused,
-    Strict,
 )
-from annotation.formats.imports.system_answers import MOST, named_system, numbered, spellings
 from annotation.task_types.pairwise.sides import NEUTRAL, ORDINALS
 
 if TYPE_CHECKING:
@@ -33,21 +31,16 @@ Key = tuple[Author, str, bool]  # who, what, whether shown turned
 
 
 @dataclass(frozen=True)
-class KnownJudgments:
+class KnownJudgments(KnownAuthors):
     """What a task asks for and holds.
 
-    ``people`` are members of the project by their ids and pseudonyms, ``removed`` those who were
-    taken out of it. ``there`` has the codes by dimension of what is judged already; its authors are
-    ``("worker", member)`` and ``("system", name, prompt strategy, replicate)``. ``again`` has them
-    by time, of workers who judged the same more than once.
+    ``there`` has the codes by dimension of what is judged already; its authors are ``("worker",
+    member)`` and ``("system", name, prompt strategy, replicate)``. ``again`` has them by time, of
+    workers who judged the same more than once.
     """
 
     pairs: Sequence[KnownPair] = ()
     attention: Set[str] = frozenset()
-    people: Mapping[str, int] = field(default_factory=dict)
-    removed: Set[int] = frozenset()
-    names: Sequence[str] = ()
-    strategies: Sequence[str] = ()
     there: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     again: Mapping[tuple[Key, dt.datetime], Mapping[str, str]] = field(default_factory=dict)
 
@@ -72,7 +65,7 @@ class Lines:
     """Reads rows one by one; ``asked`` are the dimensions by column, ``single``: of one text."""
 
     def __init__(
-        self, reader: Strict, known: KnownJudgments, asked: Mapping[str, Asked], *, single: bool
+        self, reader: Reader, known: KnownJudgments, asked: Mapping[str, Asked], *, single: bool
     ) -> None:
         self.reader, self.known, self.asked, self.single = reader, known, asked, single
         self.pairs = Pairs(known.pairs, known.attention)
@@ -84,9 +77,7 @@ class Lines:
         named = (self.pairs.single if single else self.pairs.named)(reader, row)
         author = self._author(row)
         codes = self._ratings(row) if single else self._codes(row, named)
-        at = moment(reader, row, "answered_at")
-        if at is False:
-            raise Refused
+        at = reader.moment(row, "answered_at")
         call = author[-1] if author[0] == "system" else 0
         choices = tuple(
             (name, code, int(code) if single else ORDINALS[code]) for name, code in codes.items()
@@ -124,9 +115,9 @@ class Lines:
             names = [name for name in ("worker", "system") if name in reader.mapping]
             mend = "Write a worker’s id, or the system that it is of."
             reader.refuse(row, names, "Nobody is named.", mend)
-        return self._worker(row, worker) if worker else self._system(row)
+        return self._worker(row) if worker else self._system(row)
 
-    def _worker(self, row: Row, worker: str) -> Author:
+    def _worker(self, row: Row) -> Author:
         reader = self.reader
         for name, none in (("prompt_strategy", ("",)), ("replicate", ("", "0"))):
             if reader.value(row, name) not in none:
@@ -136,23 +127,11 @@ class Lines:
                     "Only systems have this.",
                     "Empty the cell, or name a system instead of the worker.",
                 )
-        if not reader.fits(row, "worker", 120, "a worker id"):
-            raise Refused
-        who = self.known.people.get(worker, worker)
-        if who in self.known.removed:
-            wrong = "This worker was removed from the project."
-            reader.refuse(row, "worker", wrong, "Leave the row out.")
-        return "worker", who
+        return "worker", self.known.worker(reader, row)
 
     def _system(self, row: Row) -> Author:
-        reader = self.reader
-        if not named_system(reader, row, self.spelled):
-            raise Refused
-        replicate = numbered(reader, row, MOST // 2)
-        if replicate is None:
-            raise Refused
-        name, strategy = (reader.value(row, one) for one in ("system", "prompt_strategy"))
-        return "system", name, strategy, replicate
+        name, strategy = named_system(self.reader, row, self.spelled)
+        return "system", name, strategy, numbered(self.reader, row, MOST // 2)
 
     def _given(self, row: Row) -> dict[str, str]:
         """The words of the row by column."""
@@ -238,8 +217,7 @@ class Lines:
     def _uncounted(self, row: Row) -> str:
         """Why a row does not count; empty where it does."""
         counts, excluded = (self.reader.truth(row, name) for name in ("counts", "excluded"))
-        if not self.reader.fits(row, "reason", 200, "a reason"):
-            raise Refused
+        reason = self.reader.fit(row, "reason", 200, "a reason")
         if counts is False:
-            return self.reader.value(row, "reason") or UNCOUNTED
+            return reason or UNCOUNTED
         return EXCLUDED if excluded else ""

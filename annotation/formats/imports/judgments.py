@@ -26,11 +26,24 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from annotation.files.reading.importer import Checked, Field, Once, Problem, Row, closest, plain
-from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS, Refused, Strict
+from annotation.files.reading.importer import (
+    Checked,
+    Field,
+    Importer,
+    Once,
+    Problem,
+    Reader,
+    Refused,
+    Row,
+    closest,
+    plain,
+)
+from annotation.formats.imports.answers import REPLICATE, STRATEGY, SYSTEM
+from annotation.formats.imports.authors import facts
+from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS
 from annotation.formats.imports.judgment_lines import WORDS, Key, KnownJudgments, Line, Lines, whole
 from annotation.formats.imports.published.study_json import NAMES
-from annotation.formats.imports.system_answers import REPLICATE, STRATEGY, SYSTEM
+from crowdqc.numbers import plural
 
 if TYPE_CHECKING:
     from annotation.work.snapshots.judgments import Asked
@@ -104,7 +117,7 @@ def column_of(dimension: str) -> str:
     return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
 
 
-class Judgments:
+class Judgments(Importer):
     """The format, of the dimensions or scales that a task asks for."""
 
     slug = "judgments"
@@ -126,21 +139,15 @@ class Judgments:
         self.fields = (*(SINGLE if self.single else PAIR), *AUTHOR, *judged, *AFTER)
         self.note = SAYS_RATINGS if self.single else SAYS_PAIRS
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownJudgments
-    ) -> Checked:
-        """Rows to add, those that are there already, and what is wrong with the others."""
-        checked, rows = Checked(), rows if isinstance(rows, Collection) else list(rows)
-        reader = Strict(mapping, checked)
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownJudgments) -> None:
+        """Judgments as the action takes them, each author's of a pair in one order once."""
+        checked, rows = reader.checked, rows if isinstance(rows, Collection) else list(rows)
         lines = Lines(reader, known, self.asked, single=self.single)
-        judged = [one.name for column, one in self.asked.items() if column in mapping]
+        judged = [one.name for column, one in self.asked.items() if column in reader.mapping]
+        names = ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
         once = Once(
             reader,
-            [
-                name
-                for name in ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
-                if name in mapping
-            ],
+            [name for name in names if name in reader.mapping],
             {
                 key: _said(judged, codes)
                 for key, codes in itertools.chain(known.there.items(), known.again.items())
@@ -150,22 +157,21 @@ class Judgments:
             leave="Leave the row out: judgments are not overwritten.",
             what="judgment",
         )
-        strange = self._strange(rows, mapping)
+        strange = self._strange(rows, reader.mapping)
         first: dict[Any, dt.datetime] = {}
         for row in rows:
-            try:
+            with reader:
                 self._asked_for(row, strange, checked)
                 found = lines.read(row)
                 key = _key(found, first, known)
                 if not found.named.pair.asked and key not in once.there:
                     wrong = "The task no longer asks for this."
                     reader.refuse(row, "item_id", wrong, "Leave the row out.")
-            except Refused:  # noted where it was raised
-                continue
-            if once.takes(row, key, _said(judged, found.codes)):
-                checked.good.append(found.values)
-        self._facts(checked)
-        return checked
+                if once.takes(row, key, _said(judged, found.codes)):
+                    checked.good.append(found.values)
+        what = {values["item"] for values in checked.good}
+        more = [plural(len(what), "text" if self.single else "pair")] if what else []
+        checked.facts += facts(checked.good, *more)
 
     def _strange(self, rows: Collection[Row], mapping: Mapping[str, str]) -> dict[str, str]:
         """Columns of judgments that the task does not ask for, with the nearest name it has.
@@ -201,23 +207,6 @@ class Judgments:
                 mend = f"{mend} Rename the column, or take it out."
                 checked.problems.append(Problem(row.line, column, value, wrong, mend))
                 raise Refused
-
-    def _facts(self, checked: Checked) -> None:
-        if not checked.good:
-            return
-        people = {values["worker"] for values in checked.good} - {""}
-        models = {(one["system"], one["prompt_strategy"]) for one in checked.good} - {("", "")}
-        what = {values["item"] for values in checked.good}
-        out = sum(bool(values["uncounted"]) for values in checked.good)
-        for n, one, more in (
-            (len(people), "worker", "workers"),
-            (len(models), "system", "systems"),
-            (len(what), *(("text", "texts") if self.single else ("pair", "pairs"))),
-        ):
-            if n:
-                checked.facts.append(f"{n:,} {one if n == 1 else more}")
-        if out:
-            checked.facts.append(f"{out:,} that will not count")
 
 
 def _key(

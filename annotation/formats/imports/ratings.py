@@ -1,25 +1,140 @@
-"""Ratings with explanations: item_id, worker_id, label, explanation, evidence, correct.
+"""Ratings with explanations, and the documents with answers that they are about.
 
-``label`` is a point of the task's first scale, by value or by name; a column that has the name of
-a scale holds a point of it, and ``correct`` one of the scale called "correctness". ``evidence``
-are sentence numbers of the document, as in "3, 5-7".
+A row of documents is one answer under judgment: document_id, document, question_id, question,
+sentence, answer. The document's text and the question stand in every row of theirs, or in the first
+alone. ``sentence`` is the number of the sentence that the question arose from, as
+annotation.task_types.sentences counts them; 0 or nothing for none.
+
+A row of ratings has item_id, worker_id, label, explanation, evidence and correct. ``label`` is a
+point of the task's first scale, by value or by name; a column that has the name of a scale holds a
+point of it, and ``correct`` one of the scale called "correctness". ``evidence`` are sentence
+numbers of the document, as in "3, 5-7".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row, closest, span
+from annotation.files.reading.importer import (
+    Field,
+    Importer,
+    Once,
+    Reader,
+    Row,
+    closest,
+    span,
+)
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
+from annotation.task_types.sentences import sentences
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural, whole
 
 LABEL, CORRECT = "label", "correct"
 CORRECTNESS = "correctness"
 COLUMNS = ("item_id", "worker_id", LABEL, "explanation", "evidence", CORRECT)
 YES_NO = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 Said = tuple[str, str, tuple[tuple[str, int], ...], str]  # item, worker, values, explanation
+
+
+@dataclass(frozen=True)
+class KnownDocuments:
+    """What is there: documents by id, and answers by id (their own text)."""
+
+    documents: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Documents(Importer):
+    """Answers beside their documents; rows as ``add_documents`` takes them."""
+
+    slug = "documents"
+    title = "Documents with answers"
+    fields = (
+        Field("document_id", "Document id", True, ("article_id", "document_key", "doc_id")),
+        Field("document", "Document", False, ("article", "passage", "context", "text")),
+        Field("title", "Title", False, ("headline", "document_title")),
+        Field("question_id", "Question id", True, ("question_key", "qid")),
+        Field("question", "Question", True, ("query", "prompt", "frage")),
+        Field("sentence", "Sentence it arose from", False, ("sentence_id", "anchor")),
+        Field("answer_id", "Answer id", True, ("item_id", "id", "key")),
+        Field("answer", "Answer", True, ("response", "output", "completion", "antwort")),
+        Field("system", "System", True, ("model", "source", "llm")),
+        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
+    )
+    limits = (
+        ("document_id", 80, "an id"),
+        ("document", 100_000, "a document"),
+        ("title", 160, "a title"),
+        ("question_id", 80, "an id"),
+        ("question", 20_000, "a question"),
+        ("answer_id", 80, "an id"),
+        ("answer", 100_000, "an answer"),
+        ("system", 120, "a name"),
+        ("prompt_strategy", 120, "a name"),
+    )
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownDocuments) -> None:
+        """Answers with the text of their document and question; an empty cell says nothing."""
+        checked = reader.checked
+        once = Once(
+            reader,
+            ["answer_id", "answer"],
+            known.answers,
+            twice="Give each answer an id of its own.",
+            differs="The project has this id with another text.",
+            leave="Give this row another id: texts under judgment never change.",
+        )
+        told: dict[tuple[str, ...], str] = {
+            ("document", key): text for key, text in known.documents.items()
+        }
+        for row in rows:
+            with reader:
+                values = reader.values(row, self.fields)
+                for name in ("document_id", "question_id", "answer_id", "answer", "system"):
+                    wrong = f"There is no {name.replace('_', ' ')}."
+                    reader.needed(row, name, wrong, "Write it.")
+                reader.limit(row, self.limits)
+                self._one(reader, row, "document", values, told)
+                self._one(reader, row, "question", values, told)
+                anchor = self._anchor(reader, row, values)
+                if once.takes(row, values["answer_id"], values["answer"]):
+                    checked.good.append({**values, "sentence": anchor})
+        if checked.good:
+            there = {row["document_id"] for row in checked.good}
+            answers = plural(len(checked.good), "answer")
+            checked.facts.append(f"{answers} on {plural(len(there), 'document')}")
+
+    @staticmethod
+    def _one(
+        reader: Reader,
+        row: Row,
+        name: str,
+        values: dict[str, str],
+        told: dict[tuple[str, ...], str],
+    ) -> None:
+        """See that the row says the same as the rows before it; an empty cell says nothing."""
+        key: tuple[str, ...] = (name, values["document_id"])
+        if name == "question":
+            key = (*key, values["question_id"])
+        given, first = values[name], told.get(key, "")
+        if given and first and given.strip() != first.strip():
+            wrong = f"Differs from the {name} given before."
+            reader.refuse(row, name, wrong, "Give it one text.")
+        told[key] = values[name] = first or given
+        if name == "question" and not values[name]:
+            reader.refuse(row, name, "There is no question.", "Write it.")
+
+    @staticmethod
+    def _anchor(reader: Reader, row: Row, values: Mapping[str, str]) -> int:
+        raw, last = values["sentence"] or "0", len(sentences(values["document"]))
+        at = whole(raw, high=last)
+        if at is not None:
+            return at
+        there = f"1 to {last:,}; 0 for none" if last else "0: there is no document"
+        reader.refuse(row, "sentence", "The document has no such sentence.", f"{there}.")
 
 
 @dataclass(frozen=True)
@@ -40,7 +155,7 @@ def columns_of(scales: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
-class Ratings:
+class Ratings(Importer):
     """The format, of the scales that a task asks for."""
 
     slug = "ratings"
@@ -60,64 +175,47 @@ class Ratings:
             Field("evidence", "Evidence", False, ("sentences", "evidence_sentences")),
         )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownRatings
-    ) -> Checked:
-        """Rows to add, those that are there already, and what is wrong with the others.
-
-        The same rating as often as it is there is there; once more, it is new.
-        """
-        checked = Checked()
-        reader, left = Reader(mapping, checked), dict(known.said)
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:
+        """Ratings; the same one as often as it is there is there, once more it is new."""
+        checked, left = reader.checked, dict(known.said)
         for row in rows:
-            found = self._read(reader, row, known)
-            if found is None:
-                continue
-            said: Said = (
-                found["item_id"],
-                found["worker_id"],
-                tuple(found["values"]),
-                found["explanation"],
-            )
-            if left.get(said, 0):
-                left[said] -= 1
-                checked.there += 1
-            else:
-                checked.good.append(found)
-        return checked
+            with reader:
+                found = self._rating(reader, row, known)
+                said: Said = (
+                    found["item_id"],
+                    found["worker_id"],
+                    tuple(found["values"]),
+                    found["explanation"],
+                )
+                if left.get(said, 0):
+                    left[said] -= 1
+                    checked.there += 1
+                else:
+                    checked.good.append(found)
 
-    def _read(self, reader: Reader, row: Row, known: KnownRatings) -> dict[str, Any] | None:
-        item, worker = reader.value(row, "item_id"), reader.value(row, "worker_id")
+    def _rating(self, reader: Reader, row: Row, known: KnownRatings) -> dict[str, Any]:
+        item = reader.value(row, "item_id")
         if item not in known.items:
             near = closest(item, known.items)
             mend = f"Did you mean {near}?" if near else span(sorted(known.items))
-            reader.bad(row, "item_id", "No answer has this id.", mend)
-            return None
-        if not worker:
-            reader.bad(row, "worker_id", "There is no worker.", "Write who rated it.")
-            return None
-        if not (
-            reader.fits(row, "worker_id", 120, "an id")
-            and reader.fits(row, "explanation", MAX_EXPLANATION, "an explanation")
-        ):
-            return None
-        values = [(name, self._point(reader, row, name)) for name in self.scales]
-        if any(value is None for _, value in values):
-            return None
+            reader.refuse(row, "item_id", "No answer has this id.", mend)
+        reader.needed(row, "worker_id", "There is no worker.", "Write who rated it.")
+        worker = reader.fit(row, "worker_id", 120, "an id")
+        said = reader.fit(row, "explanation", MAX_EXPLANATION, "an explanation")
+        points = reader.every(*(partial(self._point, reader, row, name) for name in self.scales))
         try:
             evidence = numbers(reader.value(row, "evidence").strip("[]"), known.items[item])
         except Invalid as error:
-            reader.bad(row, "evidence", error.message, "Sentence numbers, as in 3, 5-7.")
-            return None
+            reader.refuse(row, "evidence", error.message, "Sentence numbers, as in 3, 5-7.")
         return {
             "item_id": item,
             "worker_id": worker,
-            "values": values,
-            "explanation": reader.value(row, "explanation"),
+            "values": list(zip(self.scales, points, strict=True)),
+            "explanation": said,
             "evidence": evidence,
         }
 
-    def _point(self, reader: Reader, row: Row, name: str) -> int | None:
+    def _point(self, reader: Reader, row: Row, name: str) -> int:
         column, points = self.columns[name], self.scales[name]["points"]
         raw = reader.value(row, column)
         by_name = {str(point["label"]).casefold(): point["value"] for point in points}
@@ -127,6 +225,5 @@ class Ratings:
             value = by_value.get(YES_NO.get(raw.casefold(), ""))
         if value is None:
             said = ", ".join(by_value)
-            reader.bad(row, column, "The scale has no such point.", f"One of {said}.")
-            return None
+            reader.refuse(row, column, "The scale has no such point.", f"One of {said}.")
         return int(value)

@@ -18,8 +18,7 @@ from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
 from annotation.formats.actions.imports import Report
-from annotation.formats.imports import get_format
-from annotation.formats.selectors.imports import format_for
+from annotation.formats.registry import format_for, get_format
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.staging import ACTIVE, ENDED
 from annotation.models import ImportFile, ImportPart, Project, Task, User

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from annotation.files.reading.importer import guess, plain
 from annotation.files.reading.tables import Row, open_table
-from annotation.formats.selectors.imports import format_for
+from annotation.formats.registry import format_for
 from annotation.formats.uploads.staging import rows_of, source_of
 from annotation.models import ImportFile, ImportPart
 from crowdqc.errors import Invalid

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.formats.registry import Words
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE, problems_of, rows_of
 from annotation.models import ImportFile, ImportPart, Task
@@ -31,6 +32,7 @@ class View:
     there: int = 0
     bad: int = 0
     can_import: bool = False
+    look_right: str = ""  # the rows that are new
     columns: tuple[dict[str, Any], ...] = ()
     first_rows: tuple[dict[str, Any], ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
@@ -50,15 +52,15 @@ def uploads_of(task: Task, kind: str) -> list[ImportFile]:
     return list(files.select_related("uploaded_by").order_by("-pk")[:20])
 
 
-def view_of(file: ImportFile, noun: str, unit: str) -> View:
-    """The page of a file; ``noun`` is what one row makes, ``unit`` what several rows make."""
+def view_of(file: ImportFile, words: Words) -> View:
+    """The page of a file of a format."""
     if file.state in ACTIVE:
         return _at_work(file)
     if file.state == State.IMPORTED:
         return View(
             "done",
             "Imported",
-            _imported(file.report, noun),
+            _imported(file.report, words.one),
             rows=file.report["came"],
             tally=Tally.from_dict(file.report),
             lines=_lines(file.report),
@@ -67,7 +69,7 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
         return View("bad", NOTHING, "The file cannot be imported.")
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
-    state, word, sentence = _ready(file, unit)
+    state, word, sentence = _ready(file, words.unit)
     return View(
         state,
         word,
@@ -77,6 +79,7 @@ def view_of(file: ImportFile, noun: str, unit: str) -> View:
         there=found["there"],
         bad=found["bad"],
         can_import=not found["unmapped"],
+        look_right=_look_right(found, words.unit),
         facts=tuple(found["facts"]),
         problems=tuple(found["problems"]),
         more_problems=found["all_problems"] - len(found["problems"]),
@@ -158,6 +161,17 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
         return "waiting", "Nothing imported yet", f"{new} in {numbers.plural(rows, 'row')}."
     said = f"{found['new']:,} of {rows:,} rows {'is' if found['new'] == 1 else 'are'} new."
     return "waiting", "Nothing imported yet", said
+
+
+def _look_right(found: Mapping[str, Any], unit: str) -> str:
+    """``All 12 new rows look right``."""
+    new, noun = found["new"], unit or "row"
+    looks = f"{noun} looks right" if new == 1 else f"{noun}s look right"
+    if found["bad"]:
+        return f"The other {looks}" if unit and new == 1 else f"The other {new:,} {looks}"
+    if unit:
+        return f"{new:,} new {looks}"
+    return f"The new {looks}" if new == 1 else f"All {new:,} new {looks}"
 
 
 def bad_rows(file: ImportFile) -> Iterator[list[Any]]:

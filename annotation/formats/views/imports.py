@@ -11,41 +11,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_task
 from annotation.files.reading import limits
 from annotation.files.reading.sources import of_upload
-from annotation.formats.selectors.imports import format_for, kinds_of
+from annotation.formats.registry import format_for, kinds_of
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task
 from crowdqc.errors import DomainError, Invalid, Missing
 from crowdqc.files.cells import csv_lines
 from crowdqc.web.htmx import page_or_fragment
-
-WORDS = {
-    "items": ("questions", "question"),
-    "answers": ("answers of workers", "answer"),
-    "system_answers": ("answers of systems", "answer"),
-    "candidates": ("texts to be judged", "text"),
-    "judgments": ("judgments", "judgment"),
-    "documents": ("documents with answers", "answer"),
-    "ratings": ("ratings with explanations", "rating"),
-    "topics": ("topics", "topic"),
-    "responses": ("responses", "response"),
-    "samples": ("dimensions with scored samples", "sample"),
-    "attributes": ("attributes", "session"),
-    "checks": ("checklists", "checklist"),
-    "arena": ("arena battles", "battle"),
-}
-
-# What is counted as new, where it is not a row of the file: several rows may make one.
-UNITS = {"topics": "topic", "attributes": "session", "checks": "checklist"}
-# Only once the task is published.
-AFTER = (
-    "answers",
-    "system_answers",
-    "judgments",
-    "ratings",
-    "responses",
-    "attributes",
-    "checks",
-)
 
 
 @login_required
@@ -73,23 +44,22 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
             error = refused
         else:
             return redirect("task_import_file", project_id, task_id, file.pk)
-    most = limits.current()
+    most, one = limits.current(), format_for(task, kind)
     context = {
         "access": access,
         "project": task.project,
         "task": task,
         "title": _title(task),
         "kind": kind,
-        "words": WORDS[kind][0],
-        "format": format_for(task, kind),
+        "format": one,
         "error": error,
-        "blocked": kind in AFTER and task.current is None,
+        "blocked": one.of_answers and task.current is None,
         "most": most.size // 2**20,
         "most_rows": most.rows,
         "files": selectors.uploads_of(task, kind),
     }
     return render(
-        request, "annotation/authoring/import.html", context, status=422 if error else 200
+        request, "annotation/authoring/imports/import.html", context, status=422 if error else 200
     )
 
 
@@ -134,24 +104,22 @@ def task_import_file(
         if not request.htmx:  # type: ignore[attr-defined]
             return redirect("task_import_file", project_id, task_id, file_id)
         file = _file(task, file_id)
-    kind, unit = file.kind, UNITS.get(file.kind, "row")
+    one = format_for(task, file.kind)
     context = {
         "access": access,
         "project": task.project,
         "task": task,
         "title": _title(task),
         "file": file,
-        "kind": kind,
-        "words": WORDS[kind][0],
-        "format": format_for(task, kind),
+        "kind": file.kind,
+        "format": one,
         "error": error,
-        "view": selectors.view_of(file, WORDS[kind][1], UNITS.get(kind, "")),
-        "units": f"{unit},{unit}s",
+        "view": selectors.view_of(file, one.words),
     }
     return page_or_fragment(
         request,
-        "annotation/authoring/import_file.html",
-        "annotation/authoring/_import_file.html",
+        "annotation/authoring/imports/import_file.html",
+        "annotation/authoring/imports/_import_file.html",
         context,
         status=422 if error else 200,
     )

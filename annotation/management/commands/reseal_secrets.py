@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from crowdqc.sealing.resealing import CURRENT, RESEALED, UNREADABLE, reseal_all
+from crowdqc.sealing.sealed import CURRENT, RESEALED, UNREADABLE, reseal_all
 
 
 class Command(BaseCommand):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +9,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
-from annotation.files.reading.sheet import check_size, read
-from annotation.formats.selectors.imports import Examined, examine_candidates
 from annotation.models import (
     Answer,
     Candidate,
@@ -28,7 +25,6 @@ from annotation.task_types.rendering import words_in
 from crowdqc.errors import Invalid
 
 BATCH = 2000
-MAX_LISTED = 1_000  # bad rows that a refusal names
 HUMAN, MODEL = "human", "llm"  # origins of texts that people and systems of this project wrote
 TOPICS = ("item", "group")
 WRITTEN = "written"  # responses of a writing task: topic, query and style are those of the item
@@ -57,43 +53,6 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
             for row in fresh
         ]
         return _store(by, project, made, len(rows), name)
-
-
-def import_candidates(
-    *,
-    by: User,
-    project: Project,
-    content: bytes,
-    name: str,
-    mapping: Mapping[str, str] | None = None,
-    leave_out_bad: bool = False,
-) -> tuple[Examined, int]:
-    """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
-
-    Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
-    wrong and mend of each bad row, unless ``leave_out_bad``.
-    """
-    check_size(len(content))
-    found = examine_candidates(project, read(content, name), mapping)
-    refuse_bad(found, leave_out_bad=leave_out_bad)
-    new, _ = add_candidates(by=by, project=project, rows=found.checked.good, name=name)
-    return found, new
-
-
-def refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
-    """Raise Invalid where a needed column is missing, or naming bad rows unless left out."""
-    if found.unmapped:
-        names = ", ".join(one.name for one in found.unmapped)
-        raise Invalid(
-            f"No column is read as {names}. The file has {', '.join(found.sheet.columns[:20])}.",
-            fields={one.name: "Choose its column." for one in found.unmapped},
-        )
-    if found.checked.problems and not leave_out_bad:
-        raise Invalid(
-            f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
-            "Nothing was imported.",
-            rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
-        )
 
 
 def candidates_from_answers(

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from annotation.authoring.actions.asked import Rows, change_rows, row_at, stepped
 from annotation.authoring.actions.drafts import edit_draft
+from annotation.authoring.actions.rows import Rows, change_rows, row_at, stepped, without
 from annotation.authoring.actions.tasks import create_task, made_with
 from annotation.models import Candidate, ItemGroup, Project, Task, User
 from annotation.pairs.actions.pair_items import make_texts
@@ -164,12 +164,7 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
 @transaction.atomic
 def remove_question(*, by: User, task: Task, name: str) -> None:
     """Take a line out of the draft; answers to it stay with the version that asked it."""
-
-    def change(rows: Rows) -> Rows:
-        at = row_at(rows, name)
-        return rows[:at] + rows[at + 1 :]
-
-    _change(by=by, task=task, change=change)
+    _change(by=by, task=task, change=lambda rows: without(rows, name))
 
 
 @transaction.atomic

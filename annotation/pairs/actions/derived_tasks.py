@@ -11,7 +11,7 @@ from annotation.authoring.actions.tasks import create_task
 from annotation.authoring.actions.writing_topics import require
 from annotation.models import Task, User
 from annotation.pairs.actions.topics import add_answers
-from annotation.pairs.selectors.written import judged_by
+from annotation.pairs.selectors import judged_by
 from annotation.records.actions.audit import record
 from annotation.task_types import TYPES
 from crowdqc.errors import Conflict, Invalid

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
 from annotation.authoring.actions.items import STEP
@@ -20,10 +21,12 @@ from annotation.models import (
     User,
 )
 from annotation.pairs.actions.pair_items import make_texts
+from annotation.pairs.selectors import released, rule_of
 from annotation.panels.actions import panels
 from annotation.records.actions.audit import record
+from annotation.records.actions.locks import line_up
 from annotation.task_types import get_type
-from crowdqc.errors import Invalid
+from crowdqc.errors import Conflict, Invalid
 
 # Four points, as in the pilot of Gienapp et al. (2025), section 3.3.1; our words.
 POINTS = ("poor", "rather poor", "rather good", "good")
@@ -190,3 +193,23 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
         )
     make_texts(by=by, task=new)
     return new
+
+
+def check(task: Task, version: TaskVersion) -> None:
+    """Conflict where the window of the task's release is used up; says when the next one begins.
+
+    Claims of one version stand in line from here to the end of their transaction, so that two who
+    count at once cannot both take the last place.
+    """
+    if not rule_of(version):
+        return
+    line_up(version)
+    task.current = version
+    found = released([task])[task.pk]
+    if not found.left:
+        at = timezone.localtime(found.next_at)
+        raise Conflict(
+            f"{found.every} assignments are given out at a time, and these are taken. "
+            f"More come on {at:%d %B at %H:%M}.",
+            code="not-released",
+        )

@@ -20,7 +20,7 @@ from annotation.pairs.actions.candidates import (
     candidates_from_answers,
 )
 from annotation.pairs.actions.pair_items import make_texts, require
-from annotation.pairs.selectors.written import asked_of
+from annotation.pairs.selectors import asked_of
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 

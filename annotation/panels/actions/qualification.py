@@ -9,7 +9,7 @@ from annotation.models import Assignment, Panel, Qualification, User
 from annotation.models.assignments import AssignmentState
 from annotation.notifications.actions.notices import notify
 from annotation.panels.actions import panels
-from annotation.panels.selectors.qualification import number_of
+from annotation.panels.selectors import number_of
 from annotation.records.actions.audit import record
 from annotation.task_types.texts import storable
 from crowdqc.errors import Conflict, Invalid

@@ -8,8 +8,10 @@ the audit log and every amount. The judging side calls this after it has cleared
 from __future__ import annotations
 
 import datetime as dt
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
@@ -18,7 +20,7 @@ from django.utils import timezone
 from annotation.accounts.security import log as security_log
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.accounts.signing import actions as account_actions
-from annotation.formats.uploads.actions import drop_stale
+from annotation.formats.uploads.actions import drop_stale, drop_uploads_naming
 from annotation.models import (
     Answer,
     ApiToken,
@@ -32,23 +34,69 @@ from annotation.models import (
     Membership,
     Notice,
     PanelMember,
+    Payment,
+    PaymentAttempt,
     PlatformEvent,
     Rejection,
     Role,
     SpanValue,
+    Statement,
     TextValue,
     User,
+    Visit,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.privacy.actions import retention
-from annotation.privacy.actions.names import forget_names, free_name
-from annotation.privacy.name_places import GONE
+from annotation.privacy.name_places import GONE, erased_request
 from annotation.privacy.selectors import erasure as reads
+from annotation.privacy.selectors.erasure import Person, events_naming, person_of, statements_naming
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.work.actions.leases import take_back
 from crowdqc.errors import Conflict, NotAllowed
 from crowdqc.numbers import plural
+
+
+def forget_names(*, worker: Membership) -> None:
+    """Erase the names that others have for a worker, each in the places declared for it.
+
+    Part of the transaction that finishes an erasure, with the guards of frozen rows open.
+    """
+    person = person_of(worker)
+    for pk, payload in events_naming(person):
+        PlatformEvent.objects.filter(pk=pk).update(payload=payload)
+    for pk, rows in statements_naming(person):
+        Statement.objects.filter(pk=pk).update(rows=rows)
+    drop_uploads_naming(project=worker.project, names={worker.external_id, worker.pseudonym} - {""})
+    _forget_payments(person)
+    for visit in Visit.objects.filter(worker=worker):
+        beside = Visit.objects.filter(recruitment=visit.recruitment_id)
+        visit.session = visit.session and free_name(beside, "session", visit.pk)
+        visit.participant = free_name(beside, "participant", visit.pk)
+        visit.bound = visit.return_to = ""
+        visit.save(update_fields=["participant", "session", "bound", "return_to"])
+
+
+def _forget_payments(person: Person) -> None:
+    """What was said with the platform about payments to this person: ids, and its own words."""
+    sessions = {name for names in person.by_recruitment.values() for name in names.sessions}
+    payments = Payment.objects.filter(worker=person.worker)
+    payments.exclude(error="").update(error=GONE)
+    for tried in PaymentAttempt.objects.filter(payment__in=payments):
+        request = erased_request(tried.request, sessions)
+        # A status came with the platform's words; without one the words are ours.
+        error = GONE if tried.error and tried.status is not None else tried.error
+        if (request, error) != (tried.request, tried.error):
+            PaymentAttempt.objects.filter(pk=tried.pk).update(request=request, error=error)
+
+
+def free_name(rows: models.QuerySet[Any], column: str, pk: int) -> str:
+    """``erased-12``, made longer where somebody calls themself so already."""
+    name = f"erased-{pk}"
+    while rows.filter(**{column: name}).exists():
+        name = f"erased-{pk}-{secrets.token_hex(4)}"
+    return name
+
 
 AT_ONCE = 50  # assignments a transaction
 WHY = {

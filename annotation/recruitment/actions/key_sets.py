@@ -15,9 +15,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import KeySet, Recruitment
-from annotation.recruitment.platforms import entry_tokens as vouched
+from annotation.recruitment import selectors
+from annotation.recruitment.platforms import entry_params
 from annotation.recruitment.platforms.entry_params import Coming, Refused
-from annotation.recruitment.selectors import key_sets as selectors
 from crowdqc import outbound, queue
 from crowdqc.files.json_input import Unreadable, read_json
 
@@ -34,12 +34,12 @@ class KeysComing(Refused):
 
 def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
     """Raise Refused unless the platform signed this entry; KeysComing while its keys are read."""
-    kid = vouched.kid_of(coming.token)
+    kid = entry_params.kid_of(coming.token)
     row = selectors.key_set_of(recruitment.jwks_url)
     fresh = selectors.is_fresh(row)
-    key = vouched.find_key(row.keys, kid) if row is not None and fresh else None
+    key = entry_params.find_key(row.keys, kid) if row is not None and fresh else None
     if key is not None:
-        vouched.check(recruitment, coming, key)
+        entry_params.check(recruitment, coming, key)
         return
     # An unknown key may be a new one of the platform.
     if request_key_set(url=recruitment.jwks_url) or _is_being_read(recruitment.jwks_url):
@@ -56,7 +56,7 @@ def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
             code="jwks",
             status=503,
         )
-    raise vouched.unsigned()
+    raise entry_params.unsigned()
 
 
 def _is_being_read(url: str) -> bool:

@@ -15,12 +15,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.models import Membership, Recruitment, User, Visit
+from annotation.recruitment import selectors
 from annotation.recruitment.actions import key_sets as recruitment_actions
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.entry_params import LEAVING, Refused
-from annotation.recruitment.selectors import ways_in as reads
-from annotation.work.actions import assignments, platform_events, visits
+from annotation.work.actions import assignments, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
 from crowdqc.numbers import whole
@@ -38,7 +38,7 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
     """Somebody comes: to their assignment, or to a page that says why not and what to do."""
     limits.hold(limits.ENTRIES, limits.network(request), "Too many entries from this address.")
     recruitment = coming.read_entry_token(token)
-    staff = reads.is_staff_of(request.user, recruitment.task.project_id)
+    staff = selectors.is_staff_of(request.user, recruitment.task.project_id)
     try:
         if staff:
             return _preview(request, recruitment, staff=True)
@@ -139,7 +139,7 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
 def leave(request: HttpRequest) -> HttpResponse:
     """Go back to the platform without handing in, with the code for it."""
     user = cast(User, request.user)
-    visit = reads.visit_of(user)
+    visit = selectors.visit_of(user)
     if visit is None:
         raise Missing("You came here by an account of your own; there is no platform to return to.")
     error = ""
@@ -187,7 +187,7 @@ def allow_form(response: HttpResponse, address: str) -> HttpResponse:
 
 def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
     """Whether somebody who came from elsewhere declines, so that they are shown the way back."""
-    visit = reads.visit_of(cast(User, request.user)) if worker.external_id else None
+    visit = selectors.visit_of(cast(User, request.user)) if worker.external_id else None
     if visit is None or visit.worker_id != worker.pk:
         return False
     try:
@@ -211,7 +211,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
             raise TooMuch("Too long for an event.")
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
         event = webhook.read(secret, request.headers, request.body)
-        kept = platform_events.take(recruitment=recruitment, event=event)
+        kept = visits.take(recruitment=recruitment, event=event)
     except DomainError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     return JsonResponse({"id": kept.event_id, "note": kept.note})

@@ -15,10 +15,10 @@ from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Recruitment, Role
 from annotation.payouts.actions import payments
+from annotation.recruitment import selectors
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.forms import FORMS, LetInForm, LinksForm, RecruitmentForm
 from annotation.recruitment.platforms.entry_params import OUTCOMES
-from annotation.recruitment.selectors import ways_in as reads
 from annotation.work.actions import visits
 from crowdqc.errors import DomainError, Invalid, Missing
 from crowdqc.files.cells import csv_lines
@@ -35,7 +35,7 @@ def recruitment_list(request: HttpRequest, project_id: int, task_id: int) -> Htt
     context = {
         "task": task,
         "version": task.current,
-        "rows": reads.of_task(task),
+        "rows": selectors.of_task(task),
         "kinds": Recruitment.Kind.choices,
         "may": access.is_requester,
     }
@@ -86,7 +86,7 @@ def recruitment(
 ) -> HttpResponse:
     """One way in: its address, its codes, who came, what the platform said."""
     access, task = get_task(request, project_id, task_id)
-    row = reads.get_recruitment(task, recruitment_id)
+    row = selectors.get_recruitment(task, recruitment_id)
     return _page(request, access, row)
 
 
@@ -100,14 +100,14 @@ def _page(
         "version": row.task.current,
         "row": row,
         "may": access.is_requester,
-        "address": site_of(request) + reads.entry_path(row),
+        "address": site_of(request) + selectors.entry_path(row),
         "hook": site_of(request) + hook,
         "prolific": row.kind == Recruitment.Kind.PROLIFIC,
         "has_api": payments.has_api(row),
         "signed": row.entry == Recruitment.Entry.SIGNED,
-        "counts": reads.counts(row),
+        "counts": selectors.counts(row),
         "codes": [(label, row.codes.get(name, "")) for name, label in OUTCOMES.items()],
-        "events": reads.last_events(row),
+        "events": selectors.last_events(row),
         "links": links or LinksForm(),
         "let_in": let_in or LetInForm(),
     }
@@ -124,7 +124,7 @@ def recruitment_edit(
 ) -> HttpResponse:
     """Change a way in; an empty secret keeps the one that is there."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    row = reads.get_recruitment(task, recruitment_id)
+    row = selectors.get_recruitment(task, recruitment_id)
     made = FORMS[row.kind]
     form = made(request.POST) if request.method == "POST" else made.of(row)
     if request.method == "POST" and form.is_valid():
@@ -145,7 +145,7 @@ def recruitment_links(
 ) -> HttpResponse:
     """Signed links as CSV: one a person."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    row = reads.get_recruitment(task, recruitment_id)
+    row = selectors.get_recruitment(task, recruitment_id)
     form = LinksForm(request.POST)
     if not form.is_valid():
         return _page(request, access, row, links=form)
@@ -155,7 +155,7 @@ def recruitment_links(
         add_errors(form, error)
         return _page(request, access, row, links=form)
     site = site_of(request)
-    links = [(name, site + reads.signed_path(row, link)) for name, link in made]
+    links = [(name, site + selectors.signed_path(row, link)) for name, link in made]
     lines = csv_lines([("participant", "link"), *links])
     response = HttpResponse("".join(lines), content_type="text/csv")
     response["Content-Disposition"] = 'attachment; filename="links.csv"'
@@ -169,7 +169,7 @@ def recruitment_let_in(
 ) -> HttpResponse:
     """Let somebody in from another browser."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    row = reads.get_recruitment(task, recruitment_id)
+    row = selectors.get_recruitment(task, recruitment_id)
     form = LetInForm(request.POST)
     if form.is_valid():
         try:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.imports import CHECKED_TEXTS, IMPORTS
 from annotation.authoring.views.builder.parts import LAST, TEXT, Part
 from annotation.models import Item
 from annotation.task_types.checklist import page as checking
@@ -26,11 +25,10 @@ class ChecklistBuilder(JudgingBuilder):
     }
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = (*JudgingBuilder.styles, "css/pages/think.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/think.css")
+    styles = (*JudgingBuilder.styles, "css/pages/work/think.css")
+    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/think.css")
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
-    imports = (CHECKED_TEXTS, IMPORTS["checks"])
     redundancy_help = (
         "So many different workers check each {noun}. A lower number never takes away what is "
         "answered or in progress."

@@ -41,7 +41,7 @@ class Checklist(TaskType):
     is_typed = False
     judges_texts = True
     answer_template = "annotation/task_types/checklist_answer.html"
-    item_template = "annotation/work/check.html"
+    item_template = "annotation/work/judge/check.html"
     builder_template = "annotation/task_types/checklist_settings.html"
     # authoring
     add_words = "Add texts"
@@ -55,6 +55,14 @@ class Checklist(TaskType):
     # files
     exports = ("candidates", "checks", *TaskType.exports)
     imports = ("candidates", "checks")
+    import_words: Mapping[str, Mapping[str, str]] = {
+        "candidates": {
+            "title": "Texts to be checked",
+            "columns": (
+                "topic, text, context (its source), system or origin, style, query, author"
+            ),
+        }
+    }
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {

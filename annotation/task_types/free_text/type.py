@@ -43,6 +43,7 @@ class FreeText(TaskType):
         *TaskType.exports,
     )
     imports = ("items", "answers", "system_answers", "candidates")
+    unlisted = ("candidates",)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (1, 0, 2000), (120, 1, 5000))

@@ -12,17 +12,16 @@ from annotation.authoring.selectors.builder.pairs import (
     sources_of,
     unused_topics,
 )
-from annotation.authoring.views.builder.imports import IMPORTS, votes
 from annotation.authoring.views.builder.parts import (
     LAST,
     TEXT,
     BuilderParts,
     Part,
+    Place,
     bundle_size,
     entry_of,
     segments,
 )
-from annotation.authoring.views.builder.place import Place
 from annotation.models import Item
 from annotation.task_types.pairwise import page as judging
 
@@ -37,8 +36,8 @@ class JudgingBuilder(BuilderParts):
     opens_at = "asked"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles: tuple[str, ...] = ("css/pages/judge.css", "css/pages/builder-pairs.css")
-    page_styles: tuple[str, ...] = ("css/pages/judge.css",)
+    styles: tuple[str, ...] = ("css/pages/work/judge.css", "css/pages/builder/pairs.css")
+    page_styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     counts_before_publishing = True
     instructions_shown = "before the first {noun}, and on each"
     order_over = "topics, then over the {noun}s within each"
@@ -111,7 +110,6 @@ class PairwiseBuilder(JudgingBuilder):
         **LAST,
     }
     saved_template = f"{FOLDER}/_saved.html"
-    imports = (IMPORTS["candidates"], votes("judgment", "dimension"), IMPORTS["arena"])
     redundancy_help = (
         "So many different workers judge each {noun}. A lower number never takes away what is "
         "answered or in progress."

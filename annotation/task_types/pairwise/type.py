@@ -5,16 +5,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.models import Item, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import ON_PAGE, TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.pairwise.label_studio import PairsInLabelStudio
-from annotation.task_types.pairwise.missing import missing_pairs
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, stored
-from annotation.task_types.pairwise.texts import signature
+from annotation.task_types.pairwise.texts import attention_pairs, signature, texts_of
 from annotation.task_types.scales import drafted, given, ids, labelled, rows, text, truth
 from crowdqc.errors import Invalid
+
+
+def missing_pairs(task: Task, version: TaskVersion, now: str | None) -> list[Missing]:
+    """``now``: the signature of the version, where it is known already."""
+    if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
+        texts = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
+        if texts.count() < 2:
+            return [Missing("The task has no texts", "texts")]
+        return [Missing("No pairs are made yet", "pairs")]
+    found = []
+    made = version.settings.get("made")
+    if made and made != (signature(task, version) if now is None else now):
+        found.append(
+            Missing("Texts, design or assignment size changed: make the pairs again", "pairs")
+        )
+    return found + _gold_missing(attention_pairs(task, version), version)
+
+
+def _gold_missing(gold: list[Item], version: TaskVersion) -> list[Missing]:
+    wanted = version.settings.get("gold_per_assignment", 0)
+    found = []
+    if wanted > len(gold):
+        there = f"there {'is' if len(gold) == 1 else 'are'} {len(gold) or 'none'}"
+        found.append(Missing(f"{wanted} attention pairs an assignment, {there}", "pairs"))
+    known = {dimension["name"]: dimension for dimension in version.settings["dimensions"]}
+    for item in gold:
+        for name, code in (item.expected or {}).items():
+            if name not in known:
+                wrong = f"expects something of “{name}”, which is not asked"
+            elif code == NEUTRAL and not known[name]["neutral"]:
+                wrong = f"expects neutral of “{known[name]['label']}”, which asks for a side"
+            else:
+                continue
+            found.append(Missing(f"An attention pair {wrong}", "pairs", item.key))
+            break
+    return found[:4]
+
 
 PREFIX = "d-"
 SEEN = "seen"  # the sides that were in view, as the page notes them with the draft
@@ -103,7 +139,7 @@ class Pairwise(TaskType):
     judges_texts = True
     pairs_texts = True
     answer_template = "annotation/task_types/pairwise_answer.html"
-    item_template = "annotation/work/judge.html"
+    item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/pairwise_settings.html"
     # authoring
     add_words = "Add texts"

@@ -15,7 +15,7 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class JudgingPages(WorkerPages):
     """Whatever is chosen line by line, with its keys and its suggested breaks."""
 
-    styles: tuple[str, ...] = ("css/pages/judge.css",)
+    styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     scripts: tuple[str, ...] = ("js/judge.js",)
     verb, done, go_on = "judge", "judged", "Judge"
 

@@ -8,9 +8,14 @@ from typing import Any
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.rating import RatingBuild
-from annotation.authoring.views.builder.imports import IMPORTS, votes
-from annotation.authoring.views.builder.parts import LAST, Part, bundle_size, entry_of, segments
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import (
+    LAST,
+    Part,
+    Place,
+    bundle_size,
+    entry_of,
+    segments,
+)
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types.pairwise import builder_views as pairwise
 from annotation.task_types.pairwise import page as judging
@@ -35,9 +40,8 @@ class RatingBuilder(JudgingBuilder):
         "texts": TEXTS,
         **LAST,
     }
-    styles = (*JudgingBuilder.styles, "css/pages/rate.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/rate.css")
-    imports = (IMPORTS["candidates"], votes("rating", "scale"))
+    styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
+    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/rate.css")
     task_links_template = f"{FOLDER}/_task_links.html"
     redundancy_help = (
         "So many different workers rate each {noun}. A lower number never takes away what is "
@@ -74,7 +78,6 @@ class DocumentBuilder(RatingBuilder):
     }
     opens_at = "documents"
     preview_template = f"{FOLDER}/_preview.html"
-    imports = (IMPORTS["documents"], IMPORTS["ratings"])
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {"asked": len(shown["asked"])}

@@ -74,7 +74,7 @@ class Rating(TaskType):
     is_typed = False
     judges_texts = True
     answer_template = "annotation/task_types/rating_answer.html"
-    item_template = "annotation/work/judge.html"
+    item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/rating_settings.html"
     # authoring
     add_words = "Add texts"
@@ -108,6 +108,11 @@ class Rating(TaskType):
         """Answers come with their documents, other texts from the project."""
         unfit = "candidates" if settings.get("layout") == DOCUMENT else "documents"
         return tuple(name for name in self.imports if name != unfit)
+
+    def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Ratings of texts stand in the table of judgments, those of documents have their own."""
+        other = "judgments" if settings.get("layout") == DOCUMENT else "ratings"
+        return tuple(name for name in self.imports_of(settings) if name != other)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         layout = raw.get("layout") or TEXT

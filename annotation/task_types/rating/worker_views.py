@@ -15,14 +15,14 @@ from annotation.work.views.parts import OpenItem
 class RatingPages(TextsPages):
     """A text and its scales, perhaps with an explanation and evidence."""
 
-    styles = (*TextsPages.styles, "css/pages/rate.css")
+    styles = (*TextsPages.styles, "css/pages/work/rate.css")
     scripts = ("js/rate.js", *TextsPages.scripts)
     tells_all = False
     judged = "ratings"
 
     def template(self, opened: OpenItem) -> str:
         beside = asks_beside(opened.settings)
-        return "annotation/work/rate.html" if beside else super().template(opened)
+        return "annotation/work/rate/rate.html" if beside else super().template(opened)
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         found = super().context(opened)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.imports import IMPORTS
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place
 from annotation.models import Item, ItemGroup
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.missing import lacks
+from annotation.task_types.think_aloud.type import lacks
 
 FOLDER = "annotation/authoring/think"
 
@@ -48,12 +46,15 @@ class ThinkAloudBuilder(BuilderParts):
     opens_at = "dimensions"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = ("css/pages/builder-pairs.css", "css/pages/builder-writing.css", "css/pages/think.css")
-    page_styles = ("css/pages/think.css",)
+    styles = (
+        "css/pages/builder/pairs.css",
+        "css/pages/builder/writing.css",
+        "css/pages/work/think.css",
+    )
+    page_styles = ("css/pages/work/think.css",)
     saved_template = f"{FOLDER}/_saved.html"
     counts_before_publishing = True
     simulates_precision = False
-    imports = (IMPORTS["samples"], IMPORTS["attributes"])
     instructions_shown = "before the first {noun}, and on each"
     order_over = "topics, then over the {noun}s within each"
     redundancy_help = (

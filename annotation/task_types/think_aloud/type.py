@@ -11,14 +11,42 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from annotation.models import Task, TaskVersion
+from annotation.models import ItemGroup, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import storable
-from annotation.task_types.think_aloud.missing import missing_dimensions
 from crowdqc.errors import Invalid
+
+
+def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
+    """What a think-aloud task lacks: dimensions, their rubrics, samples with text and score."""
+    groups = list(task.groups.in_version(version.number).order_by("position", "pk"))
+    if not groups:
+        return [Missing("The task has no dimension", "dimensions")]
+    found = [
+        Missing(f"Dimension {number} {lack}", "dimensions", text=group.key)
+        for number, group in enumerate(groups, 1)
+        if (lack := lacks(group))
+    ]
+    return found[:4]
+
+
+def lacks(group: ItemGroup) -> str:
+    """What a dimension needs before its task can be published, in words; empty when nothing."""
+    if not group.title:
+        return "has no name"
+    if not group.passage.strip():
+        return "has no rubric"
+    if not group.passages:
+        return "has no scored sample"
+    if any(not str(row.get("text", "")).strip() for row in group.passages):
+        return "has a sample without text"
+    if any(not str(row.get("score", "")).strip() for row in group.passages):
+        return "has a sample without a score"
+    return ""
+
 
 ATTRIBUTE, TRANSCRIPT = "attribute", "transcript"
 # Fields of the page: the attribute's text, and where it was marked ("12-40"), by its place from 0.
@@ -42,7 +70,7 @@ class ThinkAloud(TaskType):
     item_noun = "dimension"
     answer_noun = "session"
     answer_template = "annotation/task_types/think_aloud_answer.html"
-    item_template = "annotation/work/think.html"
+    item_template = "annotation/work/think/think.html"
     builder_template = "annotation/task_types/think_aloud_settings.html"
     # authoring
     add_words = "Add dimensions"

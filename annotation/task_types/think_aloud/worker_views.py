@@ -14,7 +14,7 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class ThinkAloudPages(WorkerPages):
     """One dimension."""
 
-    styles = ("css/pages/think.css",)
+    styles = ("css/pages/work/think.css",)
     scripts = ("js/think.js",)
     tells_all = False
     own_words = True

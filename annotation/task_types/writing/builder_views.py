@@ -7,9 +7,7 @@ from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.writing import WritingBuild
-from annotation.authoring.views.builder.imports import IMPORTS
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, entry_of
-from annotation.authoring.views.builder.place import Place
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place, entry_of
 from annotation.models import Item
 from annotation.task_types.writing import page as writing
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN
@@ -22,22 +20,33 @@ class WritingBuilder(BuilderParts):
 
     parts: Mapping[str, Part] = {
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
-        "styles": Part("Styles and rules", f"{FOLDER}/_part_styles.html"),
-        "topics": Part("Topics and passages", f"{FOLDER}/_part_topics.html", "task_build_topic"),
-        "forms": Part("Questionnaires", f"{FOLDER}/_part_forms.html", "task_build_rows"),
+        "styles": Part("Styles and rules", f"{FOLDER}/styles/_part_styles.html"),
+        "topics": Part(
+            "Topics and passages", f"{FOLDER}/topics/_part_topics.html", "task_build_topic"
+        ),
+        "forms": Part(
+            "Questionnaires", f"{FOLDER}/questionnaires/_part_forms.html", "task_build_rows"
+        ),
         "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "topics"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = ("css/pages/builder-pairs.css", "css/pages/write.css", "css/pages/builder-writing.css")
-    page_styles = ("css/pages/judge.css", "css/pages/write.css", "css/pages/builder-writing.css")
+    styles = (
+        "css/pages/builder/pairs.css",
+        "css/pages/work/write.css",
+        "css/pages/builder/writing.css",
+    )
+    page_styles = (
+        "css/pages/work/judge.css",
+        "css/pages/work/write.css",
+        "css/pages/builder/writing.css",
+    )
     saved_template = f"{FOLDER}/_saved.html"
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = True
     simulates_precision = False
-    imports = (IMPORTS["topics"], IMPORTS["responses"])
     task_facts_template = f"{FOLDER}/_task_facts.html"
     instructions_shown = "before the first {noun}, and on each"
     order_over = "the topics of an assignment"

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import F, Func, IntegerField
+
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, whole_number
@@ -15,8 +17,48 @@ from annotation.task_types.scales import MAX_LABEL, labelled, rows, text, truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from annotation.task_types.writing import questionnaire
 from annotation.task_types.writing.citations import Marker, cited, parse
-from annotation.task_types.writing.missing import missing_topics
 from crowdqc.errors import Invalid
+
+
+def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
+    """What a task that asks for responses lacks: topics, queries, passages to cite, items."""
+    groups = with_passages(task.groups.in_version(version.number))
+    topics = list(groups.order_by("position", "pk").values_list("pk", "key", "passages_there"))
+    if not topics:
+        return [Missing("The task has no topic", "topics")]
+    items = task.items.in_version(version.number).values_list("group_id", "question", "settings")
+    asked: dict[int, set[str]] = {}
+    empty: set[int] = set()
+    for group, question, settings in items:
+        asked.setdefault(group, set()).add(settings.get("style", ""))
+        if not question.strip():
+            empty.add(group)
+    wanted = version.settings["min_citations"]
+    found = []
+    for number, (pk, key, there) in enumerate(topics, 1):
+        if pk in empty:
+            found.append(Missing(f"Topic {number:,} has no query", "topics", text=key))
+        if there < wanted:
+            has = f"{there} passage{'' if there == 1 else 's'}" if there else "no passages"
+            cited = "one has" if wanted == 1 else f"{wanted} have"
+            found.append(
+                Missing(f"Topic {number:,} has {has}; {cited} to be cited", "topics", text=key)
+            )
+    for style in version.settings["styles"]:
+        lacking = sum(style["name"] not in asked.get(pk, set()) for pk, _, _ in topics)
+        if lacking:
+            topic = "topic has" if lacking == 1 else "topics have"
+            found.append(
+                Missing(f"{lacking:,} {topic} nothing in the style “{style['label']}”", "styles")
+            )
+    return found[:4]
+
+
+def with_passages(groups: Any) -> Any:
+    """Topics with ``passages_there``, how many they have; the passages themselves stay behind."""
+    count = Func(F("passages"), function="jsonb_array_length", output_field=IntegerField())
+    return groups.defer("passages").annotate(passages_there=count)
+
 
 ENTRY, EXIT = "entry", "exit"
 FORBIDDEN, ALLOWED = "forbidden", "allowed"
@@ -122,7 +164,7 @@ class Writing(TaskType):
     item_noun = "response"
     answer_noun = "response"
     answer_template = "annotation/task_types/writing_answer.html"
-    item_template = "annotation/work/write.html"
+    item_template = "annotation/work/write/write.html"
     builder_template = "annotation/task_types/writing_settings.html"
     # authoring
     add_words = "Add topics"

@@ -19,7 +19,7 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class WritingPages(WorkerPages):
     """Questions before it, the text, questions after it."""
 
-    styles = ("css/pages/write.css",)
+    styles = ("css/pages/work/write.css",)
     scripts = ("js/write_passages.js", "js/write.js")
 
     def context(self, opened: OpenItem) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.pairs.actions import release
-from annotation.panels.selectors.qualification import barred
+from annotation.pairs.actions import pair_design
+from annotation.panels.selectors import barred
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
@@ -125,7 +125,7 @@ def _claim(
     why_not = barred([task], [worker]).get(task.pk)
     if why_not:
         raise Conflict(why_not, code="qualification")
-    release.check(task, version)
+    pair_design.check(task, version)
     items, stretch = _picked(task, version, worker, found.position, wait=wait)
     if not items:
         raise Conflict("There is nothing left for you in this task.")

@@ -7,8 +7,19 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
 
-from annotation.access import worker_memberships
-from annotation.models import Answer, Assignment, Item, Membership, Project, Task
+from annotation.access import work_ever, worker_memberships
+from annotation.models import (
+    Answer,
+    Assignment,
+    Consent,
+    Item,
+    LedgerEntry,
+    Membership,
+    Project,
+    Qualification,
+    Rejection,
+    Task,
+)
 from crowdqc.errors import Missing
 
 
@@ -73,3 +84,31 @@ def own_assignments(user: Any, only: int | None = None) -> QuerySet[Assignment]:
     members = worker_memberships(user)
     members = members if only is None else members.filter(project=only)
     return Assignment.objects.filter(worker__in=members).select_related("version", "task")
+
+
+def _members(user: Any, only: int | None) -> QuerySet[Membership]:
+    members = work_ever(user)
+    return members if only is None else members.filter(project=only)
+
+
+def ledger(user: Any, only: int | None = None) -> QuerySet[LedgerEntry]:
+    """What was booked for their work."""
+    return LedgerEntry.objects.filter(worker__in=_members(user, only))
+
+
+def rejections(user: Any, only: int | None = None) -> QuerySet[Rejection]:
+    """Rejections of their work, each with its task."""
+    rows = Rejection.objects.filter(assignment__worker__in=_members(user, only))
+    return rows.select_related("assignment__task")
+
+
+def consents(user: Any, only: int | None = None) -> QuerySet[Consent]:
+    """Every agreement they gave."""
+    rows = Consent.objects.filter(membership__in=_members(user, only))
+    return rows.select_related("membership", "text")
+
+
+def rounds(user: Any, only: int | None = None) -> QuerySet[Qualification]:
+    """What was said of their qualification rounds."""
+    rows = Qualification.objects.filter(assignment__worker__in=_members(user, only))
+    return rows.select_related("assignment")

@@ -24,17 +24,39 @@ from annotation.models import (
     LedgerEntry,
     Membership,
     PanelMember,
+    Payment,
+    PayoutLine,
     Qualification,
     Task,
     User,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.pairs.selectors.release import Released, released
-from annotation.panels.selectors import qualification
+from annotation.pairs.selectors import Released, released
+from annotation.panels import selectors
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
-from annotation.work.selectors.paid import explain
+
+
+def explain(assignments: Sequence[Assignment]) -> None:
+    """Put on each its approved line (``line``, or None), and whether its money has left."""
+    lines = {
+        line.assignment_id: line
+        for line in PayoutLine.objects.filter(
+            assignment__in=[row.pk for row in assignments],
+            live=True,
+            batch__state="approved",
+            decision=PayoutLine.Decision.APPROVE,
+        )
+    }
+    states: dict[int, set[str]] = {}
+    paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
+    for pk, state in paid.values_list("assignment", "state"):
+        states.setdefault(pk, set()).add(state)
+    for row in assignments:
+        row.line = lines.get(row.pk)  # type: ignore[attr-defined]
+        row.has_left = states.get(row.pk, set()) == {"done"}  # type: ignore[attr-defined]
+
 
 __all__ = [
     "Home",
@@ -174,7 +196,7 @@ def home(user: User) -> Home:
         paid=list(
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
-        rounds=qualification.told(members),
+        rounds=selectors.told(members),
     )
 
 
@@ -291,7 +313,7 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
         .order_by("project", "pk")
     )
     left, times = _left_and_times(rows, members)
-    batches, closed = released(rows), qualification.barred(rows, members)
+    batches, closed = released(rows), selectors.barred(rows, members)
     hidden = _attention(rows, members)
     found = []
     for task in rows:

@@ -18,7 +18,7 @@ from annotation.access import get_access, get_own_assignment, worker_memberships
 from annotation.accounts.projects import actions as people
 from annotation.authoring.selectors.steps import problem_of, settings_of
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
-from annotation.recruitment.selectors.ways_in import visit_to
+from annotation.recruitment.selectors import visit_to
 from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
@@ -52,7 +52,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
     """What is open, in work, waiting, decided and paid."""
-    return render(request, "annotation/work/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
+    return render(request, "annotation/work/home/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
 
 
 # Agreement ---------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def record(request: HttpRequest) -> HttpResponse:
         "page": rows,
         "rows": [(row, kinds[row.pk], sum(kinds[row.pk].values())) for row in rows.object_list],
     }
-    return render(request, "annotation/work/record.html", context)
+    return render(request, "annotation/work/record/record.html", context)
 
 
 @login_required
@@ -77,7 +77,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "page": page,
         "events": [log_words.in_words(event, names) for event in page.object_list],
     }
-    return render(request, "annotation/work/record_assignment.html", context)
+    return render(request, "annotation/work/record/record_assignment.html", context)
 
 
 def _given(found: Assignment) -> dict[int, str]:

@@ -25,43 +25,63 @@ from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import YES_NO, Schema, Strict
-from evaluation.llm_runs.parts import chat_model, check_all, check_one_of, failures, reasons
-from evaluation.methods.core.base import BadParameter
+from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons
+from evaluation.methods.core.params import TEXT, Param, Params, choice
 from evaluation.models import LanguageModel, Run
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 SLUG, VERSION = "checklist_answers", "1.0"
 PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"
-STEPS = {SLUG: (PREPARE, ASK, STORE)}
 AUTO, EACH, ALL = "auto", "each", "all"
-WAYS = (AUTO, EACH, ALL)
-DEFAULTS: dict[str, Any] = {"model": 0, "way": AUTO, "definition": ""}
 LONGEST = 8000  # characters of a definition
+DEFINITION = Param(
+    "definition",
+    "",
+    TEXT,
+    high=LONGEST,
+    label="What the dimension means",
+    help="Stands in every prompt.",
+)
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        choice(
+            "way",
+            AUTO,
+            (AUTO, EACH, ALL),
+            label="How it is asked",
+            words=(
+                "one question a call where probabilities are told, else all in one",
+                "one question a call",
+                "all questions of a text in one call",
+            ),
+        ),
+        DEFINITION,
+    ),
+)
+DEFAULTS = OPTIONS.defaults
 CHANCES = "chances"  # figure: item -> question -> probability of yes
 # Of one answer, and of each answer of a list: small models pad their JSON.
 EACH_TOKENS, ALL_TOKENS = 100, 30
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter on a bad value of an option."""
-    check_all(
-        params,
-        {
-            "way": lambda name, value: check_one_of(name, value, WAYS),
-            "definition": check_definition,
-        },
-    )
-
-
-def check_definition(name: str, value: Any) -> None:
-    """Raise BadParameter on anything but a text of a page or two."""
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise BadParameter(f"{name} must be a text of at most {LONGEST:,} characters")
+def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
+    """What a form says of the definition on a task; ``needed`` where no rubric stands for it."""
+    if rubric_of(task):
+        otherwise = "Left empty, the rubric behind the checklist."
+    elif needed:
+        otherwise = "The evaluation steps are made from it."
+    else:
+        otherwise = "It may stay empty."
+    return {
+        "required": needed and not rubric_of(task),
+        "help": f"{DEFINITION.help} {otherwise}",
+    }
 
 
 def questions_of(task: Task) -> list[Row]:
@@ -165,7 +185,14 @@ def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, 
     ]
 
 
-ASKING = Asking(SLUG, VERSION, "Checklist answered by a model", plan, DEFAULTS, check)
+ASKING = Asking(
+    SLUG,
+    VERSION,
+    "Checklist answered by a model",
+    plan,
+    OPTIONS,
+    on_task=lambda task: {"definition": definition_on(task, needed=False)},
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,3 +295,6 @@ def write(run: Run, done: Answered) -> Outcome:
     }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)
+
+
+RUNS = RunType(ASKING, ("checks",), "filled checklists", (PREPARE, ASK, STORE), compute, write)

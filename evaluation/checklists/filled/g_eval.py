@@ -18,7 +18,7 @@ from pydantic import Field
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.checklists.filled.ask import check_definition
+from evaluation.checklists.filled.ask import DEFINITION, definition_on
 from evaluation.checklists.filled.text_scores import AGAINST, against_people, dimension_name
 from evaluation.checklists.filled.texts import (
     rubric_of,
@@ -31,38 +31,57 @@ from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
-from evaluation.llm_runs.parts import (
-    chat_model,
-    check_all,
-    check_number,
-    check_one_of,
-    failures,
-    reasons,
-)
+from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons, temperature
+from evaluation.methods.core.params import TEXT as OF_TEXT
+from evaluation.methods.core.params import Param, Params, choice, whole
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG, VERSION = "g_eval", "1.0"
 STEPS_STEP, ASK, SCORE_STEP = "Evaluation steps", "Rating the texts", "Scores"
-STEPS = {SLUG: (STEPS_STEP, ASK, SCORE_STEP)}
 AUTO, CHANCE, SAMPLES = "auto", "chance", "samples"
-WAYS = (AUTO, SAMPLES)
-DEFAULTS: dict[str, Any] = {
-    "model": 0,
-    "dimension": "",
-    "definition": "",
-    "way": AUTO,
-    "samples": 5,
-    "temperature": 1.0,
-}
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        Param(
+            "dimension",
+            "",
+            OF_TEXT,
+            high=80,
+            label="What is rated",
+            help="Left empty, the dimension of the task.",
+        ),
+        choice(
+            "way",
+            AUTO,
+            (AUTO, SAMPLES),
+            label="How scores are made",
+            words=(
+                "the mean over probabilities where they are told, else over samples",
+                "the mean over samples",
+            ),
+        ),
+        whole(
+            "samples",
+            5,
+            1,
+            50,
+            label="Samples a text",
+            help="Asked only where probabilities are not used.",
+        ),
+        temperature(1.0, "Of the samples. At 0 they are all alike."),
+        DEFINITION,
+    ),
+)
+DEFAULTS = OPTIONS.defaults
 POINTS = (1, 2, 3, 4, 5)
 STEPS_TOKENS, SCORE_TOKENS = 400, 100
 PLACEHOLDER = "1. Read the source and the text.\n2. Compare them.\n3. Give the score."
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
 class Point(Strict):
@@ -88,17 +107,12 @@ POINT = Schema(
 )
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter on a bad value of an option."""
-    check_all(
-        params,
-        {
-            "way": lambda name, value: check_one_of(name, value, WAYS),
-            "definition": check_definition,
-            "dimension": check_definition,
-            "samples": lambda name, value: check_number(name, value, 1, 50, whole=True),
-        },
-    )
+def _on_task(task: Task) -> dict[str, dict[str, Any]]:
+    """Must be said what is rated, and what that means? Not where the task says so."""
+    return {
+        "dimension": {"required": not shown_version(task).settings.get("dimension")},
+        "definition": definition_on(task, needed=True),
+    }
 
 
 def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
@@ -176,7 +190,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return Plan(model, asks, sentence)
 
 
-ASKING = Asking(SLUG, VERSION, "Rating by a form, after G-Eval", plan, DEFAULTS, check)
+ASKING = Asking(SLUG, VERSION, "Rating by a form, after G-Eval", plan, OPTIONS, on_task=_on_task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,3 +296,14 @@ def write(run: Run, done: Rated) -> Outcome:
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
     }
     return Outcome(rows, told)
+
+
+RUNS = RunType(
+    ASKING,
+    ("checks",),
+    "filled checklists",
+    (STEPS_STEP, ASK, SCORE_STEP),
+    compute,
+    write,
+    export=OWN_ROWS,
+)

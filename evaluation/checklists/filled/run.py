@@ -24,22 +24,20 @@ from evaluation.checklists.filled.text_scores import (
 )
 from evaluation.checklists.filled.texts import condition_of, shown_version
 from evaluation.methods.checklists import study as checklist_study
-from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.study import MAJORITY
 from evaluation.methods.core.base import FloatArray, Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import CandidateScore, Run, RunFigure
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = checklist_study.NAME
 CONDITIONS = "Other scores of the same texts"
-STEPS = {SLUG: (SNAPSHOT, *map(step_of, checklist_study.STAGES), CONDITIONS)}
 MOST_OTHERS = 24  # series that one run is held against
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,3 +288,15 @@ def _answerers(frozen: FrozenChecks, texts: Sequence[Mapping[str, Any]]) -> list
             }
         )
     return rows
+
+
+RUNS = RunType(
+    checklist_study.METHOD,
+    ("checks",),
+    "filled checklists",
+    (SNAPSHOT, *map(step_of, checklist_study.STAGES), CONDITIONS),
+    compute,
+    write,
+    export=OWN_ROWS,
+    reads_texts=False,
+)

@@ -22,18 +22,16 @@ from evaluation.methods.checklists.attribute_diversity import Attributes
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.freezing.snapshots import keep
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 SLUG = attribute_diversity.NAME
 COMPARING = "Comparing conditions"
-STEPS = {SLUG: (SNAPSHOT, EMBEDDINGS, COMPARING)}
 ENCODER = "minilm"
 FIGURE = "diversity"
-clean_params = freezing.clean_params  # what the kind offers
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,3 +144,13 @@ def write(run: Run, done: Computed) -> Outcome:
         },
     }
     return Outcome({}, told)
+
+
+RUNS = RunType(
+    attribute_diversity.METHOD,
+    ("attributes",),
+    "think-alouds",
+    (SNAPSHOT, EMBEDDINGS, COMPARING),
+    compute,
+    write,
+)

@@ -9,7 +9,8 @@ from django import forms
 from annotation.accounts.projects.forms import TitleField, form_key
 from annotation.models import Item, Task
 from evaluation.checklists.making import pipeline
-from evaluation.llm_runs.forms.base import AskForm
+from evaluation.checklists.making.runs import MAKING
+from evaluation.llm_runs.forms import AskForm
 
 WHOSE = [
     (pipeline.EVERYBODY, "Everybody: people and models combined"),
@@ -69,15 +70,12 @@ class ChecklistForm(forms.Form):
 
 
 class StageAskForm(AskForm):
-    """Which model makes a stage."""
+    """Which model makes a stage that was chosen before."""
 
-    temperature = forms.FloatField(
-        min_value=0,
-        max_value=2,
-        initial=0,
-        help_text="0: the most probable answer, the same each time.",
-        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
-    )
+    def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
+        super().__init__(*args, asking=MAKING, task=task, **kwargs)
+        del self.fields["checklist"], self.fields["stage"]
+        self.fields["temperature"].help_text = "0: the most probable answer, the same each time."
 
 
 class TaskForm(forms.Form):

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.formats.actions.system_attributes import Session, add_system_attributes
+from django.urls import reverse
+
+from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import plural
@@ -19,21 +21,19 @@ from evaluation.checklists.making.stages import Entries
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
-from evaluation.llm_runs.parts import chat_model
-from evaluation.methods.core.base import BadParameter
+from evaluation.llm_runs.parts import MODEL, chat_model, temperature
+from evaluation.methods.core.params import Params, choice, whole
 from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 STAGE = "checklist_stage"
 ASKING = "Asking"
-STEPS = {THINK_ALOUD: (ASKING,), STAGE: (ASKING,)}
 MADE_BY_MODELS = stages.ORDER[1:]
 MOST_SESSIONS = 10
-clean_params = freezing.clean_params  # what the kind offers
-Params = Mapping[str, Any]
+Given = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Made:
 # Thinking aloud ---------------------------------------------------------------------------------
 
 
-def strategy_of(params: Params) -> str:
+def strategy_of(params: Given) -> str:
     """The prompt strategy of the system under which a model's attributes are stored."""
     ref, temperature = load(THINK_ALOUD).ref, float(params.get("temperature", 0))
     return f"{ref}, temperature {temperature:g}" if temperature else ref
@@ -77,7 +77,7 @@ def dimensions(task: Task) -> list[Item]:
     return found
 
 
-def _thinking(task: Task, params: Params) -> list[tuple[int, int, Ask]]:
+def _thinking(task: Task, params: Given) -> list[tuple[int, int, Ask]]:
     """(item, replicate, question) for every session that is not there yet."""
     model = chat_model(task, params.get("model"))
     there = set(
@@ -102,7 +102,7 @@ def _thinking(task: Task, params: Params) -> list[tuple[int, int, Ask]]:
     ]
 
 
-def plan_thinking(task: Task, params: Params) -> Plan:
+def plan_thinking(task: Task, params: Given) -> Plan:
     """What a model would be asked to think about."""
     wanted = [ask for _, _, ask in _thinking(task, params)]
     many = len(dimensions(task)) * int(params.get("sessions", 1))
@@ -110,13 +110,6 @@ def plan_thinking(task: Task, params: Params) -> Plan:
     sentence = f"It thinks aloud {plural(len(wanted), 'time')}, once for each dimension and session"
     there = f"; {plural(kept, 'session')} of it are there already" if kept else ""
     return Plan(chat_model(task, params.get("model")), wanted, f"{sentence}{there}.")
-
-
-def check_thinking(**params: Any) -> None:
-    """Raise BadParameter on a bad option of thinking aloud."""
-    _whole(params, "model", 0, 2**31)
-    _whole(params, "sessions", 1, MOST_SESSIONS)
-    _temperature(params)
 
 
 def _compute_thinking(run: Run, steps: Recorder) -> Thought:
@@ -150,7 +143,7 @@ def _write_thinking(run: Run, done: Thought) -> Outcome:
 # Stages -----------------------------------------------------------------------------------------
 
 
-def checklist_of(task: Task, params: Params) -> Checklist:
+def checklist_of(task: Task, params: Given) -> Checklist:
     """The checklist that ``params`` name; Missing where the task has none like it."""
     found = (
         Checklist.objects.filter(task=task, pk=params.get("checklist") or 0)
@@ -162,7 +155,7 @@ def checklist_of(task: Task, params: Params) -> Checklist:
     return found
 
 
-def _asked(task: Task, params: Params) -> tuple[Checklist, ChecklistStage, dict[str, Entries], Ask]:
+def _asked(task: Task, params: Given) -> tuple[Checklist, ChecklistStage, dict[str, Entries], Ask]:
     checklist, kind = checklist_of(task, params), params["stage"]
     found = pipeline.standing(checklist)
     pipeline.needed(found, kind)
@@ -186,7 +179,7 @@ def _asked(task: Task, params: Params) -> tuple[Checklist, ChecklistStage, dict[
     return checklist, made_from, data, ask
 
 
-def plan_stage(task: Task, params: Params) -> Plan:
+def plan_stage(task: Task, params: Given) -> Plan:
     """What a model would be asked for a stage."""
     ask = _asked(task, params)[-1]
     label = ChecklistStage.Kind(params["stage"]).label.lower()
@@ -195,15 +188,6 @@ def plan_stage(task: Task, params: Params) -> Plan:
         [ask],
         f"One question: the {label} of this checklist.",
     )
-
-
-def check_stage(**params: Any) -> None:
-    """Raise BadParameter on a bad option of a stage's run."""
-    _whole(params, "model", 0, 2**31)
-    _whole(params, "checklist", 0, 2**31)
-    if params.get("stage", stages.COMPONENTS) not in MADE_BY_MODELS:
-        raise BadParameter(f"stage is {params['stage']!r}; there are {', '.join(MADE_BY_MODELS)}")
-    _temperature(params)
 
 
 def _compute_stage(run: Run, steps: Recorder) -> Made:
@@ -235,47 +219,98 @@ def _write_stage(run: Run, done: Made) -> Outcome:
     return Outcome({}, {"made": made})
 
 
-# Both -------------------------------------------------------------------------------------------
+# The types ---------------------------------------------------------------------------------------
 
-
-def compute(run: Run, steps: Recorder) -> Thought | Made:
-    """Ask; nothing is written but the calls."""
-    ask = _compute_thinking if run.method == THINK_ALOUD else _compute_stage
-    return ask(run, steps)
-
-
-def write(run: Run, done: Thought | Made) -> Outcome:
-    """Store what came of it; part of the transaction that closes the run."""
-    return _write_thinking(run, done) if isinstance(done, Thought) else _write_stage(run, done)
-
-
-def _whole(params: Params, name: str, low: int, high: int) -> None:
-    if name not in params:
-        return
-    value = params[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadParameter(f"{name} is {value!r}; it must be a whole number from {low} to {high}")
-
-
-def _temperature(params: Params) -> None:
-    value = params.get("temperature", 0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
-        raise BadParameter(f"temperature is {value!r}; it must lie between 0 and 2")
-
-
+_TEMPERATURE = temperature(
+    help_text="0: the most probable answer. Above it, sessions of one model differ."
+)
 THINKING = Asking(
     THINK_ALOUD,
     "1.0",
     "Thinking aloud by a model",
     plan_thinking,
-    {"model": 0, "sessions": 1, "temperature": 0.0},
-    check_thinking,
+    Params(
+        THINK_ALOUD,
+        (
+            MODEL,
+            whole(
+                "sessions",
+                1,
+                1,
+                MOST_SESSIONS,
+                label="Sessions a dimension",
+                help="More than one makes sense above temperature 0 only.",
+            ),
+            _TEMPERATURE,
+        ),
+    ),
 )
+
+
+def _lists_of(task: Task) -> list[tuple[int, str]]:
+    rows = Checklist.objects.filter(task=task, archived_at__isnull=True)
+    return list(rows.values_list("pk", "name"))
+
+
+def _lacking(task: Task) -> dict[str, str]:
+    """A checklist, where the task has none yet."""
+    if _lists_of(task):
+        return {}
+    return {
+        "sentence": "Make a checklist first",
+        "why": "A model makes the stages of a checklist, and this task has none yet. It takes a "
+        "name and the attributes that it is made from.",
+        "url": reverse("checklist_new", args=[task.project_id, task.pk]),
+        "label": "New checklist",
+    }
+
+
 MAKING = Asking(
     STAGE,
     "1.0",
     "A stage of a checklist",
     plan_stage,
-    {"model": 0, "checklist": 0, "stage": stages.COMPONENTS, "temperature": 0.0},
-    check_stage,
+    Params(
+        STAGE,
+        (
+            MODEL,
+            whole("checklist", 0, 0, 2**31, label="Checklist"),
+            choice(
+                "stage",
+                stages.COMPONENTS,
+                MADE_BY_MODELS,
+                label="Stage",
+                words=tuple(str(ChecklistStage.Kind(kind).label) for kind in MADE_BY_MODELS),
+            ),
+            _TEMPERATURE,
+        ),
+    ),
+    on_task=lambda task: {"checklist": {"choices": _lists_of(task)}},
+    lacking=_lacking,
+)
+
+
+def _place(run: Run) -> str:
+    """The page of the checklist of which the run made a stage."""
+    found = run.params.get("checklist")
+    return reverse("checklist", args=[run.project_id, found]) if found else ""
+
+
+def _detail(run: Run) -> str:
+    kind = run.params.get("stage")
+    return str(ChecklistStage.Kind(kind).label).lower() if kind else ""
+
+
+THOUGHTS = RunType(
+    THINKING, ("attributes",), "think-alouds", (ASKING,), _compute_thinking, _write_thinking
+)
+STAGES = RunType(
+    MAKING,
+    ("attributes",),
+    "think-alouds",
+    (ASKING,),
+    _compute_stage,
+    _write_stage,
+    place=_place,
+    detail=_detail,
 )

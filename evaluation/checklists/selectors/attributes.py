@@ -30,34 +30,12 @@ CONDITIONS = {
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A figure with its interval, or why there is none."""
-
-    value: str
-    interval: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One condition of a dimension."""
-
-    condition: str
-    author: str
-    n: int
-    cells: list[tuple[str, Cell]]
-    spread: Mapping[str, Any] | None
-    bars: SafeString | str
-    spread_words: str
-
-
-@dataclass(frozen=True)
 class Dimension:
     """One dimension: its attributes by author, and what the newest run says of them."""
 
     title: str
     authors: list[tuple[str, str, list[str]]]  # author, kind, attributes
-    lines: list[Line]
+    lines: list[dict[str, Any]]
     sentences: list[str]
     topics: list[list[str]]
     no_topics: str
@@ -136,28 +114,30 @@ def _dimension(
     return Dimension(title, authors, lines, sentences(told), told["topics"], told["no_topics"])
 
 
-def _line(one: Mapping[str, Any]) -> Line:
+def _line(one: Mapping[str, Any]) -> dict[str, Any]:
     cells = [(label, _cell(one[name])) for name, label in MEASURES]
     spread = one["spread"]
     words = ""
     if spread is not None:
         words = f"spread {score(spread['sd'], 2)}, by chance {score(spread['chance_sd'], 2)}"
-    return Line(
-        CONDITIONS[one["condition"]],
-        one["author"],
-        one["n"],
-        cells,
-        spread,
-        bars(spread["share"]) if spread is not None else "",
-        words,
-    )
+    # One condition of a dimension.
+    return {
+        "condition": CONDITIONS[one["condition"]],
+        "author": one["author"],
+        "n": one["n"],
+        "cells": cells,
+        "spread": spread,
+        "bars": bars(spread["share"]) if spread is not None else "",
+        "spread_words": words,
+    }
 
 
-def _cell(told: Mapping[str, Any]) -> Cell:
+def _cell(told: Mapping[str, Any]) -> dict[str, Any]:
     if told["estimate"] is None:
-        return Cell("none", "", told["reason"])
+        return {"value": "none", "interval": "", "reason": told["reason"]}
     inside = interval(told["low"], told["high"], 2) if told["low"] is not None else ""
-    return Cell(score(told["estimate"], 2), inside, told["reason"])
+    # A figure with its interval, or why there is none.
+    return {"value": score(told["estimate"], 2), "interval": inside, "reason": told["reason"]}
 
 
 WIDTH, HEIGHT, GAP = 18.0, 28.0, 4.0

@@ -3,59 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Task, User
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
-from evaluation.methods.text.corpus import FUNCTION_WORDS, words
-from evaluation.methods.text.stem import stem
+from evaluation.methods.text.corpus import FUNCTION_WORDS, stem, words
 from evaluation.models import SetComparison
 
 SHOWN_WORDS = 12
 NOT_TOLD = {"set", "sets", "attribute", "attributes", "difference", "differences"}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What one person said, with whose A and B were."""
-
-    who: str
-    a: str
-    b: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question, every answer to it, and the words that come up with several persons."""
-
-    label: str
-    answers: list[Answer]
-    shared: list[tuple[str, int]]
-
-
-@dataclass(frozen=True)
-class Group:
-    """The finished comparisons of one dimension."""
-
-    dimension: str
-    questions: list[Question]
-    people: int
-    preferred: list[tuple[str, int]]
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the results page shows; ``own`` is the reader's unfinished comparison."""
-
-    groups: list[Group]
-    own: SetComparison | None
-    finished: int
-
-
-def page(task: Task, reader: User) -> Page:
+def page(task: Task, reader: User) -> dict[str, Any]:
     """Finished comparisons; nothing of them while the reader is still comparing, to stay blind."""
     rows = list(
         SetComparison.objects.filter(item__task=task)
@@ -65,14 +25,19 @@ def page(task: Task, reader: User) -> Page:
     own = next((one for one in rows if one.by_id == reader.pk and one.finished_at is None), None)
     done = [one for one in rows if one.finished_at is not None]
     if own is not None:
-        return Page([], own, len(done))
+        return {"groups": [], "own": own, "finished": len(done)}
     by_item: dict[int, list[SetComparison]] = {}
     for one in done:
         by_item.setdefault(one.item_id, []).append(one)
-    return Page([_group(part) for part in by_item.values()], None, len(done))
+    # What the results page shows; ``own`` is the reader's unfinished comparison.
+    return {
+        "groups": [_group(part) for part in by_item.values()],
+        "own": None,
+        "finished": len(done),
+    }
 
 
-def _group(rows: list[SetComparison]) -> Group:
+def _group(rows: list[SetComparison]) -> dict[str, Any]:
     dimension = pipeline.subject_of(rows[0].item).dimension
     questions = [
         _question(name, label.format(dimension=dimension), rows)
@@ -83,15 +48,29 @@ def _group(rows: list[SetComparison]) -> Group:
         side = one.answers.get(PREFERS, "")
         counted[names(one)[side] if side else "neither"] += 1
     people = len({one.by_id for one in rows})
-    return Group(dimension, questions, people, counted.most_common())
+    # The finished comparisons of one dimension.
+    return {
+        "dimension": dimension,
+        "questions": questions,
+        "people": people,
+        "preferred": counted.most_common(),
+    }
 
 
-def _question(name: str, label: str, rows: list[SetComparison]) -> Question:
+def _question(name: str, label: str, rows: list[SetComparison]) -> dict[str, Any]:
     found = []
     for one in rows:
         true = names(one)
-        found.append(Answer(str(one.by), true["A"], true["B"], one.answers.get(name, "")))
-    return Question(label, found, shared([(one.by_id, one.answers.get(name, "")) for one in rows]))
+        # What one person said, with whose A and B were.
+        found.append(
+            {"who": str(one.by), "a": true["A"], "b": true["B"], "text": one.answers.get(name, "")}
+        )
+    # One question, every answer to it, and the words that come up with several persons.
+    return {
+        "label": label,
+        "answers": found,
+        "shared": shared([(one.by_id, one.answers.get(name, "")) for one in rows]),
+    }
 
 
 def shared(texts: list[tuple[Any, str]]) -> list[tuple[str, int]]:

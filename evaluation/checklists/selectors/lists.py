@@ -35,16 +35,6 @@ HAND = {stages.VALIDATION: "Validate by hand", stages.CLUSTERS: "Sort by hand"}
 
 
 @dataclass(frozen=True)
-class Part:
-    """One component with what stands under it at a stage."""
-
-    name: str
-    question: str  # its key question, where the stage has one
-    attributes: Entries
-    questions: list[dict[str, Any]]  # {"text", "attributes": [entries], "from": [texts]}
-
-
-@dataclass(frozen=True)
 class StageView:
     """A stage as a section of the page."""
 
@@ -60,7 +50,7 @@ class StageView:
     open: bool  # the stage before it stands, so it can be done
     by_model: bool  # a model can do it
     entries: Entries
-    parts: list[Part]
+    parts: list[dict[str, Any]]
     loose: list[tuple[str, Entries]]
     active: Run | None
     failed: Run | None
@@ -169,7 +159,7 @@ def _made(row: ChecklistStage | None) -> str:
     return f"by a model, run {row.run.number}" if row.run is not None else "by a model"
 
 
-def _parts(kind: str, found: Mapping[str, Standing]) -> list[Part]:
+def _parts(kind: str, found: Mapping[str, Standing]) -> list[dict[str, Any]]:
     """By component, from what the stage itself holds; what is gone meanwhile is left out."""
     if kind in (stages.ATTRIBUTES, stages.COMPONENTS) or found[kind].row is None:
         return []
@@ -181,11 +171,28 @@ def _parts(kind: str, found: Mapping[str, Standing]) -> list[Part]:
         own = [row for row in found[kind].data if row["component"] == one["id"]]
         if kind == stages.CLUSTERS:
             held = [attributes[pk] for row in own for pk in row["attributes"] if pk in attributes]
-            made.append(Part(one["text"], "", held, []))
+            made.append({"name": one["text"], "question": "", "attributes": held, "questions": []})
         elif kind == stages.KEY_QUESTIONS:
-            made.append(Part(one["text"], own[0]["text"] if own else "", [], []))
+            made.append(
+                {
+                    "name": one["text"],
+                    "question": own[0]["text"] if own else "",
+                    "attributes": [],
+                    "questions": [],
+                }
+            )
         else:
-            made.append(Part(one["text"], "", [], [_told(row, attributes, subs) for row in own]))
+            # One component with what stands under it at a stage.
+            made.append(
+                {
+                    "name": one["text"],
+                    # its key question, where the stage has one
+                    "question": "",
+                    "attributes": [],
+                    # {"text", "attributes": [entries], "from": [texts]}
+                    "questions": [_told(row, attributes, subs) for row in own],
+                }
+            )
     return made
 
 

@@ -18,11 +18,8 @@ from crowdqc.errors import Invalid, Missing
 from evaluation.checklists.filled import text_scores
 from evaluation.checklists.filled.run import SLUG
 from evaluation.checklists.selectors import checks as reads
-from evaluation.checklists.selectors import checks_lists
-from evaluation.free_text.views.results import number_of
+from evaluation.free_text.views.results import kept_run, number_of, run_frame, view_links
 from evaluation.models import Run
-from evaluation.runs import schedules
-from evaluation.runs.official.standing import standing
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 
@@ -43,29 +40,16 @@ def _number(request: HttpRequest, task: Task) -> int | None:
 
 
 def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
-    run, last = run_reads.shown_run(task, _number(request, task)), schedules.last_run(task)
-    since = schedules.fresh(task, last)
-    page = reverse("checklist_results", args=[task.project_id, task.pk])
-    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
-    context = {
-        "task": task,
-        "title": run_reads.title_of(task),
+    run = run_reads.shown_run(task, _number(request, task))
+    keep = kept_run(request, run)
+    return run, {
+        **run_frame(task, run, noun="filled checklist"),
         "view": view,
-        "run": run,
-        "last": last,
-        "standing": standing(run),
-        "views": [
-            {"label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
-            for slug, label in reads.VIEWS.items()
-        ],
+        "views": view_links(task, "checklist_results", reads.VIEWS.items(), view, keep),
         "keep": keep,
-        "page_url": page,
-        "active": run_reads.active_of(task),
-        "fresh": since,
-        "start_words": run_reads.start_words(since, first=last is None, noun="filled checklist"),
+        "page_url": reverse("checklist_results", args=[task.project_id, task.pk]),
         "study": reads.study(task),
     }
-    return run, context
 
 
 @login_required
@@ -94,7 +78,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
     elif run is not None and view == "questions":
         context.update(_questions(request, told))
     elif run is not None and view == "texts":
-        context.update(checks_lists.texts(run, told, request.GET.get("page")))
+        context.update(reads.texts(run, told, request.GET.get("page")))
     elif run is not None:
         context["compared"] = reads.conditions(told)
     context.update(more)
@@ -102,14 +86,14 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
 
 
 def _questions(request: HttpRequest, told: dict[str, Any]) -> dict[str, Any]:
-    testers = checks_lists.testers(told)
+    testers = reads.testers(told)
     wanted = number_of(request, "by")
     chosen = next((row for row in testers if row["component"] == wanted), None)
     if wanted is not None and chosen is None:
         raise Missing("Nobody of this number answered.")
     chosen = chosen or (testers[0] if testers else None)
     by = chosen["component"] if chosen else -1
-    return {"testers": testers, "by": chosen, "found": checks_lists.questions(told, by)}
+    return {"testers": testers, "by": chosen, "found": reads.questions(told, by)}
 
 
 @login_required

@@ -22,13 +22,6 @@ SORTS = ("score", "worker", "uniterated", "answers", "pasted")
 COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group", "extra")
 
 
-@dataclass(frozen=True)
-class Flag:
-    """Evidence from the log beside a score; never a verdict."""
-
-    text: str
-
-
 @dataclass
 class Row:
     """One line of a board."""
@@ -47,7 +40,7 @@ class Row:
     group: int | None
     why: str  # why there is no interval
     pasted: float | None = None
-    flags: list[Flag] = field(default_factory=list)
+    flags: list[dict[str, Any]] = field(default_factory=list)
     difference: float | None = None
     plot: SafeString | None = None
 
@@ -63,14 +56,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Rows that cannot be separated, under their heading in words."""
-
-    heading: str
-    rows: list[Row]
-
-
-@dataclass(frozen=True)
 class Board:
     """One connected component: only its rows compare with each other."""
 
@@ -79,17 +64,9 @@ class Board:
     axis: SafeString
     foot: SafeString
     long: bool  # whether the axis stands below the rows too
-    groups: list[Group]
+    groups: list[dict[str, Any]]
     mean: float | None
     adjusted: bool
-
-
-@dataclass(frozen=True)
-class Sort:
-    """How a column's head sorts: the address it leads to, and how it is sorted now."""
-
-    query: str
-    aria: str
 
 
 def rank_words(low: int | None, high: int | None) -> str:
@@ -136,14 +113,15 @@ def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str,
     )
 
 
-def flags(log: Mapping[str, Any], answered: int) -> list[Flag]:
+def flags(log: Mapping[str, Any], answered: int) -> list[dict[str, Any]]:
     """What a reviewer may want to look at: much pasting, many "I don't know"."""
     found = []
     if (log.get("pasted") or 0) >= PASTED_SHARE:
-        found.append(Flag("Paste"))
+        found.append({"text": "Paste"})
     declined = log.get("declined", 0)
     if declined >= 2 and declined >= DECLINED_SHARE * answered:
-        found.append(Flag(f"{declined}{NBSP}×{NBSP}“don’t know”"))
+        # Evidence from the log beside a score; never a verdict.
+        found.append({"text": f"{declined}{NBSP}×{NBSP}“don’t know”"})
     return found
 
 
@@ -180,7 +158,7 @@ def _score(row: Row) -> float:
     return row.estimate if row.estimate is not None else 0.0
 
 
-def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, Sort]:
+def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, Any]]:
     """For each column the link of its head; the sorted one turns round."""
     made = {}
     for name in SORTS:
@@ -189,7 +167,8 @@ def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, Sort]:
         up = turned if not first_up else not (name == by and ascending)
         query = f"?sort={name}{'&dir=up' if up else ''}{keep}"
         aria = ("ascending" if ascending else "descending") if name == by else ""
-        made[name] = Sort(query, aria)
+        # How a column's head sorts: the address it leads to, and how it is sorted now.
+        made[name] = {"query": query, "aria": aria}
     return made
 
 
@@ -251,14 +230,16 @@ def boards(
                 axis=charts.forest_axis(scale),
                 foot=charts.forest_axis(scale, bottom=True),
                 long=len(shown) >= FOOT_AXIS_FROM,
-                groups=_grouped(inside, shown, bands) if grouped else [Group("", shown)],
+                groups=_grouped(inside, shown, bands)
+                if grouped
+                else [{"heading": "", "rows": shown}],
                 mean=mean,
                 adjusted=adjusted.get(number, False),
             )
         )
     lost = [row for row in page if not row.component]
     if lost and made:
-        made[-1].groups.append(Group("On no board", lost))
+        made[-1].groups.append({"heading": "On no board", "rows": lost})
     return made
 
 
@@ -289,7 +270,7 @@ def _plot(
 
 def _grouped(
     rows: Sequence[Row], shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]
-) -> list[Group]:
+) -> list[dict[str, Any]]:
     """The rows shown under the headings of their groups, of which ``rows`` are all."""
     made = []
     for number, told in sorted(bands.items()):
@@ -297,10 +278,11 @@ def _grouped(
         if inside:
             members = [row for row in rows if row.group == number]
             more = "" if len(inside) == len(members) else " (continued on another page)"
-            made.append(Group(heading(told, members) + more, inside))
+            made.append({"heading": heading(told, members) + more, "rows": inside})
     unsure = [row for row in shown if not row.sure]
     if unsure:
-        made.append(Group("Not scored", unsure))
+        # Rows that cannot be separated, under their heading in words.
+        made.append({"heading": "Not scored", "rows": unsure})
     return made
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.core.paginator import Page, Paginator
-from django.utils.safestring import SafeString
+from django.core.paginator import Paginator
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
@@ -44,48 +43,6 @@ class Cell:
     why: str
 
 
-@dataclass(frozen=True)
-class Line:
-    """A worker or system on both boards."""
-
-    name: str
-    detail: str
-    judge: Cell
-    other: Cell | None
-    n: int
-    defaulted: int
-    plot: SafeString
-
-
-@dataclass(frozen=True)
-class Board:
-    """The workers or the systems; ``sentence`` says how far the two judges agree."""
-
-    noun: str
-    lines: Page
-    axis: SafeString
-    sentence: str
-    ranked: bool  # whether the judge's scores give ranks
-
-
-@dataclass(frozen=True)
-class Points:
-    """The page of one run."""
-
-    run: Run
-    model: str
-    main: Run | None
-    boards: list[Board]
-    sentence: str
-    notes: list[str]
-    spread: SafeString | None
-    spread_sentence: str
-    spread_rows: list[tuple[str, int]]
-    facts: list[tuple[str, str]]
-    reasons: list[tuple[str, int]]
-    recipe: list[tuple[str, str]]
-
-
 def runs_of(task: Task) -> list[Run]:
     """Finished runs of this kind, the newest first."""
     rows = Run.objects.filter(task=task, method=METHOD, state=RunState.DONE)
@@ -98,7 +55,7 @@ def named(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]
 
 
-def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> Points:
+def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str, Any]:
     """Everything on the page of a finished run; ``dimension`` for tasks that have some."""
     told, main = figures_of(run, "asked", "notes", "recipe"), official_run(run.task)
     asked = told["asked"]
@@ -108,22 +65,23 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> Points:
         if (found := _board(noun, model_of, run, main, dimension=dimension, page=page)) is not None
     ]
     bins = asked["distribution"]
-    return Points(
-        run=run,
-        model=model,
-        main=main,
-        boards=boards,
-        sentence=_sentence(run, asked),
-        notes=[_note(text) for text in told.get("notes", [])],
-        spread=charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
+    # The page of one run.
+    return {
+        "run": run,
+        "model": model,
+        "main": main,
+        "boards": boards,
+        "sentence": _sentence(run, asked),
+        "notes": [_note(text) for text in told.get("notes", [])],
+        "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
         if sum(bins)
         else None,
-        spread_sentence=_spread(asked),
-        spread_rows=[(f"{10 * k} to {10 * k + 10}", n) for k, n in enumerate(bins)],
-        facts=_facts(asked),
-        reasons=list(asked["reasons"].items()),
-        recipe=recipe_pairs(run, told.get("recipe")),
-    )
+        "spread_sentence": _spread(asked),
+        "spread_rows": [(f"{10 * k} to {10 * k + 10}", n) for k, n in enumerate(bins)],
+        "facts": _facts(asked),
+        "reasons": list(asked["reasons"].items()),
+        "recipe": recipe_pairs(run, told.get("recipe")),
+    }
 
 
 def _note(text: str) -> str:
@@ -166,7 +124,7 @@ COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high",
 
 def _board(
     noun: str, model: Any, run: Run, main: Run | None, *, dimension: str, page: Any
-) -> Board | None:
+) -> dict[str, Any] | None:
     names = (
         ["worker__pseudonym"] if noun == "worker" else ["system__name", "system__prompt_strategy"]
     )
@@ -186,8 +144,16 @@ def _board(
     shown.object_list = [
         _line(named, rest, others.get(pk), main, scale) for pk, named, rest in parts
     ]
-    ranked = any(line.judge.rank != NO_RANK for line in shown.object_list)
-    return Board(noun, shown, charts.forest_axis(scale), _said(noun, run, main, dimension), ranked)
+    ranked = any(line["judge"].rank != NO_RANK for line in shown.object_list)
+    # The workers or the systems; ``sentence`` says how far the two judges agree.
+    return {
+        "noun": noun,
+        "lines": shown,
+        "axis": charts.forest_axis(scale),
+        "sentence": _said(noun, run, main, dimension),
+        # whether the judge's scores give ranks
+        "ranked": ranked,
+    }
 
 
 def _line(
@@ -196,22 +162,23 @@ def _line(
     other: Sequence[Any] | None,
     main: Run | None,
     scale: charts.Scale,
-) -> Line:
+) -> dict[str, Any]:
     own, extra = _cell(rest), rest[-1]
     name, detail = names[0], names[1] if len(names) > 1 else ""
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
     beside = None
     if main is not None:
         beside = _cell(other) if other else Cell("none", None, None, None, "not on its board")
-    return Line(
-        name,
-        detail,
-        own,
-        beside,
-        rest[4],
-        extra.get("defaulted", 0),
-        charts.forest_cell(scale, estimate, name=name),
-    )
+    # A worker or system on both boards.
+    return {
+        "name": name,
+        "detail": detail,
+        "judge": own,
+        "other": beside,
+        "n": rest[4],
+        "defaulted": extra.get("defaulted", 0),
+        "plot": charts.forest_cell(scale, estimate, name=name),
+    }
 
 
 def _cell(values: Sequence[Any]) -> Cell:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
-from django.utils.safestring import SafeString
 
 from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER, declined
@@ -71,40 +69,7 @@ def groups_of(task: Task) -> list[tuple[int, str]]:
     return [(pk, title or key) for pk, title, key in rows.values_list("pk", "title", "key")]
 
 
-@dataclass(frozen=True)
-class AnswerRow:
-    """An answer to the question, of a worker or of a system."""
-
-    id: int
-    rank: int | None
-    author: str
-    detail: str
-    worker_id: int | None
-    text: str
-    score: float | None
-    uniterated: float | None
-    best: bool
-    trusted: bool
-    unknown: bool
-    logged: bool  # how it was written can be replayed
-    plot: SafeString
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question with its score row and its answers, the highest first."""
-
-    item: Item
-    score: ItemScore
-    rows: list[AnswerRow]
-    axis: SafeString
-    foot: SafeString | None
-    before: int | None
-    after: int | None
-    cluster: str
-
-
-def question(run: Run, item: Item, told: Mapping[str, Any]) -> Question:
+def question(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
     """All answers to one question; Missing where the run saw none."""
     own = ItemScore.objects.filter(run=run, item=item, dimension="").first()
     if own is None:
@@ -128,47 +93,50 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> Question:
     unknown = declined([row.answer_id for row in found])
     scale = charts.Scale.around([row.estimate for row in found], width=180, count=3)
     rows = [_answer(row, scale, own, row.answer_id in unknown) for row in found]
-    rows.sort(key=lambda row: (row.score is None, -(row.score or 0.0), row.id))
+    rows.sort(key=lambda row: (row["score"] is None, -(row["score"] or 0.0), row["id"]))
     before, after = _neighbours(run, item)
-    return Question(
-        item=item,
-        score=own,
-        rows=rows,
-        axis=charts.forest_axis(scale),
-        foot=charts.forest_axis(scale, bottom=True) if len(rows) > 8 else None,
-        before=before,
-        after=after,
-        cluster=_cluster(item, told),
-    )
+    # One question with its score row and its answers, the highest first.
+    return {
+        "item": item,
+        "score": own,
+        "rows": rows,
+        "axis": charts.forest_axis(scale),
+        "foot": charts.forest_axis(scale, bottom=True) if len(rows) > 8 else None,
+        "before": before,
+        "after": after,
+        "cluster": _cluster(item, told),
+    }
 
 
-def _answer(row: AnswerScore, scale: charts.Scale, own: ItemScore, unknown: bool) -> AnswerRow:
+def _answer(row: AnswerScore, scale: charts.Scale, own: ItemScore, unknown: bool) -> dict[str, Any]:
     answer = row.answer
     if answer.worker is not None:
         author, detail = answer.worker.pseudonym, ""
     else:
         author = answer.system.name if answer.system else ""
         detail = answer.system.prompt_strategy if answer.system else ""
-    return AnswerRow(
-        id=row.answer_id,
-        rank=row.extra.get("rank"),
-        author=author,
-        detail=detail,
-        worker_id=answer.worker_id,
-        text=row.text,  # type: ignore[attr-defined]
-        score=row.estimate,
-        uniterated=row.extra.get("uniterated"),
-        best=bool(row.extra.get("best")),
-        trusted=bool(row.extra.get("best_trusted")),
-        unknown=unknown,
-        logged=row.logged,  # type: ignore[attr-defined]
-        plot=charts.forest_cell(
+    # An answer to the question, of a worker or of a system.
+    return {
+        "id": row.answer_id,
+        "rank": row.extra.get("rank"),
+        "author": author,
+        "detail": detail,
+        "worker_id": answer.worker_id,
+        "text": row.text,  # type: ignore[attr-defined]
+        "score": row.estimate,
+        "uniterated": row.extra.get("uniterated"),
+        "best": bool(row.extra.get("best")),
+        "trusted": bool(row.extra.get("best_trusted")),
+        "unknown": unknown,
+        # how it was written can be replayed
+        "logged": row.logged,  # type: ignore[attr-defined]
+        "plot": charts.forest_cell(
             scale,
             Estimate(row.estimate) if row.estimate is not None else None,
             reference=own.estimate,
             name=author,
         ),
-    )
+    }
 
 
 def _neighbours(run: Run, item: Item) -> tuple[int | None, int | None]:

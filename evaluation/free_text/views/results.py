@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_access, get_task
+from annotation.access import get_access, get_item, get_task
 from annotation.models import Task
 from crowdqc.errors import Missing
 from crowdqc.numbers import whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors import questions as question_reads
 from evaluation.free_text.selectors import run_facts
+from evaluation.free_text.selectors.boards import state_words
 from evaluation.models import Run
 from evaluation.overview import results as overview_results
 from evaluation.runs import schedules
@@ -41,6 +44,43 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
     return number
 
 
+def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
+    """What every page of results says of its run: whether it counts, and what is new since."""
+    last = schedules.last_run(task)
+    since = schedules.fresh(task, last)
+    return {
+        "task": task,
+        "title": reads.title_of(task),
+        "run": run,
+        "standing": standing(run),
+        "active": reads.active_of(task),
+        "last": last,
+        "fresh": since,
+        "start_words": reads.start_words(since, first=last is None, noun=noun),
+    }
+
+
+def view_links(
+    task: Task, address: str, labels: Iterable[tuple[str, str]], view: str, keep: str
+) -> list[dict[str, Any]]:
+    """The switch between the sections of one address, of which ``view`` is shown."""
+    page = reverse(address, args=[task.project_id, task.pk])
+    return [
+        {
+            "slug": slug,
+            "label": label,
+            "current": slug == view,
+            "url": f"{page}?view={slug}{keep}",
+        }
+        for slug, label in labels
+    ]
+
+
+def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
+    """The run that was asked for by number, for the links of its page; else nothing."""
+    return f"{mark}run={run.number}" if run is not None and request.GET.get("run") else ""
+
+
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
     """What the pages of a task's results share: the run shown, others, what is new since.
 
@@ -48,23 +88,13 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
     """
     require_fit(task, AQER, Missing("The results of this task stand on other pages."))
     run = reads.shown_run(task, number_of(request))
-    active = reads.active_of(task)
-    last = schedules.last_run(task)
-    since = schedules.fresh(task, last)
-    context = {
-        "task": task,
-        "title": reads.title_of(task),
+    return run, {
+        **run_frame(task, run),
         "view": view,
-        "run": run,
-        "standing": standing(run),
         "runs": reads.finished_runs(task),
-        "active": active,
-        "fresh": since,
-        "start_words": reads.start_words(since, first=last is None),
-        "keep": f"?run={run.number}" if run and request.GET.get("run") else "",
+        "keep": kept_run(request, run, "?"),
         "tables": tuple(exports.TABLES),
     }
-    return run, context
 
 
 @login_required
@@ -82,10 +112,9 @@ def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResp
     """What stands there before the first finished run."""
     first = schedules.first_run(task)
     sentence, why = reads.first_run_words(first.enough, first.others, first.missing)
-    last = schedules.last_run(task)
-    context.update(first=first, sentence=sentence, why=why, last=last)
-    if last is not None:
-        context["last_live"] = reads.live(last)
+    context.update(first=first, sentence=sentence, why=why)
+    if context["last"] is not None:
+        context["last_live"] = reads.live(context["last"])
     return render(request, "evaluation/free_text/empty.html", context)
 
 
@@ -107,8 +136,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(
         board_pages.workers(run, told, by=by, ascending=ascending, page=request.GET.get("page"))
     )
-    keep = f"&run={run.number}" if request.GET.get("run") else ""
-    context["sorts"] = board.sorts(by, ascending=ascending, keep=keep)
+    context["sorts"] = board.sorts(by, ascending=ascending, keep=kept_run(request, run))
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
     return render(request, "evaluation/free_text/workers.html", context)
 
@@ -145,14 +173,17 @@ def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Scores of a finished run: one table as CSV or JSONL, or all of them with a manifest."""
     _, task = get_task(request, project_id, task_id)
-    run = reads.shown_run(task, number_of(request))
+    return send(request, reads.shown_run(task, number_of(request)))
+
+
+def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
+    """A table of a finished run as a file, or all of them in one.
+
+    Missing where there is no run; Invalid names a table or format that is not known.
+    """
     if run is None:
         raise Missing("This task has no finished run to export.")
-    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
-
-
-def send(run: Run, table: str, form: str) -> HttpResponseBase:
-    """A table of a finished run as a file, or all of them in one; Invalid names what is unknown."""
+    table, form = request.GET.get("table", "all"), request.GET.get("format", "csv")
     name = f"task-{run.task_id}-run-{run.number}-{table}"
     if table == "all":
         response = HttpResponse(exports.archive(run, form), content_type="application/zip")
@@ -163,3 +194,43 @@ def send(run: Run, table: str, form: str) -> HttpResponseBase:
     streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
     streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return streamed
+
+
+@login_required
+@require_safe
+def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Every question with its agreement, best answer and honest "I don't know"s."""
+    _, task = get_task(request, project_id, task_id)
+    run, context = frame(request, task, "questions")
+    if run is None:
+        return empty(request, task, context)
+    sort, group = request.GET.get("sort", "order"), number_of(request, "text")
+    sort = sort if sort in question_reads.SORTS else "order"
+    told = reads.figures_of(run, "components", "recipe")
+    context.update(
+        page=question_reads.page_of(
+            question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
+        ),
+        sort=sort,
+        groups=question_reads.groups_of(task),
+        group=group,
+        state_words=state_words(run, told),
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+    )
+    return render(request, "evaluation/free_text/questions.html", context)
+
+
+@login_required
+@require_safe
+def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
+    """One question: its answers by score, the best one, and where people disagree."""
+    _, task, item = get_item(request, project_id, task_id, item_id)
+    run, context = frame(request, task, "questions")
+    if run is None:
+        return empty(request, task, context)
+    told = reads.figures_of(run, "clusters", "recipe")
+    context.update(
+        question=question_reads.question(run, item, told),
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+    )
+    return render(request, "evaluation/free_text/question.html", context)

@@ -12,7 +12,7 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 from annotation.models import Project
 from crowdqc.errors import Missing
 from crowdqc.numbers import count, duration, percent, whole
-from evaluation.llm.selectors.words import CALL_MARKS, OUTCOME_MARKS, small
+from evaluation.llm.selectors.models import CALL_MARKS, OUTCOME_MARKS, small
 from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
 from evaluation.runs import run_types
 from evaluation.runs.selectors.lists import title_of
@@ -49,32 +49,6 @@ def _number(text: str | None) -> int:
     return whole(text, high=10**9) or 0
 
 
-@dataclass(frozen=True)
-class Total:
-    """The calls of one prompt and version."""
-
-    prompt: str
-    calls: int
-    done: int
-    failed: int
-    tokens_in: int
-    tokens_out: int
-    latency: str
-    cost: str
-
-
-@dataclass(frozen=True)
-class CallRow:
-    """A call as a line of the list."""
-
-    call: LLMCall
-    mark: str
-    word: str
-    said: str
-    took: str
-    cost: str
-
-
 def calls(project: Project, filters: Filters) -> QuerySet[LLMCall]:
     """The project's calls that the filters let through, the newest first."""
     rows = LLMCall.objects.filter(project=project).order_by("-pk")
@@ -99,17 +73,18 @@ def _used(runs: QuerySet[Run]) -> QuerySet[CallUse, int]:
     return CallUse.objects.filter(run__in=runs).values_list("call", flat=True)
 
 
-def rows_of(page: list[LLMCall], currency: str) -> list[CallRow]:
+def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
     """Calls as lines; no query."""
+    # A call as a line of the list.
     return [
-        CallRow(
-            call,
-            CALL_MARKS[CallState(call.state)],
-            CallState(call.state).label.capitalize(),
-            _said(call),
-            _seconds(call.latency_ms),
-            small(call.cost, currency),
-        )
+        {
+            "call": call,
+            "mark": CALL_MARKS[CallState(call.state)],
+            "word": CallState(call.state).label.capitalize(),
+            "said": _said(call),
+            "took": _seconds(call.latency_ms),
+            "cost": small(call.cost, currency),
+        }
         for call in page
     ]
 
@@ -125,7 +100,7 @@ def _seconds(milliseconds: int | None) -> str:
     return "none" if milliseconds is None else duration(max(0.1, round(milliseconds / 1000, 1)))
 
 
-def totals(project: Project, filters: Filters, currency: str) -> list[Total]:
+def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, Any]]:
     """Counts, tokens and cost by prompt, of the calls that the filters let through."""
     inner = calls(project, filters).values("pk")
     found = (
@@ -142,17 +117,18 @@ def totals(project: Project, filters: Filters, currency: str) -> list[Total]:
         )
         .order_by("prompt")
     )
+    # The calls of one prompt and version.
     return [
-        Total(
-            row["prompt"],
-            row["n"],
-            row["done"],
-            row["failed"],
-            row["tokens_to"] or 0,
-            row["tokens_from"] or 0,
-            _seconds(round(row["pace"]) if row["pace"] is not None else None),
-            small(row["spent"], currency),
-        )
+        {
+            "prompt": row["prompt"],
+            "calls": row["n"],
+            "done": row["done"],
+            "failed": row["failed"],
+            "tokens_in": row["tokens_to"] or 0,
+            "tokens_out": row["tokens_from"] or 0,
+            "latency": _seconds(round(row["pace"]) if row["pace"] is not None else None),
+            "cost": small(row["spent"], currency),
+        }
         for row in found
     ]
 
@@ -184,22 +160,6 @@ class Attempt:
     cost: str
 
 
-@dataclass(frozen=True)
-class CallPage:
-    """One call with everything that is known of it."""
-
-    call: LLMCall
-    mark: str
-    word: str
-    value: str
-    chances: list[tuple[str, str, float]]
-    attempts: list[Attempt]
-    uses: list[dict[str, Any]]
-    took: str
-    cost: str
-    recipe: list[tuple[str, str]]
-
-
 def get_call(project: Project, call_id: int) -> LLMCall:
     """A call of the project; Missing where there is none."""
     found = LLMCall.objects.filter(project=project, pk=call_id).select_related("model__endpoint")
@@ -209,22 +169,23 @@ def get_call(project: Project, call_id: int) -> LLMCall:
     return call
 
 
-def call_page(call: LLMCall, currency: str) -> CallPage:
+def call_page(call: LLMCall, currency: str) -> dict[str, Any]:
     """The call, its attempts and the runs that used it."""
     state = CallState(call.state)
     value = json.dumps(call.value, ensure_ascii=False, indent=2) if call.value is not None else ""
-    return CallPage(
-        call,
-        CALL_MARKS[state],
-        state.label.capitalize(),
-        value,
-        _chances(call.chances),
-        [_attempt(row, currency) for row in call.tries.all()],
-        _uses(call),
-        _seconds(call.latency_ms),
-        small(call.cost, currency),
-        _recipe(call),
-    )
+    # One call with everything that is known of it.
+    return {
+        "call": call,
+        "mark": CALL_MARKS[state],
+        "word": state.label.capitalize(),
+        "value": value,
+        "chances": _chances(call.chances),
+        "attempts": [_attempt(row, currency) for row in call.tries.all()],
+        "uses": _uses(call),
+        "took": _seconds(call.latency_ms),
+        "cost": small(call.cost, currency),
+        "recipe": _recipe(call),
+    }
 
 
 def _chances(told: Mapping[str, float] | None) -> list[tuple[str, str, float]]:

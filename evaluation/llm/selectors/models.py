@@ -2,19 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
 
 from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
-from crowdqc.numbers import NBSP, count, money
+from crowdqc.numbers import NBSP, amount, count, money, small_money
+from evaluation.llm import prompting
 from evaluation.llm.endpoints import keys
-from evaluation.llm.endpoints.probing import under_way
-from evaluation.llm.selectors.words import abilities, price, small
-from evaluation.models import CallState, Endpoint, LanguageModel
+from evaluation.llm.endpoints.probe import under_way
+from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
+from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
+
+# State of a call -> its mark.
+CALL_MARKS = {
+    CallState.QUEUED: "waiting",
+    CallState.SENT: "running",
+    CallState.DONE: "done",
+    CallState.FAILED: "bad",
+}
+OUTCOME_MARKS = {LLMAttempt.Outcome.OK: "done", LLMAttempt.Outcome.SENT: "running"}
+FORMATS = {
+    JSON_SCHEMA: "held to a JSON schema",
+    JSON_OBJECT: "answers in JSON, its form is checked here",
+}
+
+
+def small(value: Decimal | float | None, currency: str) -> str:
+    """Money with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``; None reads "not known"."""
+    return "not known" if value is None else small_money(value, currency)
+
+
+def price(value: Decimal | None) -> str:
+    """A price for a million tokens, without its sign: ``0.15``, ``12.00``, "not known"."""
+    if value is None:
+        return "not known"
+    plain = value.normalize()
+    return f"{plain:f}" if plain != plain.quantize(Decimal("0.01")) else amount(plain)
+
+
+def abilities(model: LanguageModel) -> str:
+    """What the probe found, in words; "" where none was made."""
+    can: Mapping[str, Any] = model.can
+    if not can:
+        return ""
+    if model.use == LanguageModel.Use.EMBEDDING:
+        return f"vectors of {can['dim']} numbers" if can.get("dim") else "gives vectors"
+    found = [FORMATS.get(can.get("format", ""), "plain text, its form is read and checked here")]
+    if can.get("logprobs"):
+        found.append("tells token probabilities")
+    if can.get("seed"):
+        found.append("takes a seed")
+    return "; ".join(found)
+
+
+def prompts() -> list[dict[str, Any]]:
+    """Every version of every prompt, by name, the newest first."""
+    return [
+        _prompt(name, number, newest=number == numbers[-1])
+        for name, numbers in sorted(prompting.versions().items())
+        for number in reversed(numbers)
+    ]
+
+
+def _prompt(name: str, version: int, *, newest: bool) -> dict[str, Any]:
+    found = prompting.load(name, version)
+    # One version of a prompt: its text with places, and which of them may stay empty.
+    return {
+        "ref": found.ref,
+        "name": name,
+        "version": version,
+        "newest": newest,
+        "system": found.system,
+        "user": found.user,
+        "needed": sorted(found.needed),
+        "optional": sorted(found.places - found.needed),
+    }
+
 
 # What needs a model, and what does not: said wherever none is configured.
 NEEDS = (
@@ -46,33 +114,7 @@ class ModelRow:
     probing: bool  # a job is at it
 
 
-@dataclass(frozen=True)
-class Budget:
-    """An endpoint's money: ``total`` is what a full bar stands for, None without a budget."""
-
-    spent: str
-    reserved: str
-    soft: str
-    hard: str
-    done: float
-    total: float | None
-    state: str  # "", "warn" (over the soft budget), "bad" (nothing is left)
-    sentence: str
-
-
-@dataclass(frozen=True)
-class EndpointRow:
-    """An endpoint: whether its key is there, what it may cost, how fast it may be asked."""
-
-    endpoint: Endpoint
-    key_mark: str
-    key_word: str
-    budget: Budget
-    limits: list[tuple[str, str]]
-    models: list[ModelRow]
-
-
-def endpoints(project: Project) -> list[EndpointRow]:
+def endpoints(project: Project) -> list[dict[str, Any]]:
     """The endpoints in use with their models, in two queries."""
     found = list(Endpoint.objects.filter(project=project, archived_at__isnull=True))
     models = (
@@ -102,11 +144,17 @@ def line_of(model: LanguageModel) -> ModelRow:
     return _model_row(model)
 
 
-def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> EndpointRow:
+def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> dict[str, Any]:
     mark, word = key_state(endpoint)
-    return EndpointRow(
-        endpoint, mark, word, budget_of(endpoint, currency), limits_of(endpoint), models
-    )
+    # An endpoint: whether its key is there, what it may cost, how fast it may be asked.
+    return {
+        "endpoint": endpoint,
+        "key_mark": mark,
+        "key_word": word,
+        "budget": budget_of(endpoint, currency),
+        "limits": limits_of(endpoint),
+        "models": models,
+    }
 
 
 def key_state(endpoint: Endpoint) -> tuple[str, str]:
@@ -118,7 +166,7 @@ def key_state(endpoint: Endpoint) -> tuple[str, str]:
     return ("draft" if found == keys.NO_KEY else "done"), keys.state_of(endpoint)
 
 
-def budget_of(endpoint: Endpoint, currency: str) -> Budget:
+def budget_of(endpoint: Endpoint, currency: str) -> dict[str, Any]:
     """What is spent and in flight of the budgets, in words and as a bar."""
     used = endpoint.spent + endpoint.reserved
     most = endpoint.hard_budget if endpoint.hard_budget is not None else endpoint.soft_budget
@@ -129,16 +177,18 @@ def budget_of(endpoint: Endpoint, currency: str) -> Budget:
         state, sentence = "warn", "Over the soft budget: every run must be agreed to."
     elif endpoint.hard_budget is None and endpoint.soft_budget is None:
         sentence = "No budget is set: only its prices bound what a run may cost."
-    return Budget(
-        small(endpoint.spent, currency),
-        small(endpoint.reserved, currency),
-        _budget(endpoint.soft_budget, currency),
-        _budget(endpoint.hard_budget, currency),
-        float(used),
-        float(most) if most else None,
-        state,
-        sentence,
-    )
+    # An endpoint's money: ``total`` is what a full bar stands for, None without a budget.
+    return {
+        "spent": small(endpoint.spent, currency),
+        "reserved": small(endpoint.reserved, currency),
+        "soft": _budget(endpoint.soft_budget, currency),
+        "hard": _budget(endpoint.hard_budget, currency),
+        "done": float(used),
+        "total": float(most) if most else None,
+        # "", "warn" (over the soft budget), "bad" (nothing is left)
+        "state": state,
+        "sentence": sentence,
+    }
 
 
 def _budget(value: Decimal | None, currency: str) -> str:
@@ -184,17 +234,17 @@ def usable(project: Project, use: str = "") -> QuerySet[LanguageModel]:
     return rows.filter(use=use) if use else rows
 
 
-def summary(rows: Sequence[EndpointRow], currency: str) -> str:
+def summary(rows: Sequence[dict[str, Any]], currency: str) -> str:
     """The header's sentence: what was spent in all, of which budgets."""
-    spent = sum((row.endpoint.spent for row in rows), Decimal(0))
-    hard = [row.endpoint.hard_budget for row in rows if row.endpoint.hard_budget is not None]
+    spent = sum((row["endpoint"].spent for row in rows), Decimal(0))
+    hard = [row["endpoint"].hard_budget for row in rows if row["endpoint"].hard_budget is not None]
     of = f" of {money(sum(hard, Decimal(0)), currency)}" if len(hard) == len(rows) else ""
     return f"{small(spent, currency)}{of} spent on calls so far."
 
 
-def state(rows: Sequence[EndpointRow]) -> tuple[str, str]:
+def state(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """The header's mark and word, where there are models: whether one of them was heard of."""
-    models = [line.model for row in rows for line in row.models]
+    models = [line.model for row in rows for line in row["models"]]
     if any(model.can for model in models):
         return "open", "Ready"
     if any(model.probe_note for model in models):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +17,11 @@ from annotation.access import get_access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role
 from crowdqc.errors import Conflict, DomainError, Invalid
-from evaluation.llm.endpoints import actions, probing
+from evaluation.llm.endpoints import actions
+from evaluation.llm.endpoints import probe as probing
 from evaluation.llm.endpoints.forms import EndpointForm, KeyForm, ModelForm, PriceForm
+from evaluation.llm.selectors import calls as call_reads
 from evaluation.llm.selectors import models as reads
-from evaluation.llm.selectors import prompts as llm_prompts
 
 FORMS = ["GET", "HEAD", "POST"]
 
@@ -35,7 +37,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
         "rows": rows,
         "needs": reads.NEEDS,
         "without": reads.WITHOUT,
-        "models": sum(len(row.models) for row in rows),
+        "models": sum(len(row["models"]) for row in rows),
         "state": reads.state(rows),
         "sentence": reads.summary(rows, access.project.currency),
     }
@@ -47,7 +49,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
 def prompts(request: HttpRequest, project_id: int) -> HttpResponse:
     """Every prompt as it stands, with all its versions."""
     get_access(request, project_id)
-    context = {"view": "prompts", "prompts": llm_prompts.prompts()}
+    context = {"view": "prompts", "prompts": reads.prompts()}
     return render(request, "evaluation/llm/prompts.html", context)
 
 
@@ -210,3 +212,36 @@ def model_archive(request: HttpRequest, project_id: int, model_id: int) -> HttpR
     actions.archive_model(by=access.user, model=found)
     messages.success(request, f"{found.name} is archived; its calls stay.")
     return redirect("models", project_id)
+
+
+PER_PAGE = 50
+
+
+@login_required
+@require_safe
+def calls(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Every call of the project, filtered by run, model, prompt and state, with totals."""
+    access = get_access(request, project_id)
+    filters = call_reads.Filters.of(request.GET)
+    found = call_reads.calls(access.project, filters)
+    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    currency = access.project.currency
+    context = {
+        "view": "calls",
+        "page": page,
+        "filters": filters,
+        "rows": call_reads.rows_of(list(page.object_list), currency),
+        "totals": call_reads.totals(access.project, filters, currency),
+        "choices": call_reads.choices(access.project),
+    }
+    return render(request, "evaluation/llm/calls.html", context)
+
+
+@login_required
+@require_safe
+def call(request: HttpRequest, project_id: int, call_id: int) -> HttpResponse:
+    """One call: what was sent, what came, what it cost and who used it."""
+    access = get_access(request, project_id)
+    found = call_reads.get_call(access.project, call_id)
+    context = {"view": "calls", "found": call_reads.call_page(found, access.project.currency)}
+    return render(request, "evaluation/llm/call.html", context)

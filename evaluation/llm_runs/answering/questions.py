@@ -31,6 +31,7 @@ class Questions:
     first = "sentence"  # the prompt strategy by default
     writes = False  # it takes the strategies that are for writing
     does, given = "answers", "answer"  # in words
+    results = "task_results_systems"  # where its answers stand; "" for no page of their own
     passage_label = ""  # of the choice to show what people are shown, where it is no one text
     # What follows once there are answers, where it is done, and what the link is called.
     next_step = "The answers are scored by the next run of AQER.", "run_start", "Run AQER"

@@ -22,6 +22,7 @@ class Responses(Questions):
     first = "writing"
     writes = True
     does, given = "writes", "response"
+    results = ""
     passage_label = "Show the model the passages"
     next_step = (
         "The responses can be judged beside people’s, and described by the next run.",

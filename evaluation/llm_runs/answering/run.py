@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
 from annotation.models import Item, Task
 from annotation.task_types import get_type
@@ -21,28 +23,31 @@ from evaluation.llm_runs.answering.questions import Questions, Read
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, RESPONSE
 from evaluation.llm_runs.parts import (
     LISTED,
+    MODEL,
+    NOTHING_NEW,
     asked_items,
     chat_model,
-    check_all,
-    check_flag,
-    check_prompt,
     failures,
+    most_tokens,
     reasons,
     refs,
+    replicates,
     sampling,
+    temperature,
     template,
     warm,
 )
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Param, Params, flag
 from evaluation.models import Run
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 SLUG = "answers"
 PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
-STEPS = {SLUG: (PREPARE, ASK, STORE)}
 PREFIX, WRITING = "answer_", "writing"
 TITLES = {
     "sentence": "One full sentence",
@@ -51,16 +56,41 @@ TITLES = {
     "writing": "A response from the passages",
 }
 SCHEMAS = {"steps": REASONED, WRITING: RESPONSE}
-DEFAULTS: dict[str, Any] = {
-    "model": 0,
-    "strategy": "",
-    "passage": True,
-    "temperature": 0.0,
-    "max_tokens": 600,
-    "replicates": 1,
-}
+
+
+def _check_strategy(value: Any) -> None:
+    """Raise BadParameter on a prompt (``name@version``) that is not there; "" is by default."""
+    known = refs(PREFIX)
+    if value != "" and value not in known:
+        raise BadParameter(f"strategy is {value!r}; it must be one of {', '.join(known)}")
+
+
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        Param(
+            "strategy",
+            "",
+            rule=_check_strategy,
+            label="Prompt",
+            help="A model under another prompt is another system, and is scored by itself.",
+        ),
+        flag("passage", True, label="Show the model the text that people are shown"),
+        temperature(),
+        most_tokens(
+            600,
+            "An answer that is longer is cut off and counts as failed. Thinking in steps needs "
+            "room.",
+        ),
+        replicates(
+            "Times each item is answered",
+            "More than once shows how steady a model is, at a temperature above 0.",
+        ),
+    ),
+)
+DEFAULTS = OPTIONS.defaults
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
 def way_of(task: Task) -> Questions:
@@ -154,18 +184,32 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
     return Plan(model, asks, sentence)
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter on a bad value of an option."""
-    check_all(
-        params,
-        {
-            "strategy": lambda name, value: check_prompt(name, value, refs(PREFIX)),
-            "passage": check_flag,
-        },
-    )
+def _on_task(task: Task) -> dict[str, dict[str, Any]]:
+    """The prompts for tasks of this shape, and what it is that people are shown."""
+    label = way_of(task).passage_label
+    return {
+        "strategy": {"choices": strategies(task)},
+        "passage": {"label": label} if label else {},
+    }
 
 
-ANSWERS = Asking(SLUG, "1.0", "Answers of a language model", plan, DEFAULTS, check)
+def _next_step(run: Run, new: int) -> tuple[str, str, str]:
+    if not new:
+        return NOTHING_NEW
+    said, page, label = way_of(run.task).next_step
+    return said, reverse(page, args=[run.project_id, run.task_id]), label
+
+
+ANSWERS = Asking(
+    SLUG,
+    "1.0",
+    "Answers of a language model",
+    plan,
+    OPTIONS,
+    on_task=_on_task,
+    noun="answer",
+    next_step=_next_step,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,3 +283,20 @@ def write(run: Run, done: Answered) -> Outcome:
     }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)
+
+
+def _place(run: Run) -> str:
+    """Where the answers stand among the task's results, if they have a page there."""
+    page = way_of(run.task).results
+    return reverse(page, args=[run.project_id, run.task_id]) if page else ""
+
+
+RUNS = RunType(
+    ANSWERS,
+    ("texts", "responses"),
+    "free text and writing with sources",
+    (PREPARE, ASK, STORE),
+    compute,
+    write,
+    place=_place,
+)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from annotation.formats.actions.judgments import choices_of
 from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
 from annotation.models import Answer, Item, Task
@@ -28,38 +30,53 @@ from evaluation.llm_runs.judging.prompts import (
     refs_of,
 )
 from evaluation.llm_runs.parts import (
+    MODEL,
+    NOTHING_NEW,
     asked_items,
     chat_model,
-    check_all,
-    check_flag,
-    check_one_of,
     failures,
+    most_tokens,
     reasons,
+    replicates,
     sampling,
+    temperature,
     warm,
 )
+from evaluation.methods.core.params import Params, choice, flag
 from evaluation.models import Run
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
 
 SLUG = "judge_pairs"
 PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"
-STEPS = {SLUG: (PREPARE, ASK, STORE)}
-MODES = (COMBINED, INDIVIDUAL)
 SIDES = {"A": LEFT, "N": NEUTRAL, "B": RIGHT}
 ORDERS = (False, True)  # as stored, and the other way round
-DEFAULTS: dict[str, Any] = {
-    "model": 0,
-    "mode": COMBINED,
-    "only_judged": False,
-    "temperature": 0.0,
-    "max_tokens": 400,
-    "replicates": 1,
-}
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        choice(
+            "mode",
+            COMBINED,
+            (COMBINED, INDIVIDUAL),
+            label="Dimensions",
+            words=("All in one call", "A call for each"),
+            help="The two are two judges. One call is cheaper; a call for each keeps what is said "
+            "of one dimension from colouring the others.",
+        ),
+        flag("only_judged", False, label="Only pairs that people have judged"),
+        temperature(),
+        most_tokens(400, "A letter for each dimension needs few."),
+        replicates(
+            "Times each order is asked",
+            "Only the first time counts for agreement; the others show how steady it is.",
+        ),
+    ),
+)
+DEFAULTS = OPTIONS.defaults
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,18 +167,22 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there
     return Plan(model, asks, sentence)
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter on a bad value of an option."""
-    check_all(
-        params,
-        {
-            "mode": lambda name, value: check_one_of(name, value, MODES),
-            "only_judged": check_flag,
-        },
-    )
+def _next_step(run: Run, new: int) -> tuple[str, str, str]:
+    if not new:
+        return NOTHING_NEW
+    said = "The votes show beside people’s once the board is run again."
+    return said, reverse("run_start", args=[run.project_id, run.task_id]), "Run the board again"
 
 
-JUDGE_PAIRS = Asking(SLUG, "1.0", "Pairs judged by a language model", plan, DEFAULTS, check)
+JUDGE_PAIRS = Asking(
+    SLUG,
+    "1.0",
+    "Pairs judged by a language model",
+    plan,
+    OPTIONS,
+    noun="vote",
+    next_step=_next_step,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,3 +283,14 @@ def write(run: Run, done: Judged) -> Outcome:
     }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)
+
+
+RUNS = RunType(
+    JUDGE_PAIRS,
+    ("pairs",),
+    "pairwise judgments",
+    (PREPARE, ASK, STORE),
+    compute,
+    write,
+    place=lambda run: reverse("pair_judges", args=[run.project_id, run.task_id]),
+)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.urls import reverse
 
 from annotation.models import Candidate, Item, Task
 from annotation.work.snapshots import answers
@@ -24,39 +25,51 @@ from evaluation.llm.schemas import SCORE
 from evaluation.llm_runs.judging.prompts import text_prompt
 from evaluation.llm_runs.judging.scores import Point, answer_boards, candidate_boards
 from evaluation.llm_runs.parts import (
+    MODEL,
     asked_items,
     chat_model,
-    check_all,
-    check_flag,
-    check_number,
-    check_one_of,
     failures,
+    most_tokens,
     reasons,
     sampling,
+    temperature,
 )
-from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Params, choice, flag, resamples
 from evaluation.models import LLMAttempt, Run
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import Asking, Plan
-from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = "judge_points"
 PREPARE, ASK, BOARDS = "What is judged", "Asking the model", "Scores and boards"
-STEPS = {SLUG: (PREPARE, ASK, BOARDS)}
-WHOSE = ("all", "workers", "systems")
 TRIES, MIDDLE = 2, 50.0  # App. H: asked again once, then the middle of the scale
-DEFAULTS: dict[str, Any] = {
-    "model": 0,
-    "whose": "all",
-    "passage": False,
-    "temperature": 0.0,
-    "max_tokens": 60,
-    "resamples": 2000,
-}
+OPTIONS = Params(
+    SLUG,
+    (
+        MODEL,
+        choice(
+            "whose",
+            "all",
+            ("all", "workers", "systems"),
+            label="Answers of",
+            words=("Workers and systems", "Workers", "Systems"),
+        ),
+        flag(
+            "passage",
+            False,
+            label="Show the model the text that the question is about",
+            help="The paper’s judge sees the question and the answer alone.",
+        ),
+        temperature(),
+        most_tokens(60, "A number needs few."),
+        resamples(2000),
+    ),
+)
+DEFAULTS = OPTIONS.defaults
 # The model was heard and named no number, which is something else than not being reached.
 NO_NUMBER = (
     LLMAttempt.Outcome.WRONG_FORM,
@@ -64,7 +77,6 @@ NO_NUMBER = (
     LLMAttempt.Outcome.REFUSED,
 )
 Row = dict[str, Any]
-clean_params = freezing.clean_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,25 +159,26 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted]) -> Pl
     return Plan(model, [one.ask for one in wanted], f"{model.name} scores {what} from 0 to 100.")
 
 
-def check(**params: Any) -> None:
-    """Raise BadParameter on a bad value of an option."""
-    check_all(
-        params,
-        {
-            "whose": lambda name, value: check_one_of(name, value, WHOSE),
-            "passage": check_flag,
-            "resamples": _check_resamples,
-        },
-    )
+def _on_task(task: Task) -> dict[str, None]:
+    """Whose answers, and with which text, is asked only where answers are scored."""
+    return {} if adapter_of(task).scores_answers else {"whose": None, "passage": None}
 
 
-def _check_resamples(name: str, value: Any) -> None:
-    check_number(name, value, 0, 20_000, whole=True)
-    if 0 < value < 100:
-        raise BadParameter(f"{name} is {value!r}; it must be 0, or 100 or more")
+def _next_step(run: Run, new: int) -> tuple[str, str, str]:
+    url = reverse("point_judges", args=[run.project_id, run.task_id])
+    return "The boards stand on a page of their own.", f"{url}?run={run.number}", "See the points"
 
 
-JUDGE_POINTS = Asking(SLUG, "1.0", "Points from a language model", plan, DEFAULTS, check)
+JUDGE_POINTS = Asking(
+    SLUG,
+    "1.0",
+    "Points from a language model",
+    plan,
+    OPTIONS,
+    on_task=_on_task,
+    noun="score",
+    next_step=_next_step,
+)
 
 
 def points_of(replies: Sequence[Reply]) -> list[Point | None]:
@@ -257,3 +270,15 @@ def write(run: Run, done: Scored) -> Outcome:
         },
     }
     return Outcome(done.rows, told)
+
+
+RUNS = RunType(
+    JUDGE_POINTS,
+    ("texts", "pairs", "ratings"),
+    "answers and texts",
+    (PREPARE, ASK, BOARDS),
+    compute,
+    write,
+    page="point_judges",
+    export=OWN_ROWS,
+)

@@ -15,7 +15,7 @@ import numpy as np
 from annotation.models import Candidate
 from annotation.work.snapshots.answers import AnswerText
 from evaluation.methods.baselines import baseline_boards
-from evaluation.methods.baselines.baseline_part import Ratings
+from evaluation.methods.baselines.baseline_boards import Ratings
 from evaluation.methods.core.base import Intervals, Result, TooFewWorkers
 from evaluation.methods.core.params import Params
 from evaluation.methods.rescaling.point_scores import Mean, author_means
@@ -81,14 +81,9 @@ def _compared(
     ratings = Ratings(
         scores[0][data.source], scores[1][outside.source] if outside is not None else np.empty(0)
     )
-    result = baseline_boards.result(
-        NAME,
-        VERSION,
-        data,
-        ratings,
-        settings=Params(NAME, baseline_boards.COMMON).settings({"resamples": resamples}),
-        rng=rng,
-    )
+    options = Params(NAME, baseline_boards.COMMON, version=VERSION)
+    settings = options.settings({"resamples": resamples})
+    result = baseline_boards.result(options, data, ratings, settings=settings, rng=rng)
     parts = result.diagnostics["components"]
     by, systems_by = (
         {part["number"]: part[name] for part in parts}

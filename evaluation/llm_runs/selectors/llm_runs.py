@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 
 from crowdqc.numbers import count, plural
 from evaluation.llm.endpoints.actions import spent_by
-from evaluation.llm.selectors.words import small
+from evaluation.llm.selectors.models import small
 from evaluation.models import CallState, LLMCall, Run
 from evaluation.runs import run_types
 from evaluation.runs.engine import ACTIVE

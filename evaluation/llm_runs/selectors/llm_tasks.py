@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from annotation.models import Task
 from crowdqc.numbers import NBSP, count, plural
-from evaluation.llm.selectors.words import small
+from evaluation.llm.selectors.models import small
 from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
 from evaluation.models import CallState, CallUse, Run, RunState
@@ -64,7 +64,7 @@ class Live:
 
 def live(task: Task) -> Live:
     """The task's latest runs that ask, with their calls; four queries at most."""
-    slugs = [slug for kind in run_types.run_types().values() for slug in kind.asking]
+    slugs = [slug for slug, kind in run_types.run_types().items() if kind.asking]
     rows = list(
         task.runs.filter(method__in=slugs)
         .select_related("started_by", "source")

@@ -16,7 +16,7 @@ from crowdqc.errors import DomainError
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.llm.selectors import models as llm_models
 from evaluation.llm_runs import start as ask_start
-from evaluation.llm_runs.forms.base import AskForm, form_of
+from evaluation.llm_runs.forms import AskForm, form_of
 from evaluation.llm_runs.selectors import llm_tasks
 from evaluation.runs.selectors import lists as run_reads
 

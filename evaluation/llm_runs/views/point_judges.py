@@ -44,5 +44,5 @@ def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> Ht
     }
     if shown is not None:
         found = point_judges.points(*shown, dimension, request.GET.get("page"))
-        context.update(found=found, recipe=found.recipe)
+        context.update(found=found, recipe=found["recipe"])
     return render(request, "evaluation/free_text/points.html", context)

@@ -29,29 +29,19 @@ from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
 SCORES = "scores"
-# Formats of judgments and responses: the export of each --what (the first by default).
-JUDGMENTS = {
-    "judgments": {"all": "judgments"},
-    "candidates": {"all": "candidates"},
-    "arena": {"battles": "arena", "leaderboard": ""},
-    "crowdkit": {
-        "pairwise": "crowdkit-pairwise",
-        "labels": "crowdkit-labels",
-        "texts": "crowdkit-texts",
-    },
-    "reliability": {"matrix": "reliability"},
-    "crowdrag": {"raw": "crowdrag-raw", "llm": "crowdrag-llm"},
-    "label-studio": {"tasks": "label-studio"},
-    "mturk": {"assignments": "assignments"},
-    "events": {"all": "events"},
-    "ratings": {"ratings": "ratings", "documents": "documents"},
-    "thinking": {"attributes": "attributes", "samples": "samples"},
-    "checklist": {"checks": "checks", "candidates": "candidates"},
-    "writing": {
-        name: name for name in ("responses", "writing-logs", "events", "surveys", "topics")
-    },
-}
 BOARD = "leaderboard"
+
+
+def families() -> dict[str, dict[str, str]]:
+    """Formats of judgments and responses: the export of each --what (the first by default)."""
+    found: dict[str, dict[str, str]] = {}
+    # What a family has for itself comes first, and of that what is of one dimension.
+    exports = PAIR_EXPORTS.items()
+    for slug, one in sorted(exports, key=lambda it: (len(it[1].commands), not it[1].per_dimension)):
+        for family, what in one.commands:
+            found.setdefault(family, {})[what] = slug
+    found["arena"][BOARD] = ""
+    return found
 
 
 @dataclass
@@ -92,7 +82,7 @@ class Command(BaseCommand):
         for own in (runs, packed):
             own.add_argument("--run", type=int, help="the run's number (the last finished)")
         parsers = [free, runs, packed]
-        for family, kinds in JUDGMENTS.items():
+        for family, kinds in families().items():
             titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
             own.add_argument("--what", choices=list(kinds), default=next(iter(kinds)))
@@ -143,7 +133,7 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]
         return _packed(task, options, path)
     if what == BOARD:
         return _form(options["form"], path, ("json",)), _board(task, options)
-    slug = JUDGMENTS[family][str(what)]
+    slug = families()[family][str(what)]
     known = exports_of(task)
     if slug not in known:
         raise Invalid(f"The task has no {slug}.", fields={"format": ", ".join(known)})

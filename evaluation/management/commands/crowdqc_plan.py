@@ -10,9 +10,7 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.methods.core.base import BadParameter, Hooks, Result
-from evaluation.methods.simulation.planning.draws import Study
-from evaluation.methods.simulation.planning.labels import LabelStudy
-from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.simulation.planning.labels import LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.planner import QUANTITIES, plan, study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 
@@ -118,7 +116,7 @@ def _study(model: str, own: dict[str, Any], options: dict[str, Any]) -> Study:
 
 def _fields(model: str) -> set[str]:
     """Options a model knows, with underscores."""
-    kinds = {"labels": LabelStudy, "pairwise": PairStudy}
+    kinds: dict[str, type[Study]] = {"labels": LabelStudy, "pairwise": PairStudy}
     return {field.name for field in fields(kinds.get(model, TextStudy))} - {"model"}
 
 

@@ -13,7 +13,7 @@ from annotation.access import STAFF
 from annotation.models import Task, User
 from crowdqc.errors import DomainError
 from evaluation.llm_runs import start as ask_start
-from evaluation.methods.core.params import Method, Param
+from evaluation.methods.core.params import Param
 from evaluation.models import Run
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
@@ -103,13 +103,10 @@ def told(slug: str) -> list[str]:
     """The methods a line each; of one method its options with default and range."""
     kinds = run_types.run_types()
     if not slug:
-        return [f"{one:20} {kind.recipe(one).title}" for one, kind in kinds.items()]
+        return [f"{one:20} {kind.recipe.title}" for one, kind in kinds.items()]
     if slug not in kinds:
         raise CommandError(f"There is no method {slug!r}; there are: {', '.join(kinds)}.")
-    recipe = kinds[slug].recipe(slug)
-    if isinstance(recipe, Method):
-        return [line for one in kinds[slug].options(slug).options for line in _lines(one)]
-    return [f"{name} = {json.dumps(default)}" for name, default in recipe.params.items()]
+    return [line for one in kinds[slug].options.options for line in _lines(one)]
 
 
 def _lines(one: Param) -> list[str]:

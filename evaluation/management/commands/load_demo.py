@@ -150,7 +150,9 @@ class Command(BaseCommand):
         run = self._finished(run)
         if run.state != RunState.DONE:
             raise CommandError(f"Run {run.number} of {method} did not finish: {run.error}")
-        later = "; its checks follow in the background" if run_types.method_after(method) else ""
+        later = (
+            "; its checks follow in the background" if run_types.type_of(method).follow_up else ""
+        )
         self._say(f"run {run.number} of {method}: {time.monotonic() - began:.1f} s{later}")
 
     def _finished(self, run: Run) -> Run:

@@ -18,7 +18,7 @@ from evaluation.methods.adaptive.beliefs import beliefs, next_vote
 from evaluation.methods.adaptive.crowd import Design, Drawn, draw
 from evaluation.methods.adaptive.method import LABEL, plan_votes
 from evaluation.methods.bradley_terry import method as bradley_terry
-from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, IntArray, Result, Table
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table, of_rows
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.simulation.simulation import whole_number
 
@@ -227,19 +227,7 @@ def _votes_for(values: FloatArray, votes: FloatArray, curve: FloatArray) -> Floa
 def _savings(curves: Curves, design: Design, rng: np.random.Generator) -> Table:
     r = len(curves.uniform)
     redrawn = [curves.take(rng.integers(0, r, r)) for _ in range(RESAMPLES)]
-    names = (
-        "measure",
-        "equal",
-        "value",
-        "least",
-        "needed",
-        "saving",
-        "mc_error",
-        "low",
-        "high",
-        "reached",
-    )
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for k, measure in enumerate((TAU, ACCURACY)):
         least, needed = curves.needed(k)
         again = np.array([other.needed(k) for other in redrawn])
@@ -251,21 +239,20 @@ def _savings(curves: Curves, design: Design, rng: np.random.Generator) -> Table:
             if len(known):
                 error, (low, high) = known.std(), np.quantile(known, [0.025, 0.975])
             rows.append(
-                (
-                    measure,
-                    level,
-                    curves.uniform[:, at, k].mean(),
-                    least[at],
-                    needed[at],
-                    1 - needed[at] / least[at],
-                    error,
-                    low,
-                    high,
-                    len(known) / RESAMPLES,
-                )
+                {
+                    "measure": measure,
+                    "equal": level,
+                    "value": curves.uniform[:, at, k].mean(),
+                    "least": least[at],
+                    "needed": needed[at],
+                    "saving": 1 - needed[at] / least[at],
+                    "mc_error": error,
+                    "low": low,
+                    "high": high,
+                    "reached": len(known) / RESAMPLES,
+                }
             )
-    columns = zip(names, zip(*rows, strict=True), strict=True)
-    return Table({name: np.array(column) for name, column in columns})
+    return of_rows(rows)
 
 
 def _short(curves: Curves, design: Design) -> Table:
@@ -315,15 +302,3 @@ def _warnings(saving: Table, coverage: Table, design: Design) -> list[str]:
             f"in {uniform:.1%} with as many on every pair"
         )
     return found
-
-
-__all__ = [
-    "ADAPTIVE",
-    "UNIFORM",
-    "BadParameter",
-    "Curves",
-    "Design",
-    "Trace",
-    "collect",
-    "simulate",
-]

@@ -2,6 +2,9 @@
 
 Intervals draw items (or groups of items) with replacement. They say how the figure would vary
 over other items judged by such a crowd; the workers are taken as they are.
+
+Agreement of two follows from contingency tables (..., v, v): how often one said c where the other
+said k. So a pair of dimensions and every bootstrap resample cost the same.
 """
 
 from __future__ import annotations
@@ -13,41 +16,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.agreement import counts as parts
-from evaluation.methods.agreement.bootstrap import (
+from evaluation.methods.agreement.counts import (
+    Counts,
     Estimate,
+    NoVariation,
+    TooFewVotes,
     alpha_rows,
     alpha_statistic,
     estimate,
     grouped,
     patterns,
 )
-from evaluation.methods.agreement.counts import Counts, NoVariation, TooFewVotes
-from evaluation.methods.agreement.pairs import cohen_kappa, kendall_tau_b, worker_pairs
 from evaluation.methods.core.base import BadParameter, BadShape, FloatArray, IntArray
-from evaluation.methods.core.order_clustered import Clustered
-from evaluation.methods.core.order_clustered import share as clustered_share
-from evaluation.methods.core.units import PERCENT
+from evaluation.methods.core.units import PERCENT, Clustered
+from evaluation.methods.core.units import share as clustered_share
 from evaluation.methods.core.votes import Labels
 
-__all__ = [
-    "COEFFICIENTS",
-    "Estimate",
-    "NoVariation",
-    "TooFewVotes",
-    "alpha_from_counts",
-    "alpha_interval",
-    "cohen_kappa",
-    "differentiability_split",
-    "fleiss_kappa",
-    "kappa_interval",
-    "kendall_tau_b",
-    "krippendorff_alpha",
-    "percent_agreement",
-    "percent_interval",
-    "worker_pairs",
-]
 
-COEFFICIENTS = ("alpha", "fleiss", "percent")
+def contingency(first: IntArray, second: IntArray, size: int) -> FloatArray:
+    """How often ``first`` (n,) is c and ``second`` (n,) is k (size, size); -1 is left out."""
+    both = (first >= 0) & (second >= 0)
+    flat = np.bincount(first[both] * size + second[both], minlength=size * size)
+    return flat.reshape(size, size).astype(np.float64)
+
+
+def tau_of(table: FloatArray) -> FloatArray:
+    """Kendall's tau-b (...) of contingency tables (..., v, v); NaN where one side is constant.
+
+    (concordant - discordant) / sqrt((pairs - ties of one) (pairs - ties of the other)).
+    """
+    above = np.zeros_like(table)  # pairs' partners that are larger on both sides
+    above[..., :-1, :-1] = _from_end(table)[..., 1:, 1:]
+    across = np.zeros_like(table)  # larger on the first side, smaller on the second
+    across[..., :-1, 1:] = _from_end(table[..., ::-1])[..., ::-1][..., 1:, :-1]
+    difference = (table * (above - across)).sum(axis=(-2, -1))
+    total = table.sum(axis=(-2, -1))
+    pairs = total * (total - 1) / 2
+    free = [
+        pairs - (margin * (margin - 1) / 2).sum(axis=-1)
+        for margin in (table.sum(axis=-1), table.sum(axis=-2))
+    ]
+    scale = np.sqrt(np.maximum(free[0], 0) * np.maximum(free[1], 0))
+    return np.asarray(
+        np.divide(difference, scale, out=np.full_like(scale, np.nan), where=scale > 0)
+    )
+
+
+def _from_end(table: FloatArray) -> FloatArray:
+    """Sums over all cells at or after each in both directions."""
+    turned = table[..., ::-1, ::-1]
+    return np.asarray(turned.cumsum(axis=-1).cumsum(axis=-2)[..., ::-1, ::-1])
 
 
 def krippendorff_alpha(

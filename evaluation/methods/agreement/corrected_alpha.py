@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import check_resampling
 from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
-from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
+from evaluation.methods.agreement.counts import NoVariation, TooFewVotes, check_resampling
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -29,9 +28,10 @@ from evaluation.methods.core.base import (
     Hooks,
     IntArray,
     Table,
+    of_rows,
 )
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import Units
+from evaluation.methods.pairwise.judgments import Units
 
 # Votes -> competence of each worker (workers,), in [0, 1] where it is a probability; NaN: unknown.
 Competence = Callable[[Labels], FloatArray]
@@ -89,7 +89,7 @@ def _by_dimension(
         hooks.step("corrected alpha", done, len(data))
         rows.append({"dimension": name, **_dimension(votes, plan, rng)})
     hooks.step("corrected alpha", len(data), len(data))
-    return Table({key: np.array([row[key] for row in rows]) for key in rows[0]})
+    return of_rows(rows)
 
 
 TOLD = ("threshold", "level", "shuffles", "thin", "resamples", "confidence")  # of a plan

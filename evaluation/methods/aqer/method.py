@@ -49,9 +49,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.aqer import tables as aqer_tables
-from evaluation.methods.aqer.component import Component, fit_component
 from evaluation.methods.aqer.resample import Plan
 from evaluation.methods.aqer.rounds import Options
+from evaluation.methods.aqer.tables import Component, fit_component
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -63,17 +63,8 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
 )
 from evaluation.methods.core.boards import rules_of
-from evaluation.methods.core.components import components
-from evaluation.methods.core.params import (
-    ANY_LEVEL,
-    Method,
-    Params,
-    choice,
-    flag,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.components import answer_parts
+from evaluation.methods.core.params import ANY_LEVEL, Params, choice, flag, real, resamples, whole
 from evaluation.methods.core.redundancy import RANK_BY
 
 NAME, VERSION = "aqer", "1.2"
@@ -135,6 +126,7 @@ PARAMS = Params(
         real("cluster_share", 0.25, above=0, below=1),
     ),
     together=_check_plan,
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 
@@ -183,14 +175,12 @@ def fit(
         select = np.flatnonzero(question_part[data.question] == number)
         fitted.append(fit_component(data, select, plan, rng=rng, hooks=hooks))
     estimates, intervals = aqer_tables.tables(data, fitted, plan.rules.level)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=estimates,
+    return PARAMS.result(
+        settings,
+        estimates,
+        aqer_tables.diagnostics(data, fitted, worker_part),
         intervals=intervals,
-        diagnostics=aqer_tables.diagnostics(data, fitted, worker_part),
         converged=all(part.fit.converged for part in fitted),
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -220,20 +210,9 @@ def parts(
 
     Questions with one answer are in no component (0). Raises TooFewWorkers where none has two.
     """
-    shared = np.bincount(question, minlength=len(questions))[question] >= 2
-    if not shared.any():
-        if len(np.unique(worker)) < 2:
-            raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
-        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
-    return components(worker[shared], question[shared], len(workers), len(questions))
+    if len(np.unique(worker)) < 2:
+        raise TooFewWorkers("one worker alone answered; there is nobody to compare with")
+    return answer_parts(worker, question, len(workers), len(questions))
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="AQER",
-    data=Texts,
-    fit=fit,
-    options=PARAMS,
-    refuse=_refuse_start,
-)
+METHOD = PARAMS.as_method("AQER", Texts, fit, refuse=_refuse_start)

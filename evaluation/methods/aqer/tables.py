@@ -1,21 +1,190 @@
-"""AQER's components put together into tables: one row a worker, answer, question, system."""
+"""AQER on each connected component, put together into tables.
+
+A component has its rounds, adjusted scores, resamples and two boards; the tables have a row a
+worker, answer, question and system.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluation.methods.aqer.component import Component
-from evaluation.methods.core.base import IntArray, Intervals, Table, Texts
-from evaluation.methods.core.boards import Board, place
+from evaluation.methods.aqer import diagnostics as aqer_camps
+from evaluation.methods.aqer import diagnostics as aqer_diagnostics
+from evaluation.methods.aqer.resample import Case, Plan, Resampled, grams_of, outside_of, resample
+from evaluation.methods.aqer.rounds import Iterated, Options, iterate, prepare, score_outside
+from evaluation.methods.core.adjusted import Design, two_way
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Intervals, Table, Texts
+from evaluation.methods.core.boards import (
+    Board,
+    Scores,
+    Systems,
+    board_columns,
+    gather,
+    left_out,
+    make_board,
+    place,
+    stack,
+    why_missing,
+)
 from evaluation.methods.core.bootstrap import ranks
+from evaluation.methods.core.redundancy import options_for, ranking_column, redundancy_of
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Everything known about one component; its indices into the data lie in ``case``."""
+
+    case: Case
+    fit: Iterated
+    outside: FloatArray
+    outside_first: FloatArray
+    effects: FloatArray
+    workers: Board
+    systems: Board
+    diagnostics: dict[str, Any]
+
+
+def fit_component(
+    texts: Texts, select: IntArray, plan: Plan, *, rng: np.random.Generator, hooks: Hooks
+) -> Component:
+    """Fit the answers of one component (ascending positions in ``texts``)."""
+    rows, workers, questions = prepare(texts, select)
+    plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
+    systems = Systems.of(texts.outside, questions)
+    answers = outside_of(texts, systems)
+    fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
+    case = Case(
+        texts=texts,
+        select=select,
+        rows=rows,
+        workers=workers,
+        questions=questions,
+        design=Design(rows.worker, rows.question, rows.n_workers, len(questions)),
+        systems=systems,
+        answers=answers,
+        grams=grams_of(rows, answers, plan),
+        plan=plan,
+        hooks=hooks,
+    )
+    outside, outside_first = (
+        score_outside(
+            end,
+            answers.vectors,
+            answers.question,
+            similarity=plan.options.similarity,
+        )
+        for end in (fit.last, fit.first)
+    )
+    adjusted, effects = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
+    drawn = resample(case, fit, outside, rng)
+    worker_board = make_board(
+        _worker_scores(case, fit, adjusted), drawn.workers, plan.rules, _without_own(case, rng)
+    )
+    system_scores = _system_scores(case, np.stack([outside, outside_first]), effects)
+    return Component(
+        case=case,
+        fit=fit,
+        outside=outside,
+        outside_first=outside_first,
+        effects=effects[0],
+        workers=worker_board,
+        systems=make_board(system_scores, drawn.systems, plan.rules),
+        diagnostics={
+            **_diagnostics(case, fit, worker_board.scores, drawn),
+            "systems_ranked_by": system_scores.by,
+            "redundancy": redundancy_of(
+                rows.question, worker_board.scores, drawn.workers, plan.rules
+            ),
+        },
+    )
+
+
+def _options_of(plan: Plan, options: Options, question: IntArray) -> Options:
+    """These options; at few answers a question only the first round where that was left open."""
+    return options_for(options, question) if plan.auto_vote else options
+
+
+def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
+    """The workers' board when nobody is compared with themself; None where ``fit`` is that one.
+
+    With the own answer in, whoever is lucky gets the largest weight and then pulls the exemplary
+    answers: equal workers would be told apart too often.
+    """
+    if case.plan.options.leave_one_out or not case.plan.rules.resamples:
+        return None
+    options = replace(case.plan.options, leave_one_out=True)
+    plan = replace(case.plan, options=_options_of(case.plan, options, case.rows.question))
+    quiet = case.hooks.quiet()
+    case = replace(case, plan=plan, hooks=quiet)
+    fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
+    adjusted, _ = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
+    outside = score_outside(
+        fit.last,
+        case.answers.vectors,
+        case.answers.question,
+        similarity=plan.options.similarity,
+    )
+    drawn = resample(case, fit, outside, rng)
+    return make_board(_worker_scores(case, fit, adjusted), drawn.workers, plan.rules)
+
+
+def _worker_scores(case: Case, fit: Iterated, adjusted: FloatArray) -> Scores:
+    return Scores(
+        n=np.bincount(case.rows.worker, minlength=case.rows.n_workers),
+        score=fit.grades,
+        uniterated=fit.uniterated,
+        adjusted=adjusted[0],
+        uniterated_adjusted=adjusted[1],
+        by=ranking_column(
+            case.design.question, complete=case.design.complete, asked=case.plan.rank_by
+        ),
+    )
+
+
+def _system_scores(case: Case, outside: FloatArray, effects: FloatArray) -> Scores:
+    """Means of the outside scores (2, k): raw, and with the workers' question effects taken off."""
+    systems = case.systems
+    ones = np.ones((2, case.design.n_questions))
+    raw = systems.means(outside, ones)
+    adjusted = systems.means(outside - effects[:, systems.question], ones)
+    return Scores(
+        n=np.bincount(systems.system, minlength=len(systems.names)),
+        score=raw[0],
+        uniterated=raw[1],
+        adjusted=adjusted[0],
+        uniterated_adjusted=adjusted[1],
+        by=ranking_column(case.design.question, complete=systems.complete, asked=case.plan.rank_by),
+    )
+
+
+def _diagnostics(case: Case, fit: Iterated, scores: Scores, drawn: Resampled) -> dict[str, Any]:
+    names = [case.texts.workers[worker] for worker in case.workers]
+    return {
+        "workers": case.rows.n_workers,
+        "questions": len(case.questions),
+        "answers": len(case.rows.worker),
+        "complete": case.design.complete,
+        "ranked_by": scores.by,
+        "rounds": fit.rounds,
+        "converged": fit.converged,
+        "trace": list(fit.trace),
+        "resample_traces": drawn.traces,
+        "resamples": case.plan.rules.resamples,
+        "resamples_refitted": case.grams is not None,
+        "resamples_not_converged": drawn.not_converged,
+        "question_weights": "drawn" if drawn.workers.complete else "exponential",
+        "swaps": aqer_diagnostics.swaps(scores.ranked_uniterated, scores.ranked, names),
+        "bounds": aqer_diagnostics.bounds(fit.last.scores, case.rows),
+        "clusters": aqer_diagnostics.clusters(case, fit, names),
+        "camps": aqer_camps.camps(case, fit, names),
+    }
+
 
 BEST_BONUS = 0.1  # of the normalised worker score, added when choosing the best answer
-Part = TypeVar("Part")
-SCORES = ("n", "score", "uniterated", "adjusted", "uniterated_adjusted")
 
 
 def tables(
@@ -23,73 +192,28 @@ def tables(
 ) -> tuple[dict[str, Table], dict[str, Intervals]]:
     """All estimates and intervals of a fit; a result's tables are described at ``aqer.fit``."""
     boards = [(part.case.workers, part.workers.intervals) for part in fitted]
-    missing = [
-        "nobody else answered the same questions" if n else "no answers"
-        for n in np.bincount(data.worker, minlength=len(data.workers))
-    ]
     estimates = {
         "worker": _workers(data, fitted),
         "answer": _answers(data, fitted),
         "question": _questions(data, fitted),
     }
-    intervals = {"worker": place(boards, len(data.workers), missing, level)}
+    intervals = {"worker": place(boards, len(data.workers), why_missing(data), level)}
     if data.outside is not None:
-        ends = np.cumsum([0] + [len(part.case.systems.names) for part in fitted])
-        stacked = [
-            (np.arange(ends[k], ends[k + 1]), part.systems.intervals)
-            for k, part in enumerate(fitted)
-        ]
         estimates["system"] = _systems(fitted)
         estimates["system_answer"] = _system_answers(data.outside, fitted)
-        intervals["system"] = place(stacked, int(ends[-1]), [""] * int(ends[-1]), level)
+        intervals["system"] = stack([part.systems.intervals for part in fitted], level)
     return estimates, intervals
 
 
 def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> dict[str, Any]:
     """What to know per component, and who and what was left out."""
-    answered = np.bincount(data.question, minlength=len(data.questions))
-    present = np.unique(data.worker)
     return {
         "components": [
             {"number": k, "name": f"Component {k} of {len(fitted)}", **part.diagnostics}
             for k, part in enumerate(fitted, start=1)
         ],
-        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
-        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
-        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+        **left_out(data, worker_part),
     }
-
-
-def gather(
-    size: int,
-    fitted: Sequence[Part],
-    where: Callable[[Part], IntArray],
-    columns: dict[str, Callable[[Part], Any]],
-) -> dict[str, NDArray[Any]]:
-    """Columns of ``size`` rows: each component's values at its rows; NaN, or 0 for counts."""
-    out: dict[str, NDArray[Any]] = {"component": np.zeros(size, dtype=np.int64)}
-    for k, part in enumerate(fitted, start=1):
-        rows = where(part)
-        out["component"][rows] = k
-        for name, value in columns.items():
-            values = np.asarray(value(part))
-            if name not in out:
-                whole = np.issubdtype(values.dtype, np.integer)
-                out[name] = np.zeros(size, np.int64) if whole else np.full(size, np.nan)
-            out[name][rows] = values
-    return out
-
-
-def board_columns(board: Callable[[Part], Board]) -> dict[str, Callable[[Part], Any]]:
-    """What a table says of the rows of a board."""
-
-    def score(name: str) -> Callable[[Part], Any]:
-        return lambda part: getattr(board(part).scores, name)
-
-    columns = {name: score(name) for name in SCORES}
-    columns["rank"] = lambda part: board(part).rank
-    columns["uniterated_rank"] = lambda part: board(part).uniterated_rank
-    return columns
 
 
 def _workers(data: Texts, fitted: list[Component]) -> Table:

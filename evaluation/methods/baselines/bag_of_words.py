@@ -24,24 +24,34 @@ from evaluation.methods.aqer.rounds import (
     settle,
     to_weights,
 )
-from evaluation.methods.aqer.tables import board_columns, gather
 from evaluation.methods.baselines.baseline_boards import COMMON
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import (
     BadParameter,
-    BadShape,
     FloatArray,
     Hooks,
     IntArray,
     Result,
     Table,
     by_question,
-    index_array,
+    indices,
     refuse_duplicates,
+    refuse_unequal,
 )
-from evaluation.methods.core.boards import Board, Draws, Rules, Scores, make_board, place, rules_of
+from evaluation.methods.core.boards import (
+    Board,
+    Draws,
+    Rules,
+    Scores,
+    board_columns,
+    gather,
+    make_board,
+    place,
+    rules_of,
+    why_missing,
+)
 from evaluation.methods.core.bootstrap import question_weights, ranks
-from evaluation.methods.core.params import COMPARED, Method, Params, choice, real, whole
+from evaluation.methods.core.params import COMPARED, Params, choice, real, whole
 from evaluation.methods.core.redundancy import ranking_column
 
 NAME, VERSION = "bag-of-words", "1.0"
@@ -62,8 +72,8 @@ PARAMS = Params(
         *COMMON,
     ),
     together=_check_vote,
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
 HALF = 0.5 + 1e-12  # weights are rounded numbers: half of the votes is not to pass by rounding
 CHUNK = 4_000_000  # numbers in one array of a chunk of resamples
 VOTES = {"weighted_majority": "weighted_mean", "majority": "mean"}
@@ -106,13 +116,8 @@ class Bags:
         How a text becomes words (case, stems, stop words) is the caller's. Raises EmptyData,
         UnknownIndex, BadShape, DuplicateAnswer.
         """
-        w = index_array("worker", worker, len(workers))
-        q = index_array("question", question, len(questions))
-        if not len(w) == len(q) == len(words):
-            raise BadShape(
-                f"worker has {len(w)} entries, question {len(q)}, words {len(words)}; "
-                "all must agree"
-            )
+        w, q = indices(worker=(worker, workers), question=(question, questions))
+        refuse_unequal(worker=w, question=q, words=words)
         order = by_question(w, q)
         w, q = w[order], q[order]
         refuse_duplicates(w, q, workers, questions)
@@ -239,17 +244,13 @@ def fit(
         }
         for k, part in enumerate(fitted, start=1)
     ]
-    answered = np.bincount(data.worker, minlength=len(data.workers))
-    missing = ["nobody else answered the same questions" if n else "no answers" for n in answered]
     boards = [(part.workers, part.board.intervals) for part in fitted]
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=_tables(data, fitted),
-        intervals={"worker": place(boards, len(data.workers), missing, rules.level)},
-        diagnostics={"components": told},
+    return PARAMS.result(
+        settings,
+        _tables(data, fitted),
+        {"components": told},
+        intervals={"worker": place(boards, len(data.workers), why_missing(data), rules.level)},
         converged=all(part.fit.converged for part in fitted),
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -378,12 +379,4 @@ def _tables(data: Bags, fitted: list[Part]) -> dict[str, Table]:
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Bag of words with majority vote",
-    data=Bags,
-    fit=fit,
-    options=PARAMS,
-    internal=COMPARED,
-)
+METHOD = PARAMS.as_method("Bag of words with majority vote", Bags, fit, internal=COMPARED)

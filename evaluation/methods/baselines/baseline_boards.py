@@ -1,29 +1,152 @@
 """From scores of single responses to workers, systems and best responses, with intervals.
 
-Every baseline ends here: it scores responses, and a worker or system is the mean of its own
-(AQER's App. H). Components, adjusted scores and intervals are as for AQER: questions are
-resampled, the scores of responses stay as they are.
+Every baseline ends here: it scores responses, and a worker or system is the mean of its own (AQER's
+App. H). Components, adjusted scores and intervals are as for AQER: questions are resampled, the
+scores of responses stay as they are. Workers and systems of each connected component have a board
+of their own.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from evaluation.methods.baselines.baseline_part import Crowd, Part, Ratings, fit_part
-from evaluation.methods.core.base import (
-    FloatArray,
-    IntArray,
-    Intervals,
-    Result,
-    Table,
-    TooFewWorkers,
+from evaluation.methods.core import bootstrap
+from evaluation.methods.core.adjusted import Design, two_way
+from evaluation.methods.core.base import FloatArray, IntArray, Result, Table
+from evaluation.methods.core.boards import (
+    Board,
+    Crowd,
+    Draws,
+    Rules,
+    Scores,
+    Systems,
+    gather,
+    left_out,
+    make_board,
+    place,
+    rules_of,
+    stack,
+    why_missing,
 )
-from evaluation.methods.core.boards import Board, place, rules_of
-from evaluation.methods.core.components import components
-from evaluation.methods.core.params import ANY_LEVEL, resamples, whole
+from evaluation.methods.core.components import answer_parts
+from evaluation.methods.core.params import ANY_LEVEL, Params, resamples, whole
+from evaluation.methods.core.redundancy import ranking_column
+
+CHUNK = 4_000_000  # numbers of a batch of resamples
+
+
+class Answers(Crowd, Protocol):
+    """Responses or Texts: who answered what, and the outside answers."""
+
+    @property
+    def outside(self) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Scores of responses: ``answer`` (n,), and ``system`` (s,) of the outside ones."""
+
+    answer: FloatArray
+    system: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A component's workers, questions and systems (names' indices) and their boards."""
+
+    workers: IntArray
+    questions: IntArray
+    systems: IntArray
+    answers: int
+    complete: bool
+    worker: Board
+    system: Board
+
+
+def fit_part(
+    data: Answers,
+    ratings: Ratings,
+    inside: NDArray[np.bool_],
+    *,
+    rules: Rules,
+    rng: np.random.Generator,
+) -> Part:
+    """Boards of the component whose questions are ``inside`` (q,)."""
+    rows = np.flatnonzero(inside[data.question])
+    workers, worker = np.unique(data.worker[rows], return_inverse=True)
+    questions, question = np.unique(data.question[rows], return_inverse=True)
+    design = Design(worker, question, len(workers), len(questions))
+    systems = Systems.of(data.outside, questions)
+    theirs = ratings.system[systems.select]
+    score = ratings.answer[rows]
+    adjusted, effect = two_way(score[None], design)
+    # Drawn questions must not leave a system without an answer.
+    covered = not len(systems.names) or len(np.unique(systems.question)) == len(questions)
+    complete = design.complete and systems.complete and covered
+    drawn = _draws(design, score, systems, theirs, rules, rng=rng, complete=complete)
+    n = np.bincount(worker, minlength=len(workers))
+    raw = np.bincount(worker, weights=score) / n
+    ones = np.ones((1, len(questions)))
+    plain = systems.means(theirs[None], ones)[0]
+    eased = systems.means(theirs[None] - effect[:, systems.question], ones)[0]
+    columns = [
+        ranking_column(question, complete=alike) for alike in (design.complete, systems.complete)
+    ]
+    return Part(
+        workers,
+        questions,
+        systems.names,
+        len(rows),
+        design.complete,
+        make_board(_scores(n, raw, adjusted[0], columns[0]), drawn[0], rules),
+        make_board(_scores(systems.n, plain, eased, columns[1]), drawn[1], rules),
+    )
+
+
+def _scores(n: IntArray, raw: FloatArray, adjusted: FloatArray, by: str) -> Scores:
+    return Scores(
+        n=n, score=raw, uniterated=raw, adjusted=adjusted, uniterated_adjusted=adjusted, by=by
+    )
+
+
+def _draws(
+    design: Design,
+    score: FloatArray,
+    systems: Systems,
+    theirs: FloatArray,
+    rules: Rules,
+    *,
+    rng: np.random.Generator,
+    complete: bool,
+) -> tuple[Draws, Draws]:
+    """Scores of workers and of systems under random question weights."""
+    b = rules.resamples
+    weights = bootstrap.question_weights(rng, b, design.n_questions, complete=complete)
+    worker = np.empty((2, b, design.n_workers))
+    system = np.empty((2, b, len(systems.names)))
+    shape = (design.n_workers, design.n_questions)
+    cells = csr_array((score, (design.worker, design.question)), shape=shape)
+    incidence = design.incidence
+    size = max(1, CHUNK // len(score))
+    for start in range(0, b, size):
+        chunk = slice(start, min(start + size, b))
+        some = weights[chunk]
+        worker[0, chunk] = (cells @ some.T).T / (incidence.T @ some.T).T
+        if design.complete:  # what two_way gives, without a copy of the scores a resample
+            worker[1, chunk] = worker[0, chunk]
+            effect = cells.sum(axis=0) / design.n_workers - worker[0, chunk].mean(1, keepdims=True)
+        else:
+            shown = np.broadcast_to(score, (len(some), len(score)))
+            worker[1, chunk], effect = two_way(shown, design, some)
+        system[0, chunk] = systems.means(theirs[None], some)
+        system[1, chunk] = systems.means(theirs - effect[:, systems.question], some)
+    return Draws(worker[0], worker[1], complete), Draws(system[0], system[1], complete)
+
 
 COMMON = (
     resamples(2000),
@@ -32,23 +155,17 @@ COMMON = (
 )
 
 
-def parts(data: Crowd) -> tuple[IntArray, IntArray]:
+def parts(data: Answers) -> tuple[IntArray, IntArray]:
     """Component numbers of workers and questions; 0 where nobody else answered the same.
 
     Raises TooFewWorkers where no question has two answers.
     """
-    shared = np.bincount(data.question, minlength=len(data.questions))[data.question] >= 2
-    if not shared.any():
-        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
-    return components(
-        data.worker[shared], data.question[shared], len(data.workers), len(data.questions)
-    )
+    return answer_parts(data.worker, data.question, len(data.workers), len(data.questions))
 
 
 def result(
-    name: str,
-    version: str,
-    data: Crowd,
+    options: Params,
+    data: Answers,
     ratings: Ratings,
     *,
     settings: dict[str, Any],
@@ -68,46 +185,29 @@ def result(
         for number in range(1, int(worker_part.max()) + 1)
     ]
     estimates = {
-        "worker": _people(boards, "worker", np.arange(len(data.workers))),
+        "worker": _people(boards, len(data.workers)),
         "answer": _answers(data, ratings, question_part),
         "question": _questions(data, ratings, question_part),
     }
-    missing = [
-        "nobody else answered the same questions" if n else "no answers"
-        for n in np.bincount(data.worker, minlength=len(data.workers))
-    ]
     spots = [(board.workers, board.worker.intervals) for board in boards]
-    intervals = {"worker": place(spots, len(data.workers), missing, rules.level)}
+    intervals = {"worker": place(spots, len(data.workers), why_missing(data), rules.level)}
     if data.outside is not None:
         estimates |= _outside(data, ratings, question_part, boards)
-        intervals["system"] = _system_intervals(boards, rules.level)
-    return Result(
-        name=name,
-        version=version,
-        estimates=estimates,
-        intervals=intervals,
-        diagnostics={**_diagnostics(data, boards, worker_part), **(diagnostics or {})},
-        converged=True,
-        recipe={"method": name, "version": version, "params": settings},
-    )
+        intervals["system"] = stack([part.system.intervals for part in boards], rules.level)
+    told = {**_diagnostics(data, boards, worker_part), **(diagnostics or {})}
+    return options.result(settings, estimates, told, intervals=intervals)
 
 
-def _people(boards: list[Part], kind: str, names: IntArray) -> Table:
-    """One row a name (``names`` are all of them); rows on no board have component 0 and NaN."""
-    size = len(names)
-    columns: dict[str, NDArray[Any]] = {kind: names}
-    for name in ("component", "n", "rank"):
-        columns[name] = np.zeros(size, dtype=np.int64)
-    for name in ("score", "adjusted"):
-        columns[name] = np.full(size, np.nan)
-    for number, part in enumerate(boards, start=1):
-        board: Board = part.worker
-        columns["component"][part.workers] = number
-        columns["n"][part.workers] = board.scores.n
-        columns["rank"][part.workers] = board.rank
-        columns["score"][part.workers] = board.scores.score
-        columns["adjusted"][part.workers] = board.scores.adjusted
-    return Table(columns)
+def _people(boards: list[Part], size: int) -> Table:
+    """One row a name of ``size``; rows on no board have component 0 and NaN."""
+    columns = {
+        "n": lambda part: part.worker.scores.n,
+        "rank": lambda part: part.worker.rank,
+        "score": lambda part: part.worker.scores.score,
+        "adjusted": lambda part: part.worker.scores.adjusted,
+    }
+    found = gather(size, boards, lambda part: part.workers, columns)
+    return Table({"worker": np.arange(size), **found})
 
 
 def best_rows(question: IntArray, score: FloatArray, trust: FloatArray) -> IntArray:
@@ -131,7 +231,7 @@ def trust_of(worker: IntArray, score: FloatArray) -> FloatArray:
     return (total / np.maximum(np.bincount(worker[known], minlength=size), 1))[worker]
 
 
-def _answers(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+def _answers(data: Answers, ratings: Ratings, question_part: IntArray) -> Table:
     part = question_part[data.question]
     score = np.where(part > 0, ratings.answer, np.nan)
     best = np.zeros(len(score), dtype=bool)
@@ -164,7 +264,7 @@ def _ranks(question: IntArray, score: FloatArray) -> IntArray:
     return out
 
 
-def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
+def _questions(data: Answers, ratings: Ratings, question_part: IntArray) -> Table:
     size = len(data.questions)
     score = np.where(question_part[data.question] > 0, ratings.answer, np.nan)
     n = np.bincount(data.question, minlength=size)
@@ -188,7 +288,7 @@ def _questions(data: Crowd, ratings: Ratings, question_part: IntArray) -> Table:
 
 
 def _outside(
-    data: Crowd, ratings: Ratings, question_part: IntArray, boards: list[Part]
+    data: Answers, ratings: Ratings, question_part: IntArray, boards: list[Part]
 ) -> dict[str, Table]:
     component = np.repeat(np.arange(1, len(boards) + 1), [len(p.systems) for p in boards])
     columns: dict[str, Any] = {
@@ -209,17 +309,7 @@ def _outside(
     return {"system": Table(columns), "system_answer": Table(answers)}
 
 
-def _system_intervals(boards: list[Part], level: float) -> Intervals:
-    ends = np.cumsum([0] + [len(part.systems) for part in boards])
-    spots = [
-        (np.arange(ends[k], ends[k + 1]), part.system.intervals) for k, part in enumerate(boards)
-    ]
-    return place(spots, int(ends[-1]), [""] * int(ends[-1]), level)
-
-
-def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict[str, Any]:
-    answered = np.bincount(data.question, minlength=len(data.questions))
-    present = np.unique(data.worker)
+def _diagnostics(data: Answers, boards: list[Part], worker_part: IntArray) -> dict[str, Any]:
     return {
         "components": [
             {
@@ -234,7 +324,5 @@ def _diagnostics(data: Crowd, boards: list[Part], worker_part: IntArray) -> dict
             }
             for k, part in enumerate(boards, start=1)
         ],
-        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
-        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
-        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+        **left_out(data, worker_part),
     }

@@ -15,19 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.baselines.baseline_boards import COMMON, parts, result
-from evaluation.methods.baselines.baseline_part import Ratings
-from evaluation.methods.core.base import (
-    BadShape,
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-)
+from evaluation.methods.baselines.baseline_boards import COMMON, Ratings, parts, result
+from evaluation.methods.core.base import BadShape, FloatArray, Hooks, IntArray, Result
 from evaluation.methods.core.params import COMPARED, Method, Param, Params, choice
 from evaluation.methods.text.corpus import TOKENIZERS, Responses, Tokens, TokenVectors, token_ids
 from evaluation.methods.text.metrics import (
     REFERENCES,
+    SMOOTHINGS,
     Similarity,
     bert_score,
     bleu,
@@ -36,7 +30,6 @@ from evaluation.methods.text.metrics import (
     rouge_l,
     text_numbers,
 )
-from evaluation.methods.text.ngrams import SMOOTHINGS
 
 VERSION = "1.0"
 
@@ -165,7 +158,7 @@ class Baseline:
     @property
     def options(self) -> Params:
         """Every parameter."""
-        return Params(self.slug, (*COMMON, *self.own))
+        return Params(self.slug, (*COMMON, *self.own), version=VERSION)
 
     def fit(
         self,
@@ -188,22 +181,12 @@ class Baseline:
         parts(data)  # says at once that there is nothing to compare
         scores, told = self.score(data, Rows.of(data), settings, hooks or Hooks())
         ratings = Ratings(scores[: len(data)], scores[len(data) :])
-        return result(
-            self.slug, VERSION, data, ratings, settings=settings, rng=rng, diagnostics=told
-        )
+        return result(self.options, data, ratings, settings=settings, rng=rng, diagnostics=told)
 
     @property
     def method(self) -> Method:
         """As the registry takes it."""
-        return Method(
-            slug=self.slug,
-            version=VERSION,
-            title=self.title,
-            data=Responses,
-            fit=self.fit,
-            options=self.options,
-            internal=COMPARED,
-        )
+        return self.options.as_method(self.title, Responses, self.fit, internal=COMPARED)
 
 
 # As App. H: NLTK's words. Whether two answers are the same should not hang on case and signs, and

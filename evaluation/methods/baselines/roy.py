@@ -15,22 +15,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.baselines.baseline_boards import COMMON, best_rows, parts, result, trust_of
-from evaluation.methods.baselines.baseline_part import Ratings
-from evaluation.methods.baselines.baselines import Rows
-from evaluation.methods.core.base import (
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
+from evaluation.methods.baselines.baseline_boards import (
+    COMMON,
+    Ratings,
+    best_rows,
+    parts,
+    result,
+    trust_of,
 )
-from evaluation.methods.core.params import COMPARED, Method, Params, whole
+from evaluation.methods.baselines.baselines import Rows
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
+from evaluation.methods.core.params import COMPARED, Params, whole
 from evaluation.methods.text.corpus import Responses, Tokens
 from evaluation.methods.text.metrics import bleu
 
 NAME, VERSION = "roy", "1.0"
 MAX_LENGTH = 5
-PARAMS = Params(NAME, (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)))
+PARAMS = Params(
+    NAME,
+    (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)),
+    version=VERSION,
+)
 
 
 def sequence_scores(
@@ -108,7 +113,7 @@ def fit(
         system = outside_scores(
             rows, answer, trust_of(data.worker, answer), rows.tokens("treebank")
         )
-    return result(NAME, VERSION, data, Ratings(answer, system), settings=settings, rng=rng)
+    return result(PARAMS, data, Ratings(answer, system), settings=settings, rng=rng)
 
 
 def outside_scores(rows: Rows, answer: FloatArray, trust: FloatArray, texts: Tokens) -> FloatArray:
@@ -124,12 +129,4 @@ def outside_scores(rows: Rows, answer: FloatArray, trust: FloatArray, texts: Tok
     return bleu(some, rows.question[keep], best[keep], order=1)[~best[keep]]
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Roy et al. (2016)",
-    data=Responses,
-    fit=fit,
-    options=PARAMS,
-    internal=COMPARED,
-)
+METHOD = PARAMS.as_method("Roy et al. (2016)", Responses, fit, internal=COMPARED)

@@ -3,18 +3,75 @@
 Gienapp et al., "The Viability of Crowdsourcing for RAG Evaluation" (SIGIR 2025), section 5 and
 Table 7: gold labels of a topic and dimension, Bradley-Terry with Rao and Kupper's ties at a fixed
 threshold, one regularising win and loss against a dummy; the grade is the ascending rank.
+
+Many small tables (say, topic x dimension) are one fit. A candidate of a table is a player of its
+own, so tables are separate blocks of one problem, and blocks of one size are solved in one array
+computation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from evaluation.methods.bradley_terry.cells import cells_of
 from evaluation.methods.bradley_terry.fit import Model, maximise
-from evaluation.methods.bradley_terry.tables import by_table
-from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Table
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    FloatArray,
+    IntArray,
+    Table,
+    index_array,
+)
+from evaluation.methods.core.votes import Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Tabled:
+    """Comparisons whose players are the candidates of tables: ``table`` and ``player`` (m,) say
+    which, sorted by table, then candidate.
+    """
+
+    data: Pairs
+    table: IntArray
+    player: IntArray
+
+
+def by_table(
+    first: Sequence[int] | IntArray,
+    second: Sequence[int] | IntArray,
+    outcome: Sequence[int] | IntArray,
+    table: Sequence[int] | IntArray | None = None,
+    *,
+    players: int,
+    tables: int = 1,
+    weight: Sequence[float] | FloatArray | None = None,
+) -> Tabled:
+    """Pairs of (table, candidate) from arrays (n,); ``table`` indexes ``tables``, one by default.
+
+    Raises EmptyData, UnknownIndex, BadShape, BadVector.
+    """
+    a, b = index_array("first", first, players), index_array("second", second, players)
+    where = (
+        np.zeros(len(a), dtype=np.int64) if table is None else index_array("table", table, tables)
+    )
+    if not len(a) == len(b) == len(where):
+        raise BadShape(f"first has {len(a)} entries, second {len(b)}, table {len(where)}")
+    ends = np.concatenate([where * players + a, where * players + b])
+    present, node = np.unique(ends, return_inverse=True)
+    node = node.reshape(2, -1)
+    data = Pairs.build(
+        node[0],
+        node[1],
+        outcome,
+        players=[f"{key // players}:{key % players}" for key in present],
+        weight=weight,
+    )
+    return Tabled(data, present // players, present % players)
+
 
 DUMMY = 1.0  # the dummy's log-merit
 DIGITS = 8  # merits that agree so far are equal; Newton's are exact to more

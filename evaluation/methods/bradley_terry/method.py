@@ -9,7 +9,7 @@ comparisons connects are never ranked against each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from evaluation.methods.bradley_terry import ties as bt_ties
-from evaluation.methods.bradley_terry.cells import Cells, cells_of
+from evaluation.methods.bradley_terry.cells import CLUSTERS, Cells, cells_of, units_of
 from evaluation.methods.bradley_terry.fit import (
     Model,
     Solution,
@@ -27,23 +27,10 @@ from evaluation.methods.bradley_terry.fit import (
     solve_blocks,
 )
 from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
-from evaluation.methods.bradley_terry.units import CLUSTERS, units_of
-from evaluation.methods.core.base import (
-    BadParameter,
-    BadShape,
-    BadVector,
-    DataError,
-    EmptyData,
-    FloatArray,
-    Hooks,
-    IntArray,
-    Result,
-    Table,
-)
+from evaluation.methods.core.base import BadParameter, DataError, Hooks, IntArray, Result, Table
 from evaluation.methods.core.params import (
     ANY_LEVEL,
     PART_OF_STUDY,
-    Method,
     Params,
     choice,
     flag,
@@ -72,6 +59,7 @@ PARAMS = Params(
         resamples(2000),
     ),
     together=_check_resamples,
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 FEWEST_JUDGES = 10  # from which a variance between judges says something
@@ -176,45 +164,14 @@ def _fit(
         spread = bootstrapped(cells, model, found, units, settings, rng=rng, hooks=hooks)
     else:
         spread = from_sandwich(cells, model, found, units, settings, rng=rng, hooks=hooks)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
+    return PARAMS.result(
+        settings,
+        {
             "player": _players(data, cells, found, spread),
             "shared": _shared(model, found, spread),
         },
-        intervals={},
-        diagnostics=_diagnostics(data, cells, model, found, settings),
+        _diagnostics(data, cells, model, found, settings),
         converged=found.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
-    )
-
-
-def weighted(data: Pairs, competence: Sequence[float] | FloatArray) -> Pairs:
-    """The same votes, each weighing as much as its judge's competence (judges,), in [0, 1].
-
-    Votes of competence 0 are left out; votes without a judge keep their weight. Raises BadShape,
-    BadVector, EmptyData (nobody is left).
-    """
-    trust = np.asarray(competence, dtype=np.float64)
-    if trust.shape != (len(data.judges),):
-        raise BadShape(f"competence has shape {trust.shape}; there are {len(data.judges)} judges")
-    wrong = np.flatnonzero(~((trust >= 0) & (trust <= 1)))
-    if wrong.size:
-        raise BadVector(f"competence[{wrong[0]}] is {trust[wrong[0]]}; it must lie in [0, 1]")
-    weight = data.weight * np.where(data.judge < 0, 1.0, np.append(trust, 1.0)[data.judge])
-    keep = weight > 0
-    if not keep.any():
-        raise EmptyData("no vote has a judge of any competence")
-    return Pairs.build(
-        data.first[keep],
-        data.second[keep],
-        data.outcome[keep],
-        players=data.players,
-        left=data.left[keep],
-        judge=data.judge[keep],
-        judges=data.judges,
-        weight=weight[keep],
     )
 
 
@@ -345,12 +302,4 @@ def _names(data: Pairs, players: IntArray) -> list[str]:
     return [*found, f"and {len(players) - NAMED} more"] if len(players) > NAMED else found
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Bradley-Terry",
-    data=Pairs,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+METHOD = PARAMS.as_method("Bradley-Terry", Pairs, fit, internal=PART_OF_STUDY)

@@ -17,12 +17,14 @@ import numpy as np
 
 from evaluation.methods.checklists.diversity import (
     MeanSimilarity,
+    Topics,
+    fit_topics,
     self_cosine,
     self_jaccard,
     self_rouge_l,
     topic_spread,
+    word_counts,
 )
-from evaluation.methods.checklists.topics import Topics, fit_topics, word_counts
 from evaluation.methods.core.base import (
     BadShape,
     EmptyData,
@@ -33,12 +35,12 @@ from evaluation.methods.core.base import (
     Table,
     index_array,
 )
-from evaluation.methods.core.params import LEVEL, Method, Params, whole
+from evaluation.methods.core.params import LEVEL, Params, whole
 from evaluation.methods.core.units import SIMILARITY, too_few
 from evaluation.methods.text.corpus import stems, token_ids, words
 
 NAME, VERSION = "attribute_diversity", "1.0"
-PARAMS = Params(NAME, (whole("topics", 5, 2), LEVEL))
+PARAMS = Params(NAME, (whole("topics", 5, 2), LEVEL), version=VERSION)
 ONE_PERSON, ONE_MODEL = "one person", "one model"
 PEOPLE, MODELS, COMBINED = "several people", "several models", "people and models"
 MEASURES = ("rouge", "jaccard", "cosine")
@@ -248,11 +250,4 @@ def _spread(topics: Topics | None, counts: FloatArray, at: list[int], k: int) ->
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Diversity of attributes",
-    data=Attributes,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Diversity of attributes", Attributes, fit)

@@ -4,10 +4,17 @@ Jeong et al., "InteractEval" (2024), eq. (2): the sample-level correlation is ta
 (systems) of one article and averaged over articles. An article where one side is constant has no
 correlation: it is left out and counted, and the mean that takes it for 0 is shown beside. The
 pooled correlation over all texts is another thing, since articles differ in level.
+
+Two ways of scoring the same texts are compared by how well each follows human scores. InteractEval
+(4.3.2, Table 4) does so by Fisher's z for independent samples. Both
+correlations are of the same texts with the same human scores, so that test is too cautious where
+the two scores go together; it stands here as published, and beside it the test for dependent
+correlations (Meng, Rosenthal and Rubin 1992) and a bootstrap of the paired difference by article.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +27,16 @@ from evaluation.methods.agreement.rank_correlation import (
     Correlations,
     check_sides,
     correlate,
+    spearman,
 )
-from evaluation.methods.core.base import BadParameter, FloatArray
+from evaluation.methods.agreement.significance import (
+    bca_correlation_difference,
+    bca_mean_difference,
+    benjamini_hochberg,
+    fisher_z_difference,
+)
+from evaluation.methods.core.base import DataError, FloatArray, IntArray, check_within
+from evaluation.methods.core.units import RESAMPLED, too_few
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +80,7 @@ def sample_level(
     ``metric``, ``human`` and ``article`` (n,) have a row a text; ``article`` holds indices, and
     only those that occur count. Raises EmptyData, BadShape, BadVector, UnknownIndex, BadParameter.
     """
-    check_level(level)
+    check_within("level", level)
     group, articles = _numbered(metric, human, article)
     found = correlate(kind, metric, human, group, groups=articles)
     values = found.value[found.defined]
@@ -86,7 +101,7 @@ def pooled(
     metric: Any, human: Any, article: Any, *, kind: str = "spearman", level: float = 0.95
 ) -> Pooled:
     """One correlation of all texts (n,), whatever their article. Arguments as sample_level."""
-    check_level(level)
+    check_within("level", level)
     group, articles = _numbered(metric, human, article)
     found = correlate(kind, metric, human)
     estimate = float(found.value[0])
@@ -175,14 +190,134 @@ def mean_interval(values: FloatArray, level: float) -> tuple[float, float]:
     return float(values.mean()) - reach, float(values.mean()) + reach
 
 
-def check_level(level: float) -> None:
-    """Raise BadParameter unless 0 < level < 1."""
-    if not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
-
-
 def _numbered(metric: Any, human: Any, article: Any) -> tuple[NDArray[np.int64], int]:
     """Articles that occur, numbered from 0 without gaps; checks everything."""
     sides = check_sides(metric, human, article)
     names, group = np.unique(sides.group, return_inverse=True)
     return group.astype(np.int64), len(names)
+
+
+FIGURES = tuple(
+    "r_first r_second between independent_z independent_p dependent_z dependent_p s_first s_second "
+    "difference low high p".split()
+)
+FEWEST = 5  # texts in common, below which nothing is compared
+Row = dict[str, Any]
+
+
+def compare_rows(
+    scores: Sequence[FloatArray],
+    human: FloatArray,
+    article: IntArray,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    rng: np.random.Generator,
+    resamples: int = 2000,
+    level: float = 0.95,
+) -> list[Row]:
+    """A row for each pair of series on the texts that both scored.
+
+    ``scores`` are arrays (texts,) with NaN where a series has none; ``human`` and ``article``
+    (texts,). Rows hold first, second (indices), n, articles, the pooled Spearman correlations
+    r_first, r_second and between, z and p of both tests on them (independent_z, independent_p,
+    dependent_z, dependent_p), the sample-level means s_first, s_second on articles where both
+    are defined, their difference with interval and p (paired bootstrap over articles, or over
+    texts where fewer than 5 articles have both: setting says which), adjusted (Benjamini-Hochberg
+    over the rows) and reason: why there is no comparison, or no interval.
+    """
+    rows = [
+        _compared(scores, human, article, pair, rng=rng, resamples=resamples, level=level)
+        for pair in pairs
+    ]
+    for p, adjusted in (
+        ("p", "adjusted"),
+        ("dependent_p", "dependent_adjusted"),
+        ("independent_p", "independent_adjusted"),
+    ):
+        found = benjamini_hochberg([row[p] for row in rows]) if rows else np.zeros(0)
+        for row, value in zip(rows, found.tolist(), strict=True):
+            row[adjusted] = value
+    return rows
+
+
+def _compared(
+    scores: Sequence[FloatArray],
+    human: FloatArray,
+    article: IntArray,
+    pair: tuple[int, int],
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> Row:
+    one, two = scores[pair[0]], scores[pair[1]]
+    kept = np.isfinite(one) & np.isfinite(two) & np.isfinite(human)
+    row: Row = {"first": pair[0], "second": pair[1], "n": int(kept.sum())}
+    row |= dict.fromkeys(FIGURES, float("nan")) | {"articles": 0, "setting": "", "reason": ""}
+    if kept.sum() < FEWEST:
+        return row | {"reason": f"fewer than {FEWEST} texts in common"}
+    one, two, human, article = one[kept], two[kept], human[kept], article[kept]
+    row |= _z_tests(one, two, human, article)
+    try:
+        return row | _paired(one, two, human, article, rng=rng, resamples=resamples, level=level)
+    except DataError as problem:
+        return row | {"reason": str(problem)}
+
+
+def _z_tests(one: FloatArray, two: FloatArray, human: FloatArray, article: IntArray) -> Row:
+    """Both tests on Fisher's scale, of the pooled rank correlations."""
+    r = [pooled(side, human, article).estimate for side in (one, two)]
+    between = float(spearman(one, two).value[0])
+    row: Row = {"r_first": r[0], "r_second": r[1], "between": between}
+    if not all(abs(value) < 1 for value in r):
+        return row  # NaN, or a perfect correlation, has no z
+    n = len(human)
+    apart = fisher_z_difference(r[0], n, r[1], n)
+    row |= {"independent_z": _z(apart), "independent_p": apart.p}
+    if abs(between) < 1:
+        same = fisher_z_difference(r[0], n, r[1], n, between=between)
+        row |= {"dependent_z": _z(same), "dependent_p": same.p}
+    return row
+
+
+def _z(found: Any) -> float:
+    """The test statistic: the difference in standard errors."""
+    error = (found.high - found.low) / (2 * 1.959963984540054)
+    return float(found.estimate / error) if error > 0 else float("nan")
+
+
+def _paired(
+    one: FloatArray,
+    two: FloatArray,
+    human: FloatArray,
+    article: IntArray,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    level: float,
+) -> Row:
+    first, second = (sample_level(side, human, article).by_article for side in (one, two))
+    both = first.defined & second.defined
+    row: Row = {"articles": int(both.sum())}
+    if by_article := bool(both.sum() >= FEWEST):
+        found = bca_mean_difference(
+            first.value[both], second.value[both], rng=rng, resamples=resamples, confidence=level
+        )
+        row["setting"] = "by article"
+    else:
+        found = bca_correlation_difference(
+            one, two, human, rng=rng, method="spearman", resamples=resamples, confidence=level
+        )
+        row["setting"] = "over all texts"
+    units, noun = (row["articles"], "articles") if by_article else (len(human), "texts")
+    why = too_few(units, noun, RESAMPLED) or found.reason
+    none = float("nan")
+    return row | {
+        "s_first": found.first,
+        "s_second": found.second,
+        "difference": found.estimate,
+        "low": none if why else found.low,
+        "high": none if why else found.high,
+        "p": found.p,
+        "reason": why,
+    }

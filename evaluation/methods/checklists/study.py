@@ -1,9 +1,10 @@
 """A checklist answered by people and models: scores, agreement, and which questions carry signal.
 
 Jeong et al., "InteractEval" (2024), 3.5 and 4.3.1: each answerer's share of yes is a text's score
-(eq. 1), held against human scores within each article (eq. 2). What the paper leaves out stands
-beside: how far people agree on each question, how far a model agrees with them, and what each
-question adds.
+(eq. 1, blank in the paper's text; from its words: the share of yes, scaled to 1-5), held against
+human scores within each article (eq. 2). A question without an answer counts in neither number.
+What the paper leaves out stands beside: how far people agree on each question, how far a model
+agrees with them, and what each question adds.
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.checklists import method as checklist
 from evaluation.methods.checklists.agreement import (
     agreement_rows,
     majority_of,
     one_person,
+    setting_of,
+    signal_rows,
     with_people_rows,
 )
 from evaluation.methods.checklists.correlation import correlation_rows
-from evaluation.methods.checklists.method import LOWEST, RANGE, Checks
-from evaluation.methods.checklists.signal import setting_of, signal_rows
 from evaluation.methods.core.base import (
     BadShape,
     BadVector,
@@ -35,9 +35,10 @@ from evaluation.methods.core.base import (
     IntArray,
     Result,
     index_array,
+    indices,
+    of_rows,
 )
-from evaluation.methods.core.pairwise_tables import of_rows
-from evaluation.methods.core.params import ANY_LEVEL, DRAWN, Method, Params, resamples
+from evaluation.methods.core.params import ANY_LEVEL, DRAWN, Params, resamples
 
 NAME, VERSION = "checklist", "1.2"
 PARAMS = Params(
@@ -46,8 +47,9 @@ PARAMS = Params(
         resamples(2000, or_zero=False, label="Resamples", help=DRAWN),
         ANY_LEVEL,
     ),
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
+LOWEST, RANGE = 1.0, 4.0
 MAJORITY = 0  # the first answerer; author k is answerer k + 1
 SCORES, AGREEMENT, SIGNAL = "scores of texts", "agreement", "what each question adds"
 STAGES = (SCORES, AGREEMENT, SIGNAL)
@@ -89,6 +91,20 @@ SIGNALS = (
 )
 SHARES = ("answerer", "question", "n", "yes_share", "chance")
 Row = dict[str, Any]
+
+
+def checklist_score(yes: Any, total: Any) -> FloatArray:
+    """1 + 4 x (yes / total), eq. (1): 1 where all answers are no, 5 where all are yes.
+
+    ``yes`` and ``total`` are numbers or arrays of one shape. Raises BadVector where ``total`` is
+    not positive, or ``yes`` is not within 0 and ``total``.
+    """
+    y, t = np.asarray(yes, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    if not (np.isfinite(t).all() and (t > 0).all()):
+        raise BadVector("a text has no answered question, so it has no checklist score")
+    if not ((y >= 0) & (y <= t)).all():
+        raise BadVector("the number of yes answers must lie between 0 and the number of answers")
+    return np.asarray(LOWEST + RANGE * (y / t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +150,9 @@ class Study:
         human: Any = None,
     ) -> Study:
         """Check arrays. Raises EmptyData, UnknownIndex, BadShape, BadVector, DuplicateAnswer."""
-        a = index_array("author", author, len(authors))
-        t = index_array("text", text, len(texts))
-        q = index_array("question", question, len(questions))
+        a, t, q = indices(
+            author=(author, authors), text=(text, texts), question=(question, questions)
+        )
         y = np.asarray(yes, dtype=np.float64)
         c = np.full(len(y), np.nan) if chance is None else np.asarray(chance, dtype=np.float64)
         if not a.shape == t.shape == q.shape == y.shape == c.shape:
@@ -241,12 +257,10 @@ def _result(
         "signal": SIGNALS,
     }
     answered = np.isin(np.arange(len(data.texts)), data.text[data.person[data.author]])
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={name: of_rows(rows[name], columns[name]) for name in columns},
-        intervals={},
-        diagnostics={
+    return PARAMS.result(
+        settings,
+        {name: of_rows(rows[name], columns[name]) for name in columns},
+        {
             "people": int(data.person.sum()),
             "models": int((~data.person).sum()),
             "texts": len(data.texts),
@@ -256,8 +270,6 @@ def _result(
             "signal_setting": setting_of(data.article[np.isfinite(data.human)]),
             "text_intervals": "none: the checklist's questions are not a sample of questions",
         },
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -276,37 +288,26 @@ def _scored(
     level: float,
     rows: dict[str, list[Row]],
 ) -> None:
-    """Scores and correlations of one answerer, as the checklist's own method gives them."""
+    """Add the scores and correlations of one answerer."""
     yes, chance = grid
-    text, question = np.nonzero(np.isfinite(yes))
-    if not len(text):
+    known = np.isfinite(yes)
+    if not known.any():
         return
-    one = checklist.fit(
-        Checks.build(
-            text,
-            question,
-            yes[text, question],
-            texts=data.texts,
-            questions=data.questions,
-            article=data.article,
-            articles=data.articles,
-            human=data.human,
-        ),
-        rng=np.random.default_rng(0),
-        level=level,
-    )
-    known, weighted = np.isfinite(yes), _weighted(yes, chance)
+    total, score = known.sum(axis=1), np.full(len(data.texts), np.nan)
+    said = np.where(known, yes, 0.0).sum(axis=1)
+    some = np.flatnonzero(total)
+    score[some] = checklist_score(said[some], total[some])
+    weighted = _weighted(yes, chance)
     rows["text"] += [
         {
             "answerer": answerer,
-            "text": row["text"],
-            "yes": row["yes"],
-            "total": row["total"],
-            "estimate": row["estimate"],
-            "weighted": float(weighted[row["text"]]),
+            "text": k,
+            "yes": int(said[k]),
+            "total": int(total[k]),
+            "estimate": float(score[k]),
+            "weighted": float(weighted[k]),
         }
-        for row in one.estimates["text"].rows()
-        if row["component"]
+        for k in some.tolist()
     ]
     rows["share"] += [
         {
@@ -318,21 +319,15 @@ def _scored(
         }
         for k in range(len(data.questions))
     ]
-    if "correlation" in one.estimates:
-        rows["correlation"] += [
-            {"answerer": answerer, "score": "share", **_numbers(row)}
-            for row in one.estimates["correlation"].rows()
-        ]
-    kept = np.isfinite(weighted) & np.isfinite(data.human)
-    if kept.any():
-        rows["correlation"] += [
-            {"answerer": answerer, "score": "chance", **row}
-            for row in correlation_rows(weighted[kept], data.human[kept], data.article[kept], level)
-        ]
-
-
-def _numbers(row: Row) -> Row:
-    return {name: np.nan if value is None else value for name, value in row.items()}
+    for name, values in (("share", score), ("chance", weighted)):
+        kept = np.isfinite(values) & np.isfinite(data.human)
+        if kept.any():
+            rows["correlation"] += [
+                {"answerer": answerer, "score": name, **row}
+                for row in correlation_rows(
+                    values[kept], data.human[kept], data.article[kept], level
+                )
+            ]
 
 
 def _mean(values: FloatArray) -> float:
@@ -361,11 +356,4 @@ def _agreement(
     return {"agreement": agreed, "with_people": beside}
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Checklist scores",
-    data=Study,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Checklist scores", Study, fit)

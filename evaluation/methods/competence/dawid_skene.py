@@ -3,29 +3,257 @@
 Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm"
 (Applied Statistics 28, 1979). Truth and votes are in canonical coordinates. Each component of the
 worker-item graph has label probabilities of its own, and nothing compares across components.
+
+EM is two sparse products a round; intervals come from draws of the posterior. Worker j gives label
+l to an item of true label t with probability pi_jtl; labels have probabilities p_t, of their own in
+each component.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
 
-from evaluation.methods.competence import dawid_skene_core as core
 from evaluation.methods.competence.mace import tables as mace_tables
-from evaluation.methods.competence.mace.sampler import Draws
-from evaluation.methods.core.base import Hooks, Result, Table
-from evaluation.methods.core.mace_checks import label_parts
-from evaluation.methods.core.params import (
-    LEVEL,
-    PART_OF_STUDY,
-    Method,
-    Params,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.competence.mace.data import adding, label_parts, summed, vote_matrix
+from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
+from evaluation.methods.core.params import LEVEL, PART_OF_STUDY, Params, real, resamples, whole
 from evaluation.methods.core.votes import Labels
+
+BURN_IN = 100  # rounds a chain makes before its draws count
+THIN = 2  # rounds a draw
+TINY = 1e-300
+SKILLS = np.linspace(0.02, 0.98, 25)  # from chance (0) to always right (1)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Labels laid out for Dawid-Skene; a cell is a (worker, given label), whether used or not.
+
+    ``matrix`` (items, cells) holds the votes, ``transposed`` the same turned; ``start`` (items, K)
+    the share of an item's votes that each label got; ``parts_of_items`` (parts, items) averages
+    over the items of a component.
+    """
+
+    matrix: csr_array
+    transposed: csr_array
+    start: FloatArray
+    parts_of_items: csr_array
+    worker_part: IntArray
+    item_part: IntArray
+    total: FloatArray
+    parts: int
+    labels: int
+
+    def of_item(self, by_part: FloatArray) -> FloatArray:
+        """Rows of a table (parts, ...) for the items (items, ...), or its one row for all."""
+        if self.parts == 1:
+            return by_part
+        return by_part[np.maximum(self.item_part, 1) - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """``confusion`` (workers, true, given), ``prior`` (parts, K), ``posterior`` (items, K).
+
+    ``likelihood`` (rounds,) is the log-likelihood of all votes before each M-step and at the end;
+    ``by_part`` (parts,) the last one of each component.
+    """
+
+    confusion: FloatArray
+    prior: FloatArray
+    posterior: FloatArray
+    likelihood: FloatArray
+    by_part: FloatArray
+    converged: bool
+
+
+def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Counts:
+    """Lay votes out; the start is the paper's (eq. 3.1), uniform where an item has no votes."""
+    k, n_items, n_workers = len(data.labels), len(data.items), len(data.workers)
+    shape = (n_items, n_workers * k)
+    # Votes that differ only in what was shown are added up.
+    matrix = vote_matrix(data.item, data.worker * k + data.label, data.weight, shape)
+    votes = summed(data.item * k + data.label, data.weight, n_items * k).reshape(n_items, k)
+    n = votes.sum(axis=1, keepdims=True)
+    parts = int(worker_part.max(initial=0))
+    mean = adding(item_part, parts + 1)[1:]
+    size = np.bincount(item_part, minlength=parts + 1)[1:]
+    return Counts(
+        matrix=matrix,
+        transposed=csr_array(matrix.T.tocsr()),
+        start=np.where(n > 0, votes / np.where(n > 0, n, 1.0), 1.0 / k),
+        parts_of_items=csr_array(mean.multiply((1.0 / size)[:, None]).tocsr()),
+        worker_part=worker_part,
+        item_part=item_part,
+        total=summed(data.worker, data.weight, n_workers),
+        parts=parts,
+        labels=k,
+    )
+
+
+def m_step(counts: Counts, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, ...]:
+    """Confusion (workers, given, true) and prior (parts, K): eq. 2.3 and 2.4, counts smoothed."""
+    k = counts.labels
+    given = (counts.transposed @ posterior).reshape(-1, k, k)
+    given += smoothing
+    given /= np.einsum("jlt->jt", given)[:, None]
+    return given, counts.parts_of_items @ posterior
+
+
+def e_step(
+    counts: Counts, confusion: FloatArray, prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior (items, K) by eq. 2.5 and each item's log-likelihood (items,); eq. 2.7's terms."""
+    log = counts.matrix @ np.log(confusion).reshape(-1, counts.labels)
+    log += counts.of_item(np.log(np.maximum(prior, TINY)))
+    top = log[:, 0].copy()  # label by label: numpy is slow along a short last axis
+    for t in range(1, counts.labels):
+        np.maximum(top, log[:, t], out=top)
+    log -= top[:, None]
+    np.exp(log, out=log)
+    total = np.einsum("it->i", log)
+    log *= (1.0 / total)[:, None]
+    return log, np.where(counts.item_part > 0, np.log(total) + top, 0.0)
+
+
+def em(
+    counts: Counts, *, smoothing: float, iterations: int, tolerance: float, hooks: Hooks
+) -> Fitted:
+    """EM from majority shares until the log-likelihood a vote rises by less than ``tolerance``.
+
+    Raises Cancelled.
+    """
+    posterior, history, converged = counts.start, [-np.inf], False
+    scored = counts.total[counts.worker_part > 0].sum()
+    for done in range(1, iterations + 1):
+        confusion, prior = m_step(counts, posterior, smoothing)
+        posterior, each = e_step(counts, confusion, prior)
+        history.append(float(each.sum()))
+        hooks.step("rounds", done, iterations)
+        converged = abs(history[-1] - history[-2]) < tolerance * scored
+        if converged:
+            break
+    return Fitted(
+        confusion=confusion.transpose(0, 2, 1),
+        prior=prior,
+        posterior=posterior,
+        likelihood=np.array(history[1:]),
+        by_part=summed(counts.item_part, each, counts.parts + 1)[1:],
+        converged=converged,
+    )
+
+
+def accuracy(counts: Counts, confusion: FloatArray, prior: FloatArray) -> FloatArray:
+    """Chance that a worker labels an item of their component right: sum of p_t pi_jtt.
+
+    ``confusion`` is (workers, K, K, ...), ``prior`` (parts, K, ...); returns (workers, ...).
+    """
+    right = np.diagonal(confusion, axis1=1, axis2=2)
+    right = np.moveaxis(right, -1, 1)
+    part = np.maximum(counts.worker_part, 1) - 1
+    found: FloatArray = (right * prior[part]).sum(axis=1)
+    return found
+
+
+def draw_accuracy(
+    counts: Counts,
+    fitted: Fitted,
+    *,
+    draws: int,
+    strength: float,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> Draws:
+    """``draws`` (rounded up to whole chains) posterior draws of every worker's accuracy.
+
+    Gibbs sampling from the EM estimate: truth, confusion, the worker's skill, and p in turn. Row t
+    of a worker's confusion matrix has a Dirichlet prior of ``strength`` in all, ``strength`` *
+    skill of it on the right label and the rest spread evenly; the skill is uniform from chance to
+    1. So the rows of a worker lend each other what the worker's votes say, and chance as the
+    bottom tells labels apart, which a symmetric prior would not. p has a uniform prior. Raises
+    Cancelled.
+    """
+    k, each = counts.labels, -(-draws // CHAINS)
+    confusion = np.repeat(fitted.confusion.transpose(0, 2, 1)[..., None], CHAINS, axis=3)
+    prior = np.repeat(fitted.prior[..., None], CHAINS, axis=2)
+    skill = np.repeat(accuracy(counts, fitted.confusion, fitted.prior)[:, None], CHAINS, axis=1)
+    skill = np.clip(skill, 1.0 / k, SKILLS[-1])
+    found = np.empty((CHAINS, each, len(counts.total)), dtype=np.float32)
+    rounds = BURN_IN + THIN * each
+    for done in range(rounds):
+        chosen = _truth(counts, confusion, prior, rng)
+        votes = (counts.transposed @ chosen.reshape(len(chosen), -1)).reshape(-1, k, k, CHAINS)
+        confusion = np.maximum(rng.standard_gamma(votes + _pseudo(skill, strength, k)), TINY)
+        confusion /= confusion.sum(axis=1, keepdims=True)
+        if done % 2 == 0:  # the dearest step; any fixed turn of steps samples the same posterior
+            skill = _skill(confusion, strength, rng)
+        prior = _prior(counts, chosen, rng)
+        if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
+            found[:, (done - BURN_IN) // THIN] = accuracy(counts, confusion, prior).T
+        if done % 10 == 0:
+            hooks.step("intervals", done, rounds)
+    return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
+
+
+def _truth(
+    counts: Counts, confusion: FloatArray, prior: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """One true label an item, as 1 among zeros (items, K, chains)."""
+    items, k, chains = len(counts.item_part), counts.labels, prior.shape[2]
+    log = (counts.matrix @ np.log(confusion).reshape(-1, k * chains)).reshape(items, k, chains)
+    log += counts.of_item(np.log(np.maximum(prior, TINY)))
+    log -= log.max(axis=1, keepdims=True)
+    np.exp(log, out=log)
+    ends = log.cumsum(axis=1)
+    point = rng.random((items, 1, chains)) * ends[:, -1:]
+    label = (point >= ends).sum(axis=1, keepdims=True)
+    found: NDArray[np.bool_] = label == np.arange(k)[None, :, None]
+    return found.astype(np.float64)
+
+
+def _pseudo(skill: FloatArray, strength: float, k: int) -> FloatArray:
+    """Dirichlet prior of confusion (workers, given, true, chains) at these skills."""
+    own = np.eye(k, dtype=bool)[None, :, :, None]
+    at = skill[:, None, None, :]
+    found: FloatArray = strength * np.where(own, at, (1.0 - at) / (k - 1))
+    return found
+
+
+def _skill(confusion: FloatArray, strength: float, rng: np.random.Generator) -> FloatArray:
+    """A skill of each worker (workers, chains), drawn given their confusion matrix.
+
+    On a grid: the conditional density depends on the sums of the logs of the right and of the
+    wrong entries only.
+    """
+    k = confusion.shape[1]
+    grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
+    log = np.log(confusion)
+    right = np.trace(log, axis1=1, axis2=2)[..., None]
+    wrong = log.sum(axis=(1, 2))[..., None] - right
+    own, other = strength * grid, strength * (1.0 - grid) / (k - 1)
+    score = own * right + other * wrong - k * (gammaln(own) + (k - 1) * gammaln(other))
+    score -= score.max(axis=-1, keepdims=True)
+    ends = np.exp(score).cumsum(axis=-1)
+    point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
+    found: FloatArray = grid[(point >= ends).sum(axis=-1)]
+    return found
+
+
+def _prior(counts: Counts, chosen: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """p of every component given its true labels (parts, K, chains)."""
+    by_part = adding(counts.item_part, counts.parts + 1)
+    n = (by_part @ chosen.reshape(len(chosen), -1))[1:].reshape(counts.parts, *chosen.shape[1:])
+    drawn = np.maximum(rng.standard_gamma(n + 1.0), TINY)
+    found: FloatArray = drawn / drawn.sum(axis=1, keepdims=True)
+    return found
+
 
 NAME, VERSION = "dawid-skene", "1.0"
 PARAMS = Params(
@@ -40,8 +268,8 @@ PARAMS = Params(
         resamples(1000),
         LEVEL,
     ),
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
 
 
 def fit(
@@ -60,15 +288,15 @@ def fit(
     high; ``n`` votes), ``confusion`` (worker, true, given, probability), ``prior`` (component,
     label, probability), ``item`` (label -1 where not scored, its posterior, entropy in nats,
     ``kept``), ``posterior`` (item, label, probability). ``component`` 0 means not scored, with
-    NaN. Intervals are quantiles of the sampled posterior (dawid_skene_core.draw): they hold if the
+    NaN. Intervals are quantiles of the sampled posterior (draw_accuracy): they hold if the
     model holds, and do not say how often a worker is right where labels are wrong together.
 
     Raises TooFewWorkers, TooFewLabels, BadParameter, Cancelled.
     """
     settings = PARAMS.settings(params)
     hooks = hooks or Hooks()
-    counts = core.prepare(data, *label_parts(data))
-    fitted = core.em(
+    counts = prepare(data, *label_parts(data))
+    fitted = em(
         counts,
         smoothing=settings["smoothing"],
         iterations=settings["iterations"],
@@ -77,7 +305,7 @@ def fit(
     )
     draws = None
     if settings["resamples"]:
-        draws = core.draw(
+        draws = draw_accuracy(
             counts,
             fitted,
             draws=settings["resamples"],
@@ -85,28 +313,25 @@ def fit(
             rng=rng,
             hooks=hooks,
         )
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=_tables(data, counts, fitted, draws, settings=settings),
-        intervals={},
-        diagnostics=_diagnostics(data, counts, fitted, draws),
+    return PARAMS.result(
+        settings,
+        _tables(data, counts, fitted, draws, settings=settings),
+        _diagnostics(data, counts, fitted, draws),
         converged=fitted.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
 def _tables(
     data: Labels,
-    counts: core.Counts,
-    fitted: core.Fitted,
+    counts: Counts,
+    fitted: Fitted,
     draws: Draws | None,
     *,
     settings: dict[str, Any],
 ) -> dict[str, Table]:
     scored = counts.worker_part > 0
     probability = np.where((counts.item_part > 0)[:, None], fitted.posterior, np.nan)
-    estimate = core.accuracy(counts, fitted.confusion, fitted.prior)
+    estimate = accuracy(counts, fitted.confusion, fitted.prior)
     low, high = mace_tables.interval(estimate, draws, settings["level"])
     k, rows = counts.labels, np.flatnonzero(scored)
     return {
@@ -141,7 +366,7 @@ def _tables(
 
 
 def _diagnostics(
-    data: Labels, counts: core.Counts, fitted: core.Fitted, draws: Draws | None
+    data: Labels, counts: Counts, fitted: Fitted, draws: Draws | None
 ) -> dict[str, Any]:
     sizes = mace_tables.components_of(data, counts.worker_part, counts.item_part)
     return {
@@ -156,12 +381,4 @@ def _diagnostics(
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Dawid-Skene",
-    data=Labels,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+METHOD = PARAMS.as_method("Dawid-Skene", Labels, fit, internal=PART_OF_STUDY)

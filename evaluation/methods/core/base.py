@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,10 @@ class Hooks:
         if self.cancelled is not None and self.cancelled():
             raise Cancelled(f"cancelled at {stage}, {done} of {total}")
 
+    def quiet(self) -> Hooks:
+        """For a part whose own steps are nobody's business, but which can be cancelled."""
+        return Hooks(cancelled=self.cancelled)
+
 
 @dataclass(frozen=True, eq=False)
 class Texts:
@@ -79,7 +83,7 @@ class Texts:
     (n,) is each answer's position in the arrays it was built from: scatter with it to go back.
     ``norms`` (u,) are the rows' Euclidean lengths. ``outside`` are answers that are scored but
     never vote (systems): another Texts on the same questions, whose "workers" are the systems.
-    Build with :meth:`build` or :meth:`from_names`, which check everything.
+    Build with :meth:`build`, which checks everything.
     """
 
     worker: IntArray
@@ -114,18 +118,12 @@ class Texts:
         question, which only outside answers may have. Raises EmptyData, UnknownIndex, BadShape,
         BadVector, DuplicateAnswer.
         """
-        w, q = (
-            index_array("worker", worker, len(workers)),
-            index_array("question", question, len(questions)),
-        )
+        w, q = indices(worker=(worker, workers), question=(question, questions))
         if vectors.ndim != 2:
             raise BadShape(f"vectors has {vectors.ndim} dimensions; it must be (rows, width)")
         rows = np.arange(len(w)) if vector is None else np.asarray(vector)
         v = index_array("vector", rows, len(vectors))
-        if not len(w) == len(q) == len(v):
-            raise BadShape(
-                f"worker has {len(w)} entries, question {len(q)}, vector {len(v)}; all must agree"
-            )
+        refuse_unequal(worker=w, question=q, vector=v)
         if outside is not None and outside.questions != tuple(questions):
             raise UnknownIndex("the outside answers are indexed on other questions")
         order = by_question(w, q)
@@ -142,33 +140,6 @@ class Texts:
             workers=tuple(workers),
             questions=tuple(questions),
             outside=outside,
-        )
-
-    @classmethod
-    def from_names(
-        cls,
-        worker: Sequence[str],
-        question: Sequence[str],
-        vectors: NDArray[np.floating[Any]],
-        *,
-        workers: Sequence[str] | None = None,
-        questions: Sequence[str] | None = None,
-        vector: Sequence[int] | IntArray | None = None,
-        outside: Texts | None = None,
-        repeats: bool = False,
-    ) -> Texts:
-        """Map names to indices once; without ``workers``/``questions``, names in sorted order."""
-        all_workers = sorted(set(worker)) if workers is None else list(workers)
-        all_questions = sorted(set(question)) if questions is None else list(questions)
-        return cls.build(
-            look_up("worker", worker, all_workers),
-            look_up("question", question, all_questions),
-            vectors,
-            workers=all_workers,
-            questions=all_questions,
-            vector=vector,
-            outside=outside,
-            repeats=repeats,
         )
 
 
@@ -189,6 +160,29 @@ def index_array(name: str, values: Any, size: int) -> IntArray:
         at = int(wrong[0])
         raise UnknownIndex(f"{name}[{at}] is {array[at]}, but there are only {size} ({name})")
     return array.astype(np.int64)
+
+
+def indices(**given: tuple[Any, Sequence[str]]) -> list[IntArray]:
+    """The index arrays, by name: the values and the names that they point into.
+
+    Raises as ``index_array``.
+    """
+    return [index_array(name, values, len(names)) for name, (values, names) in given.items()]
+
+
+def refuse_unequal(**arrays: Any) -> None:
+    """Raise BadShape unless these, by name, have one length."""
+    sizes = [(name, len(one)) for name, one in arrays.items()]
+    if len({size for _, size in sizes}) > 1:
+        (first, entries), *others = sizes
+        said = "".join(f", {name} {size}" for name, size in others)
+        raise BadShape(f"{first} has {entries} entries{said}; all must agree")
+
+
+def check_within(name: str, value: float) -> None:
+    """Raise BadParameter unless 0 < value < 1."""
+    if not 0 < value < 1:
+        raise BadParameter(f"{name} is {value!r}; it must lie between 0 and 1")
 
 
 def look_up(name: str, values: Sequence[str], names: Sequence[str]) -> IntArray:
@@ -261,6 +255,16 @@ class Table:
         ]
 
 
+def of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> Table:
+    """A table from rows that have these columns, in this order (those of the first row, if none).
+
+    There may be no rows where the columns are given.
+    """
+    kind = None if rows else np.int64  # no rows: still fit to index with
+    names = columns or list(rows[0])
+    return Table({name: np.array([row[name] for row in rows], dtype=kind) for name in names})
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """How sure a board's rows are; aligned with the rows of the estimates of the same name.
@@ -295,11 +299,3 @@ class Result:
     diagnostics: Mapping[str, Any]
     converged: bool
     recipe: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Fit(Protocol):
-    """fit(data, *, rng, hooks, **params) -> Result."""
-
-    def __call__(
-        self, data: Any, *, rng: np.random.Generator, hooks: Hooks = ..., **params: Any
-    ) -> Result: ...

@@ -2,15 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import FloatArray, IntArray, Intervals
+
+Part = TypeVar("Part")
+SCORES = ("n", "score", "uniterated", "adjusted", "uniterated_adjusted")
+
+
+class Crowd(Protocol):
+    """Who answered what: Responses, Texts or Bags."""
+
+    @property
+    def worker(self) -> IntArray: ...
+    @property
+    def question(self) -> IntArray: ...
+    @property
+    def source(self) -> IntArray: ...
+    @property
+    def workers(self) -> tuple[str, ...]: ...
+    @property
+    def questions(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """Outside answers (k,) of a component, by system.
+
+    ``select`` are their positions among all outside answers, ``names`` the global systems (s,);
+    ``system`` and ``question`` (k,) are local.
+    """
+
+    select: IntArray
+    names: IntArray
+    system: IntArray
+    question: IntArray
+
+    @classmethod
+    def of(cls, outside: Any, questions: IntArray) -> Systems:
+        """Those of ``outside`` (Texts, Responses, or None) to these questions."""
+        if outside is None:
+            return cls(*np.empty((4, 0), dtype=np.int64))
+        select = np.flatnonzero(np.isin(outside.question, questions))
+        names, system = np.unique(outside.worker[select], return_inverse=True)
+        return cls(select, names, system, np.searchsorted(questions, outside.question[select]))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every system answered the same questions, equally often."""
+        asked = np.unique(self.question)
+        cells = np.zeros((len(self.names), len(asked)), dtype=np.int64)
+        np.add.at(cells, (self.system, np.searchsorted(asked, self.question)), 1)
+        return bool(np.all(cells == cells[:1]))
+
+    @property
+    def n(self) -> IntArray:
+        """Answers of each system (s,)."""
+        return np.bincount(self.system, minlength=len(self.names))
+
+    def means(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
+        """Weighted mean (b, s) of scores (b, k) under question weights (b, q)."""
+        member = csr_array(
+            (np.ones(len(self.system)), (self.system, np.arange(len(self.system)))),
+            shape=(len(self.names), len(self.system)),
+        )
+        share = weights[:, self.question]
+        return (member @ (scores * share).T).T / (member @ share.T).T
 
 
 @dataclass(frozen=True)
@@ -153,3 +217,61 @@ def place(
         for row, reason in zip(where, part.reason, strict=True):
             reasons[row] = reason
     return Intervals(level=level, separable=apart, reason=tuple(reasons), **out)
+
+
+def stack(parts: Sequence[Intervals], level: float) -> Intervals:
+    """Intervals of several boards one below the other."""
+    ends = np.cumsum([0] + [len(part.low) for part in parts])
+    spots = [(np.arange(ends[k], ends[k + 1]), part) for k, part in enumerate(parts)]
+    return place(spots, int(ends[-1]), [""] * int(ends[-1]), level)
+
+
+def why_missing(data: Crowd) -> list[str]:
+    """Why each worker (m,) who stands on no board does not."""
+    return [
+        "nobody else answered the same questions" if n else "no answers"
+        for n in np.bincount(data.worker, minlength=len(data.workers))
+    ]
+
+
+def left_out(data: Crowd, worker_part: IntArray) -> dict[str, list[str]]:
+    """Questions and workers on no board; ``worker_part`` (m,) is 0 for these."""
+    answered = np.bincount(data.question, minlength=len(data.questions))
+    present = np.unique(data.worker)
+    return {
+        "questions_with_one_answer": [data.questions[j] for j in np.flatnonzero(answered == 1)],
+        "questions_without_answers": [data.questions[j] for j in np.flatnonzero(answered == 0)],
+        "workers_not_scored": [data.workers[w] for w in present if worker_part[w] == 0],
+    }
+
+
+def gather(
+    size: int,
+    fitted: Sequence[Part],
+    where: Callable[[Part], IntArray],
+    columns: dict[str, Callable[[Part], Any]],
+) -> dict[str, NDArray[Any]]:
+    """Columns of ``size`` rows: each component's values at its rows; NaN, or 0 for counts."""
+    out: dict[str, NDArray[Any]] = {"component": np.zeros(size, dtype=np.int64)}
+    for k, part in enumerate(fitted, start=1):
+        rows = where(part)
+        out["component"][rows] = k
+        for name, value in columns.items():
+            values = np.asarray(value(part))
+            if name not in out:
+                whole = np.issubdtype(values.dtype, np.integer)
+                out[name] = np.zeros(size, np.int64) if whole else np.full(size, np.nan)
+            out[name][rows] = values
+    return out
+
+
+def board_columns(board: Callable[[Part], Board]) -> dict[str, Callable[[Part], Any]]:
+    """What a table says of the rows of a board."""
+
+    def score(name: str) -> Callable[[Part], Any]:
+        return lambda part: getattr(board(part).scores, name)
+
+    columns = {name: score(name) for name in SCORES}
+    columns["rank"] = lambda part: board(part).rank
+    columns["uniterated_rank"] = lambda part: board(part).uniterated_rank
+    return columns

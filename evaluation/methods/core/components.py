@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from evaluation.methods.core.base import IntArray
+from evaluation.methods.core.base import IntArray, TooFewWorkers
 
 
 def components(
@@ -33,3 +33,17 @@ def components(
     place[found[order]] = np.arange(1, len(order) + 1)
     number[touched] = place[label[touched]]
     return number[:n_left], number[n_left:]
+
+
+def answer_parts(
+    worker: IntArray, question: IntArray, n_workers: int, n_questions: int
+) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers (m,) and questions (q,) from answers (n,).
+
+    Questions with one answer are in no component (0), nor are workers who share none. Raises
+    TooFewWorkers where no question has two answers.
+    """
+    shared = np.bincount(question, minlength=n_questions)[question] >= 2
+    if not shared.any():
+        raise TooFewWorkers("no question has answers of two workers; there is nothing to compare")
+    return components(worker[shared], question[shared], n_workers, n_questions)

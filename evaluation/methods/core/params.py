@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluation.methods.core.base import BadParameter, Result
+from evaluation.methods.core.base import BadParameter, Intervals, Result, Table
 
 WHOLE, NUMBER, FLAG, CHOICE, TEXT = "whole", "number", "flag", "choice", "text"
 
@@ -27,6 +27,8 @@ class Param:
         characters, or "" for what ``rule`` alone decides.
     or_zero
         0 is taken too, though ``low`` is above it: it leaves something out.
+    required
+        Nothing stands for it: a run is refused without one.
     rule
         Raises BadParameter on a value that is no such thing.
     label, help
@@ -44,6 +46,7 @@ class Param:
     below: float | None = None
     choices: tuple[str, ...] = ()
     or_zero: bool = False
+    required: bool = False
     rule: Callable[[Any], None] | None = None
     label: str = ""
     help: str = ""
@@ -103,12 +106,14 @@ class Param:
 class Params:
     """The options of ``method`` in the order in which a form shows them.
 
-    ``together`` raises BadParameter on settings that contradict each other.
+    ``together`` raises BadParameter on settings that contradict each other; ``version`` is that of
+    the method.
     """
 
     method: str
     options: tuple[Param, ...]
     together: Callable[[Mapping[str, Any]], None] | None = None
+    version: str = ""
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -130,6 +135,25 @@ class Params:
         if self.together is not None:
             self.together(settings)
         return settings
+
+    def result(
+        self,
+        settings: Mapping[str, Any],
+        estimates: Mapping[str, Table],
+        diagnostics: Mapping[str, Any],
+        *,
+        intervals: Mapping[str, Intervals] | None = None,
+        converged: bool = True,
+    ) -> Result:
+        """What a fit with these settings puts out; the recipe is method, version and settings."""
+        recipe = {"method": self.method, "version": self.version, "params": settings}
+        return Result(
+            self.method, self.version, estimates, intervals or {}, diagnostics, converged, recipe
+        )
+
+    def as_method(self, title: str, data: type, fit: Callable[..., Result], **more: Any) -> Method:
+        """The method with these options as the registry takes it; ``more`` as of Method."""
+        return Method(self.method, self.version, title, data, fit, self, **more)
 
 
 def whole(name: str, default: int | None, low: int, high: int | None = None, **more: Any) -> Param:

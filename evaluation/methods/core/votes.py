@@ -18,7 +18,7 @@ from evaluation.methods.core.base import (
     IntArray,
     UnknownIndex,
     index_array,
-    look_up,
+    indices,
 )
 
 
@@ -63,44 +63,12 @@ class Labels:
         Raises EmptyData, UnknownIndex, BadShape, and BadVector on a weight that is not a
         positive finite number.
         """
-        w, i = index_array("worker", worker, len(workers)), index_array("item", item, len(items))
-        y = index_array("label", label, len(labels))
+        w, i, y = indices(worker=(worker, workers), item=(item, items), label=(label, labels))
         s = y if shown is None else index_array("shown", shown, len(labels))
         g = _weights(weight, len(w))
         _same_length(worker=w, item=i, label=y, shown=s, weight=g)
         (i, w, y, s), g, source = _aggregated((i, w, y, s), g)
         return cls(w, i, y, s, g, source, tuple(workers), tuple(items), tuple(labels))
-
-    @classmethod
-    def from_names(
-        cls,
-        worker: Sequence[str],
-        item: Sequence[str],
-        label: Sequence[str],
-        *,
-        workers: Sequence[str] | None = None,
-        items: Sequence[str] | None = None,
-        labels: Sequence[str] | None = None,
-        shown: Sequence[str] | None = None,
-        weight: Sequence[float] | FloatArray | None = None,
-    ) -> Labels:
-        """Map names to indices once; without a list of names, those that occur, sorted."""
-        every = set(label) | set(shown or ())
-        names = {
-            "worker": sorted(set(worker)) if workers is None else list(workers),
-            "item": sorted(set(item)) if items is None else list(items),
-            "label": sorted(every) if labels is None else list(labels),
-        }
-        return cls.build(
-            look_up("worker", worker, names["worker"]),
-            look_up("item", item, names["item"]),
-            look_up("label", label, names["label"]),
-            workers=names["worker"],
-            items=names["item"],
-            labels=names["label"],
-            shown=None if shown is None else look_up("label", shown, names["label"]),
-            weight=weight,
-        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Labels:
         """The same names with these rows only; ``source`` is then theirs here."""
@@ -159,8 +127,7 @@ class Pairs:
 
         Raises EmptyData, UnknownIndex, BadShape (also for a player against itself), BadVector.
         """
-        a = index_array("first", first, len(players))
-        b = index_array("second", second, len(players))
+        a, b = indices(first=(first, players), second=(second, players))
         y = index_array("outcome", outcome, 3)
         side = np.zeros(len(a), dtype=np.int64) if left is None else np.asarray(left)
         who = np.full(len(a), -1, dtype=np.int64) if judge is None else np.asarray(judge)
@@ -178,32 +145,6 @@ class Pairs:
         y, side = np.where(turned, SECOND - y, y), np.where(turned, -side, side)
         (a, b, y, side, who), g, source = _aggregated((a, b, y, side, who), g)
         return cls(a, b, y, side, who, g, source, tuple(players), tuple(judges))
-
-    @classmethod
-    def from_names(
-        cls,
-        first: Sequence[str],
-        second: Sequence[str],
-        outcome: Sequence[int] | IntArray,
-        *,
-        players: Sequence[str] | None = None,
-        left: Sequence[int] | IntArray | None = None,
-        judge: Sequence[str] | None = None,
-        weight: Sequence[float] | FloatArray | None = None,
-    ) -> Pairs:
-        """Map names to indices once; without ``players``, those that occur, sorted."""
-        names = sorted({*first, *second}) if players is None else list(players)
-        judges = [] if judge is None else sorted(set(judge))
-        return cls.build(
-            look_up("player", first, names),
-            look_up("player", second, names),
-            outcome,
-            players=names,
-            left=left,
-            judge=None if judge is None else look_up("judge", judge, judges),
-            judges=judges,
-            weight=weight,
-        )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Pairs:
         """The same names with these rows only."""

@@ -11,37 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import (
+from evaluation.methods.agreement.coefficients import differentiability_split
+from evaluation.methods.agreement.counts import (
     alpha_rows,
     alpha_statistic,
     bounds,
     draw_sums,
     grouped,
 )
-from evaluation.methods.agreement.coefficients import differentiability_split
 from evaluation.methods.agreement.significance import benjamini_hochberg
 from evaluation.methods.competence.mace.data import adding
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.pairwise_tables import (
-    EVERY,
-    LABELS,
-    counted,
-    mean_of,
-    of_rows,
-    one_hot,
-)
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes, Units
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes, Units
+from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, mean_of, one_hot
 
 AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "units", "unit", "reason")
 WITHOUT = ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers")
-PAIR = ("pair", "agreeing", "differentiable", "n")
 SPLIT = ("differentiable", "dimension", "alpha", "null", "n", "pairs")
 REASON = "no pair has two votes, or all of them are the same"
 WORKERS = "workers who lower agreement"
 ALPHA = alpha_statistic("ordinal", np.arange(float(LABELS)))
-WIDTH = LABELS * LABELS + LABELS  # of a row of alpha_rows
 
 
 def counts_of(people: ShownVotes) -> FloatArray:
@@ -51,7 +41,7 @@ def counts_of(people: ShownVotes) -> FloatArray:
 
 
 def alphas(sums: FloatArray) -> FloatArray:
-    """Alpha (..., d) of summed rows (..., d, WIDTH), NaN where it is not defined."""
+    """Alpha (..., d) of summed rows (..., d, s) of ``alpha_rows``, NaN where it is not defined."""
     return ALPHA(sums)
 
 
@@ -77,7 +67,7 @@ def agreement_table(
     units = units or Units.pairs(people)
     counts = counts_of(people)
     paired = counts.sum(axis=2) > 1
-    rows = np.stack([alpha_rows(one) for one in counts], axis=1)  # (pairs, d, WIDTH)
+    rows = np.stack([alpha_rows(one) for one in counts], axis=1)  # (pairs, d, s)
     point = alphas(rows.sum(axis=0))
     ends = [(np.nan, np.nan, REASON)] * (len(point) + 1)
     known = np.flatnonzero(~np.isnan(point))
@@ -122,7 +112,7 @@ def without_each(
     are workers. Workers without votes have no row. Raises Cancelled.
     """
     counts, vote, size = counts_of(people), people.canonical(), len(people.workers)
-    rows = np.stack([alpha_rows(one) for one in counts], axis=1)  # (pairs, d, WIDTH)
+    rows = np.stack([alpha_rows(one) for one in counts], axis=1)  # (pairs, d, s)
     total, steps = rows.sum(axis=0), _steps(counts, rows, people.pair, vote)
     change = alphas(total + _by_worker(people.worker, steps, size)) - alphas(total)
     each = _mean(alphas(total + steps) - alphas(total))
@@ -142,7 +132,7 @@ def without_each(
 
 
 def _steps(counts: FloatArray, rows: FloatArray, pair: IntArray, vote: IntArray) -> FloatArray:
-    """What taking each vote away adds to the sums (n, d, WIDTH)."""
+    """What taking each vote away adds to the sums (n, d, s)."""
     parts = [
         alpha_rows(one[pair] - one_hot(column)) - rows[pair, k]
         for k, (one, column) in enumerate(zip(counts, vote.T, strict=True))
@@ -151,7 +141,7 @@ def _steps(counts: FloatArray, rows: FloatArray, pair: IntArray, vote: IntArray)
 
 
 def _by_worker(worker: IntArray, steps: FloatArray, size: int) -> FloatArray:
-    """Steps (n, d, WIDTH) added up by worker (size, d, WIDTH)."""
+    """Steps (n, d, s) added up by worker (size, d, s)."""
     flat = adding(worker, size) @ steps.reshape(len(steps), -1)
     return np.asarray(flat).reshape(size, *steps.shape[1:])
 

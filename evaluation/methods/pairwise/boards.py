@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.bradley_terry import method as bradley_terry
-from evaluation.methods.bradley_terry.cells import Layout, cells_of
+from evaluation.methods.bradley_terry.cells import Layout, cells_of, units_of
 from evaluation.methods.bradley_terry.fit import Model, maximise
-from evaluation.methods.bradley_terry.intervals import Spread, from_covariance
-from evaluation.methods.bradley_terry.sandwich import Covariance, sandwich
-from evaluation.methods.bradley_terry.units import units_of
+from evaluation.methods.bradley_terry.intervals import Covariance, Spread, from_covariance, sandwich
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.pairwise_tables import EVERY, LABELS, quiet, stacked
 from evaluation.methods.core.votes import Pairs
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
 
 STAGE = "systems"
 SYSTEM = (
@@ -187,10 +184,10 @@ def _board(
     choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
     notes = []
     try:
-        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=hooks.quiet())
     except bradley_terry.NoSides:
         choices["side"] = False
-        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=quiet(hooks))
+        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=hooks.quiet())
     if not choices["side"]:
         notes.append("no side effect is taken out, since the systems kept their sides")
     player, shared = result.estimates["player"], result.estimates["shared"]
@@ -201,7 +198,7 @@ def _board(
         both = own * len(data.votes.workers) + votes.worker
         others = [votes.clustered(data, unit) for unit in (votes.worker, both)]
         spread, layout = _crossed(
-            [main, *others], result.diagnostics["ties_model"], choices, rng=rng, hooks=quiet(hooks)
+            [main, *others], result.diagnostics["ties_model"], choices, rng=rng, hooks=hooks.quiet()
         )
         player, shared = _replaced(player, shared, spread, layout)
         said += " and worker"

@@ -4,6 +4,11 @@ Agreement after removing low-competence votes comes only with what the same reci
 shuffled votes and with competence from other pairs (``corrected_alpha``); who lowers agreement
 comes with a test, since somebody always lowers it most; grades come with what other workers of
 the same crowd might have given.
+
+How steady are gold labels and grades, had other workers of the same crowd judged? Every resample
+gives each worker a random weight (exponential with mean 1: Rubin's Bayesian bootstrap, 1981), so
+that no pair loses all its votes; MACE and the grades are found again from scratch. That covers who
+judged and how they voted, not which topics and texts were chosen.
 """
 
 from __future__ import annotations
@@ -23,9 +28,9 @@ from evaluation.methods.core.base import (
     Hooks,
     Result,
     Table,
+    of_rows,
 )
-from evaluation.methods.core.pairwise_tables import EVERY, mean_of, of_rows, quiet
-from evaluation.methods.core.params import LEVEL, Method, Params, choice, flag, real, whole
+from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, whole
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
@@ -33,11 +38,79 @@ from evaluation.methods.pairwise.agreement import (
     split_alphas,
     without_each,
 )
-from evaluation.methods.pairwise.gold import spam_fits
-from evaluation.methods.pairwise.judgments import Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
-from evaluation.methods.pairwise.resample import STAGE as RESAMPLED
-from evaluation.methods.pairwise.resample import resampled_gold
+from evaluation.methods.pairwise.gold import quick_labels, spam_fits
+from evaluation.methods.pairwise.grades import candidates
+from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, one_hot, votes_behind
+
+RESAMPLED = "gold labels resampled"
+STABILITY = ("dimension", "pair", "s_first", "s_neutral", "s_second")
+INTERVAL = ("dimension", "topic", "component", "candidate", "grade", "low", "high")
+RESTARTS = 3
+
+
+def resampled_gold(
+    data: Judgments,
+    people: ShownVotes,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> dict[str, Table]:
+    """``label_stability``: in which share of resamples each label was the gold one (NaN where no
+    label was ever found). ``candidate_interval``: the grade of each candidate and the quantiles of
+    its grades at ``level``. Both empty without ``gold_resamples``. Raises Cancelled.
+    """
+    size, level = settings["gold_resamples"], settings["level"]
+    if not size:
+        return {
+            "label_stability": of_rows([], STABILITY),
+            "candidate_interval": of_rows([], INTERVAL),
+        }
+    chosen = {name: settings[name] for name in ("algorithm", "pooled", "prevalence")}
+    one, two = rng.spawn(2)
+    # The first are the votes as they are.
+    weights = np.ones((size + 1, len(people.workers)))
+    weights[1:] = two.standard_exponential((size, len(people.workers)))
+    hooks.step(RESAMPLED, 0, 2 * size)
+    found = quick_labels(
+        data, people, {**chosen, "restarts": RESTARTS}, weights, rng=one, hooks=hooks.quiet()
+    )
+    votes = votes_behind(people)
+    base = candidates(data, found[0], votes)
+    seen = np.zeros((*votes.shape, LABELS))
+    grades = np.empty((size, len(base)))
+    for b, labels in enumerate(found[1:]):
+        hooks.step(RESAMPLED, size + b, 2 * size)
+        seen += one_hot(labels.ravel()).reshape(seen.shape)
+        # Weights drop no vote, so the same texts are graded every time, in the same order.
+        grades[b] = candidates(data, labels, votes)["grade"]
+    hooks.step(RESAMPLED, 2 * size, 2 * size)
+    return {"label_stability": _stability(seen), "candidate_interval": _spread(base, grades, level)}
+
+
+def _stability(seen: FloatArray) -> Table:
+    total = seen.sum(axis=2, keepdims=True)
+    share = np.divide(seen, total, out=np.full_like(seen, np.nan), where=total > 0)
+    pairs, size = seen.shape[:2]
+    flat = share.transpose(1, 0, 2).reshape(-1, LABELS)
+    columns = {
+        "dimension": np.repeat(np.arange(size), pairs),
+        "pair": np.tile(np.arange(pairs), size),
+        **dict(zip(STABILITY[2:], flat.T, strict=True)),
+    }
+    return Table(columns)
+
+
+def _spread(base: Table, grades: FloatArray, level: float) -> Table:
+    if not len(base):
+        return of_rows([], INTERVAL)
+    tail = (1 - level) / 2
+    low, high = np.quantile(grades, [tail, 1 - tail], axis=0)
+    bounds = {"low": np.minimum(low, base["grade"]), "high": np.maximum(high, base["grade"])}
+    columns = {**base.columns, **bounds}
+    return Table({name: columns[name] for name in INTERVAL})
+
 
 NAME, VERSION = "pairwise_checks", "1.1"
 FEWEST = 100  # resamples that intervals take at least
@@ -59,8 +132,8 @@ PARAMS = Params(
         whole("gold_resamples", 200, FEWEST, or_zero=True),
         LEVEL,
     ),
+    version=VERSION,
 )
-DEFAULTS = PARAMS.defaults
 NULLS, WORST, PAIRS = "nulls and cross-fitting", "without the worst", "differentiability"
 STAGES = (NULLS, WORKERS, WORST, PAIRS, RESAMPLED)  # in the order in which hooks report them
 FIGURES = (
@@ -120,10 +193,9 @@ def fit(
     parts = split_alphas(data, people, **split, rng=rngs[3], shuffles=settings["shuffles"])
     hooks.step(PAIRS, 1, 1)
     resampled = resampled_gold(data, people, settings, rng=rngs[4], hooks=hooks)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
+    return PARAMS.result(
+        settings,
+        {
             "corrected": corrected,
             "without": without,
             "worst": worst,
@@ -131,10 +203,7 @@ def fit(
             "split": parts,
             **resampled,
         },
-        intervals={},
-        diagnostics={"needed": needed, "warnings": _warnings(data, corrected)},
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
+        {"needed": needed, "warnings": _warnings(data, corrected)},
     )
 
 
@@ -176,7 +245,7 @@ def _one(
     """The figures of one dimension, or NaN with the reason."""
 
     def competences(many: Iterable[Labels]) -> Iterator[FloatArray]:
-        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=quiet(hooks)):
+        for spam in spam_fits(((votes, rng) for votes in many), settings, hooks=hooks.quiet()):
             yield 1 - spam
 
     n = int((people.vote[:, dimension] >= 0).sum())
@@ -191,7 +260,7 @@ def _one(
             folds=_fold_count(settings, people),
             resamples=settings["resamples"],
             confidence=settings["level"],
-            hooks=quiet(hooks),
+            hooks=hooks.quiet(),
         )
     except (DataError, BadParameter) as problem:
         return {"n": n, **dict.fromkeys(FIGURES, np.nan), "reason": str(problem)}
@@ -247,7 +316,7 @@ def _crossed(
         )
         fits.append((case, fit, own))
     every = ((votes, own) for _, fit, own in fits for votes in fit.others)
-    spam = spam_fits(every, settings, hooks=quiet(hooks))
+    spam = spam_fits(every, settings, hooks=hooks.quiet())
     found: list[list[float]] = [[] for _ in cases]
     for case, fit, _ in fits:
         found[case].append(fit.alpha([1 - next(spam) for _ in fit.others]))
@@ -274,11 +343,4 @@ def _warnings(data: Judgments, corrected: Table) -> list[str]:
     return said
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Nulls and intervals of a pairwise study",
-    data=Judgments,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Nulls and intervals of a pairwise study", Judgments, fit)

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.pairwise_tables import EVERY, mean_of, of_rows, votes_behind
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.pairwise.agreement import alpha_of
 from evaluation.methods.pairwise.boards import boards
 from evaluation.methods.pairwise.gold import gold_labels
-from evaluation.methods.pairwise.graph import parts_of
 from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.method import FEW, PARAMS
+from evaluation.methods.pairwise.method import FEW, PARAMS, parts_of
+from evaluation.methods.pairwise.tables import EVERY, mean_of, votes_behind
 
 ALPHA = ("dimension", "before", "after")
 SYSTEM = (

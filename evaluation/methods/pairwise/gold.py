@@ -31,17 +31,9 @@ from evaluation.methods.core.base import (
     Table,
     TooFewWorkers,
 )
-from evaluation.methods.core.pairwise_tables import (
-    EVERY,
-    LABELS,
-    mean_of,
-    quiet,
-    stacked,
-    with_others,
-)
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, stacked, with_others
 
 STAGE = "gold labels"
 WORKER = (
@@ -198,7 +190,7 @@ def quick_labels(
             (replace(labels, weight=labels.weight * weight[labels.worker]), rngs[b][k])
             for b, weight in enumerate(weights)
         )
-        for b, one in enumerate(fit_each(weighed, _quick(settings), hooks=quiet(hooks))):
+        for b, one in enumerate(fit_each(weighed, _quick(settings), hooks=hooks.quiet())):
             posterior = np.full((len(one.probability), LABELS), np.nan)
             posterior[~np.isnan(one.probability[:, 0])] = 0.0
             posterior[:, _places(labels)] += one.probability
@@ -247,7 +239,7 @@ def _fit(
     result = mace.fit(
         oriented,
         rng=rng,
-        hooks=quiet(hooks),
+        hooks=hooks.quiet(),
         algorithm=settings["algorithm"],
         restarts=settings["restarts"],
         resamples=settings["draws"],

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.bradley_terry.grades import rao_kupper_grades
-from evaluation.methods.core.base import FloatArray, IntArray, Table
+from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
 from evaluation.methods.core.components import components
-from evaluation.methods.core.pairwise_tables import EVERY, mean_interval, of_rows
 from evaluation.methods.pairwise.judgments import MISSING, Judgments
+from evaluation.methods.pairwise.tables import EVERY, mean_interval
 
 CANDIDATE = (
     "dimension",

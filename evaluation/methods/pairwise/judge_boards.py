@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from evaluation.methods.agreement.rank_correlation import kendall
 from evaluation.methods.bradley_terry.cells import Cells, cells_of
 from evaluation.methods.bradley_terry.fit import Model, Point, maximise
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.pairwise_tables import EVERY, of_rows, quiet, stacked
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise.boards import SYSTEM, boards
 from evaluation.methods.pairwise.judges import first_calls
-from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY, stacked
 
 JUDGE_SYSTEM = ("machine", *SYSTEM)
 JUDGE_TAU = ("machine", "dimension", "tau", "low", "high", "systems", "topics", "reason")
@@ -53,7 +52,7 @@ def judge_boards(
     machines, size = first_calls(data.machine), len(data.dimensions)
     streams = rng.spawn(len(machines))
     parts = [
-        ({"machine": m}, boards(data, calls, None, settings, rng=own, hooks=quiet(hooks)).system)
+        ({"machine": m}, boards(data, calls, None, settings, rng=own, hooks=hooks.quiet()).system)
         for (m, calls), own in zip(machines.items(), streams, strict=True)
     ]
     # The same draws for every judge, so that people's board is fitted again but once a draw.

@@ -14,22 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.agreement.bootstrap import alpha_rows, alpha_statistic, estimate, grouped
-from evaluation.methods.agreement.counts import NoVariation
-from evaluation.methods.agreement.rank_correlation import spearman
-from evaluation.methods.core.base import FloatArray, IntArray, Table
-from evaluation.methods.core.order_clustered import Clustered, share
-from evaluation.methods.core.pairwise_tables import (
-    EVERY,
-    LABELS,
-    counted,
-    mean_of,
-    of_rows,
-    one_hot,
-    with_others,
+from evaluation.methods.agreement.counts import (
+    NoVariation,
+    alpha_rows,
+    alpha_statistic,
+    estimate,
+    grouped,
 )
-from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL
-from evaluation.methods.pairwise.order.data import ShownVotes, Units
+from evaluation.methods.agreement.rank_correlation import spearman
+from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
+from evaluation.methods.core.units import Clustered, share
+from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, ShownVotes, Units
+from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, mean_of, one_hot, with_others
 
 JUDGE = (
     "machine",

@@ -1,4 +1,7 @@
-"""A study of side-by-side judgments as index arrays: who judged what, shown how, on which texts."""
+"""A study of side-by-side judgments as index arrays: who judged what, shown how, on which texts.
+
+``ShownVotes`` are judgments as workers saw them, ``Judgments`` the study around them.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,169 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadShape, EmptyData, IntArray, index_array
+from evaluation.methods.core.base import (
+    BadShape,
+    EmptyData,
+    FloatArray,
+    IntArray,
+    index_array,
+    indices,
+    refuse_unequal,
+)
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import MISSING, ShownVotes, Units
+
+MISSING = -1
+
+
+def turned_back(vote: IntArray, flipped: NDArray[np.bool_], labels: int) -> IntArray:
+    """Votes (n, d) as shown, for pairs as stored; ``flipped`` (n,): the one place that flips."""
+    turned = flipped[:, None] & (vote != MISSING)
+    return np.where(turned, labels - 1 - vote, vote)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The unit ``of`` each pair (pairs,), any integers from 0, and what units are called."""
+
+    of: IntArray
+    noun: str
+
+    @classmethod
+    def pairs(cls, votes: ShownVotes) -> Units:
+        """Every pair for itself: where it is not known what else they were drawn with."""
+        return cls(np.arange(len(votes.pairs)), "pairs")
+
+
+@dataclass(frozen=True, eq=False)
+class ShownVotes:
+    """Judgments (n,) of pairs on d dimensions, in displayed coordinates, as they came.
+
+    ``vote`` (n, d) indexes ``labels``, which run from left to right and mirror each other (A, N,
+    B): flipping a vote is len(labels) - 1 - vote; -1 is no answer. With an odd number of labels
+    the middle one is neutral. ``worker`` and ``pair`` (n,) index names; ``flipped`` (n,) is True
+    where the pair was shown the other way round than it is stored; ``position`` (n,) counts the
+    worker's items from 1.
+    """
+
+    worker: IntArray
+    pair: IntArray
+    flipped: NDArray[np.bool_]
+    position: IntArray
+    vote: IntArray
+    workers: tuple[str, ...]
+    pairs: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+    @classmethod
+    def build(
+        cls,
+        worker: Sequence[int] | IntArray,
+        pair: Sequence[int] | IntArray,
+        flipped: Sequence[bool] | NDArray[np.bool_],
+        position: Sequence[int] | IntArray,
+        vote: Any,
+        *,
+        workers: Sequence[str],
+        pairs: Sequence[str],
+        dimensions: Sequence[str],
+        labels: Sequence[str] = ("left", "neutral", "right"),
+    ) -> ShownVotes:
+        """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
+        w, p = indices(worker=(worker, workers), pair=(pair, pairs))
+        turned, place, votes = np.asarray(flipped), np.asarray(position), np.asarray(vote)
+        if turned.dtype != np.bool_ or not np.issubdtype(place.dtype, np.integer):
+            raise BadShape("flipped must hold booleans and position whole numbers")
+        if votes.shape != (len(w), len(dimensions)):
+            raise BadShape(f"vote is {votes.shape}; it must be ({len(w)}, {len(dimensions)})")
+        refuse_unequal(worker=w, pair=p, flipped=turned, position=place)
+        if not votes.size:
+            raise EmptyData("there is no dimension")
+        if len(labels) < 2:
+            raise BadShape("there must be two labels or more")
+        # MISSING is one below the first index, so a shift checks both ends at once.
+        index_array("vote + 1", votes.ravel() + 1, len(labels) + 1)
+        return cls(
+            w,
+            p,
+            turned,
+            place.astype(np.int64),
+            votes.astype(np.int64),
+            tuple(workers),
+            tuple(pairs),
+            tuple(dimensions),
+            tuple(labels),
+        )
+
+    def take(self, rows: IntArray | NDArray[np.bool_]) -> ShownVotes:
+        """The same names with these rows only."""
+        return replace(
+            self,
+            worker=self.worker[rows],
+            pair=self.pair[rows],
+            flipped=self.flipped[rows],
+            position=self.position[rows],
+            vote=self.vote[rows],
+        )
+
+    def canonical(self) -> IntArray:
+        """Votes (n, d) for the pair as stored."""
+        return turned_back(self.vote, self.flipped, len(self.labels))
+
+    def side(self) -> FloatArray:
+        """-1 for the left, 0 for neutral, 1 for the right (n, d); NaN where there is no answer."""
+        found = np.sign(2.0 * self.vote - (len(self.labels) - 1))
+        return np.where(self.vote == MISSING, np.nan, found)
+
+    def once(self) -> ShownVotes:
+        """Only the first vote of each worker on a pair, either way round."""
+        code = self.worker * len(self.pairs) + self.pair
+        _, first = np.unique(code, return_index=True)
+        return self.take(np.sort(first))
+
+    def counts(self, dimension: int, *, rows: NDArray[np.bool_], directed: bool) -> FloatArray:
+        """Votes of an item on each label, from ``rows`` (n,) of a dimension.
+
+        Directed: items are (pair, flipped), pair first (2 * pairs, k), votes as shown. Else items
+        are pairs (pairs, k) and votes canonical.
+        """
+        vote = (self.vote if directed else self.canonical())[:, dimension]
+        item = 2 * self.pair + self.flipped if directed else self.pair
+        size, items = len(self.labels), len(self.pairs) * (2 if directed else 1)
+        use = rows & (vote != MISSING)
+        flat = np.bincount(item[use] * size + vote[use], minlength=items * size)
+        return flat.reshape(items, size).astype(np.float64)
+
+    def as_labels(self, dimension: int) -> Labels:
+        """One dimension as Labels: items are pairs, ``label`` canonical, ``shown`` as displayed."""
+        return self._labels(self.pair, self.pairs, self.canonical()[:, dimension], dimension)
+
+    def directed(self, dimension: int) -> Labels:
+        """One dimension as Labels: an item is a pair shown one way round, labels as displayed.
+
+        All dimensions have the same items: the directions that occur, in the order of ``pairs``.
+        """
+        known, item = np.unique(2 * self.pair + self.flipped, return_inverse=True)
+        names = [self.pairs[k // 2] + (" turned" if k % 2 else "") for k in known.tolist()]
+        return self._labels(item, tuple(names), self.vote[:, dimension], dimension)
+
+    def _labels(
+        self, item: IntArray, items: tuple[str, ...], label: IntArray, dimension: int
+    ) -> Labels:
+        use = self.vote[:, dimension] != MISSING
+        return Labels.build(
+            self.worker[use],
+            item[use],
+            label[use],
+            workers=self.workers,
+            items=items,
+            labels=self.labels,
+            shown=self.vote[use, dimension],
+        )
+
 
 LEFT, NEUTRAL, RIGHT = 0, 1, 2
 SIDES = ("left", "neutral", "right")
@@ -73,9 +236,8 @@ class Judgments:
         A pair has two different candidates of one topic; no person is neutral where that is not
         offered; machines judge the pairs and dimensions of the people.
         """
-        a = index_array("first", first, len(candidates))
-        b = index_array("second", second, len(candidates))
-        t, s = index_array("topic", topic, len(topics)), index_array("system", system, len(systems))
+        a, b = indices(first=(first, candidates), second=(second, candidates))
+        t, s = indices(topic=(topic, topics), system=(system, systems))
         if not len(a) == len(b) == len(votes.pairs):
             raise BadShape(
                 f"first has {len(a)} entries, second {len(b)}; there are {len(votes.pairs)} pairs"
@@ -170,6 +332,3 @@ def _grouped(name: str, group: Any, systems: int) -> IntArray:
     if (found < -1).any():
         raise BadShape(f"groups: {name!r} has a number below -1, which stands for no group")
     return found.astype(np.int64)
-
-
-__all__ = ["CODES", "LEFT", "MISSING", "NEUTRAL", "RIGHT", "SIDES", "Judgments"]

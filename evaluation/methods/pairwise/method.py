@@ -4,7 +4,8 @@ CrowdRAG (Gienapp et al., SIGIR 2025), section 5: gold labels and competence (MA
 order effects, interdependence, systems, grades, and language models as judges, each in the form
 that its published errors leave standing. Everything about people is in canonical pairs and from a
 worker's first vote on a pair, except order effects and repeats, which need them all. What takes
-refits or many shuffles (nulls, cross-fitting) is ``pairwise_checks``.
+refits or many shuffles (nulls, cross-fitting) is ``pairwise.checks``. Beside the scores stand what
+holds the study together (the parts of the worker-pair graph) and which judgments each board uses.
 """
 
 from __future__ import annotations
@@ -13,36 +14,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from evaluation.methods.core.base import (
-    Hooks,
-    IntArray,
-    Result,
-    Table,
-)
-from evaluation.methods.core.pairwise_tables import votes_behind
-from evaluation.methods.core.params import (
-    LEVEL,
-    Method,
-    Params,
-    choice,
-    flag,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
+from evaluation.methods.core.components import components
+from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, resamples, whole
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.boards import STAGE as SYSTEMS
 from evaluation.methods.pairwise.boards import Boards, boards
 from evaluation.methods.pairwise.gold import STAGE as GOLD
 from evaluation.methods.pairwise.gold import Gold, gold_labels
 from evaluation.methods.pairwise.grades import Grades, graded
-from evaluation.methods.pairwise.graph import parts_of
 from evaluation.methods.pairwise.judges import judge_tables
-from evaluation.methods.pairwise.judgments import NEUTRAL, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, ShownVotes
 from evaluation.methods.pairwise.order.study import interdependence_table, order_tables, repeats
-from evaluation.methods.pairwise.used import judgments_used
+from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
 NAME, VERSION = "pairwise", "1.1"
 PARAMS = Params(
@@ -115,6 +103,7 @@ PARAMS = Params(
         ),
         LEVEL,
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 GRADES, ORDER, JUDGES = "grades", "agreement and order", "language models"
@@ -182,17 +171,14 @@ def fit(
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=tables,
-        intervals={},
-        diagnostics={
+    return PARAMS.result(
+        settings,
+        tables,
+        {
             **_diagnostics(data, people, gold, board, grades),
             "used": judgments_used(data, people, competence, board.system, gold.label),
         },
         converged=gold.converged and board.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -297,11 +283,138 @@ def _warnings(data: Judgments, people: ShownVotes, parts: Sequence[Mapping[str, 
     return said
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Pairwise study",
-    data=Judgments,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Pairwise study", Judgments, fit)
+
+
+def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:
+    """The parts of the graph that share nothing, the one with most workers first.
+
+    ``number``, ``workers``, ``pairs``, ``judgments``; and the thinnest link: ``link`` is the
+    largest number of shared pairs such that chains of workers, each sharing as many with the
+    next, still reach everybody; one pair more is asked and ``side`` workers (the smaller side)
+    stand apart. Both None for a part of one worker.
+    """
+    worker, pair = components(people.worker, people.pair, len(people.workers), len(people.pairs))
+    count = int(worker.max(initial=0)) + 1
+    workers, pairs = (np.bincount(number, minlength=count) for number in (worker, pair))
+    n = np.bincount(worker[people.worker], minlength=count)
+    tree = _widest_tree(people)
+    found: list[dict[str, int | None]] = []
+    for k in range(1, count):
+        link, side = thinnest(tree, np.flatnonzero(worker == k))
+        found.append(
+            {
+                "number": k,
+                "workers": int(workers[k]),
+                "pairs": int(pairs[k]),
+                "judgments": int(n[k]),
+                "link": link,
+                "side": side,
+            }
+        )
+    return found
+
+
+def _widest_tree(people: ShownVotes) -> csr_array:
+    """A spanning forest of the workers (w, w) whose edges, shared pairs, are as many as can be."""
+    known = np.unique(people.worker * len(people.pairs) + people.pair)
+    met = coo_array(
+        (np.ones(len(known)), (known // len(people.pairs), known % len(people.pairs))),
+        shape=(len(people.workers), len(people.pairs)),
+    ).tocsr()
+    shared = coo_array(met @ met.T)
+    apart = shared.row != shared.col
+    most = float(shared.data.max(initial=0.0)) + 1
+    # The tree of least cost is the one of most shared pairs; a cost of 0 would be no edge.
+    cost = coo_array(
+        (most - shared.data[apart], (shared.row[apart], shared.col[apart])), shape=shared.shape
+    )
+    tree = coo_array(minimum_spanning_tree(cost.tocsr()))
+    return coo_array((most - tree.data, (tree.row, tree.col)), shape=tree.shape).tocsr()
+
+
+def thinnest(tree: csr_array, members: IntArray) -> tuple[int | None, int | None]:
+    """The least edge of a tree (w, w) among ``members``, and how many it parts from the rest."""
+    own = coo_array(tree[members][:, members])
+    if not own.nnz:
+        return None, None
+    least = int(own.data.argmin())
+    rest = np.arange(own.nnz) != least
+    _, label = connected_components(
+        coo_array((own.data[rest], (own.row[rest], own.col[rest])), shape=own.shape),
+        directed=False,
+    )
+    size = int((label == label[own.row[least]]).sum())
+    return int(own.data[least]), min(size, len(members) - size)
+
+
+Use = dict[str, Any]
+
+
+def judgments_used(
+    data: Judgments, people: ShownVotes, competence: FloatArray | None, system: Table, label: Table
+) -> list[Use]:
+    """One entry for each board: ``board``, ``dimension``, ``used`` and ``left_out`` by reason.
+
+    ``people`` are the first judgments of each worker on a pair of texts; the others are repeats.
+    The board "study" is what the methods see; "ranking" is Bradley-Terry with its win matrix,
+    "labels" the estimated labels, by dimension ("" for all together, of which a judgment is used
+    where any dimension uses it). ``competence`` (workers, d) as for the boards; ``system`` and
+    ``label`` are the tables that were found, which say where there is a board or a label.
+
+    ``used`` + the sum of ``left_out`` is the number of judgments in ``data`` in every entry.
+    """
+    repeats = len(data.votes) - len(people)
+    answered = people.canonical() != MISSING
+    apart = (data.system[data.first] != data.system[data.second])[people.pair]
+    known = np.ones(answered.shape, dtype=bool)
+    if competence is not None:
+        known = np.nan_to_num(competence[people.worker]) > 0
+    ranked = set(system["dimension"].tolist())
+    found = [_use("study", "", repeats, [], np.ones(len(people), dtype=bool))]
+    for k in range(EVERY, len(data.dimensions)):
+        given, trusted = _of(answered, k), _of(answered & known, k)
+        steps = [("not_answered", given), ("one_source", apart), ("no_weight", trusted)]
+        if k not in ranked:
+            steps.append(("no_board", np.zeros(len(people), dtype=bool)))
+        used = trusted & apart & (k in ranked)
+        found.append(_use("ranking", _name(data, k), repeats, steps, used))
+    labelled = np.zeros(answered.shape[::-1], dtype=bool)
+    has = np.zeros((len(data.dimensions), len(people.pairs)), dtype=bool)
+    rows = label["label"] >= 0
+    has[label["dimension"][rows], label["pair"][rows]] = True
+    for k in range(len(data.dimensions)):
+        labelled[k] = answered[:, k] & has[k][people.pair]
+        steps = [("not_answered", answered[:, k]), ("no_label", has[k][people.pair])]
+        found.append(_use("labels", data.dimensions[k], repeats, steps, labelled[k]))
+    return found
+
+
+def _of(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
+    """One dimension of (n, d), or whether any holds."""
+    found: NDArray[np.bool_] = np.any(rows, axis=1) if dimension == EVERY else rows[:, dimension]
+    return found
+
+
+def _name(data: Judgments, dimension: int) -> str:
+    return "" if dimension == EVERY else data.dimensions[dimension]
+
+
+def _use(
+    board: str,
+    dimension: str,
+    repeats: int,
+    steps: list[tuple[str, NDArray[np.bool_]]],
+    used: NDArray[np.bool_],
+) -> Use:
+    """Each judgment that is not used counts under the first step that it does not pass."""
+    left_out, here = {"repeat": repeats}, np.ones(len(used), dtype=bool)
+    for reason, passes in steps:
+        left_out[reason] = int((here & ~passes).sum())
+        here &= passes
+    return {
+        "board": board,
+        "dimension": dimension,
+        "used": int(used.sum()),
+        "left_out": {reason: n for reason, n in left_out.items() if n},
+    }

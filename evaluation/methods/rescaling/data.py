@@ -15,8 +15,9 @@ from evaluation.methods.core.base import (
     DataError,
     FloatArray,
     IntArray,
-    index_array,
+    indices,
     look_up,
+    refuse_unequal,
 )
 
 LOWEST, HIGHEST = 0.0, 100.0
@@ -75,16 +76,10 @@ class Annotations:
         Raises EmptyData, UnknownIndex, BadShape, BadVector (a score outside 0-100, values that
         do not increase).
         """
-        w = index_array("worker", worker, len(workers))
-        i = index_array("item", item, len(items))
-        y = index_array("label", label, len(labels))
+        w, i, y = indices(worker=(worker, workers), item=(item, items), label=(label, labels))
         s = np.asarray(score, dtype=np.float64)
         e = np.ones(len(w), dtype=bool) if explained is None else np.asarray(explained, dtype=bool)
-        if not w.shape == i.shape == y.shape == s.shape == e.shape:
-            raise BadShape(
-                f"worker, item, label, score and explained have shapes {w.shape}, {i.shape}, "
-                f"{y.shape}, {s.shape} and {e.shape}; all must agree"
-            )
+        refuse_unequal(worker=w, item=i, label=y, score=s, explained=e)
         wrong = np.flatnonzero(np.isinf(s) | (s < LOWEST) | (s > HIGHEST))
         if wrong.size:
             raise BadVector(f"score[{wrong[0]}] is {s[wrong[0]]}; it must lie in 0-100 or be NaN")

@@ -23,11 +23,11 @@ from evaluation.methods.core.base import (
     Result,
     Table,
     index_array,
+    indices,
+    of_rows,
 )
-from evaluation.methods.core.order_clustered import ratio
-from evaluation.methods.core.pairwise_tables import of_rows
-from evaluation.methods.core.params import DRAWN, LEVEL, Method, Params, resamples
-from evaluation.methods.core.units import CORRELATION, counted, fisher, too_few
+from evaluation.methods.core.params import DRAWN, LEVEL, Params, resamples
+from evaluation.methods.core.units import CORRELATION, counted, fisher, ratio, too_few
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "ratings", "1.2"
@@ -37,6 +37,7 @@ PARAMS = Params(
         resamples(1000, or_zero=False, label="Resamples", help=DRAWN),
         LEVEL,
     ),
+    version=VERSION,
 )
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
@@ -112,7 +113,7 @@ class Ratings:
         scales: Sequence[str],
     ) -> Ratings:
         """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
-        w, t = index_array("worker", worker, len(workers)), index_array("text", text, len(texts))
+        w, t = indices(worker=(worker, workers), text=(text, texts))
         points = np.asarray(value, dtype=np.float64)
         if points.shape != (len(w), len(scales)) or len(t) != len(w):
             raise BadShape(f"value is {points.shape}; it must be ({len(w)}, {len(scales)})")
@@ -156,14 +157,8 @@ def fit(
     hooks.step(MEANS, len(data.scales), len(data.scales))
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=tables,
-        intervals={},
-        diagnostics={"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)},
-        converged=True,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
+    return PARAMS.result(
+        settings, tables, {"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)}
     )
 
 
@@ -323,11 +318,4 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
     return {"agreement": r, "low": low, "high": high, "no_interval": ""}
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Ratings",
-    data=Ratings,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Ratings", Ratings, fit)

@@ -1,4 +1,7 @@
-"""Responses as texts: who answered what in which words, and texts as arrays of token ids."""
+"""Responses as texts: who answered what in which words, and texts as arrays of token ids.
+
+Stems are Porter's (1980, "An algorithm for suffix stripping").
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import snowballstemmer
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import (
@@ -19,10 +23,31 @@ from evaluation.methods.core.base import (
     UnknownIndex,
     by_question,
     index_array,
-    look_up,
+    indices,
     refuse_duplicates,
+    refuse_unequal,
 )
-from evaluation.methods.text.stem import FUNCTION_WORDS, stem
+
+FUNCTION_WORDS = frozenset(
+    """
+    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
+    himself she her hers herself it its itself they them their theirs themselves this that these
+    those who whom whose which what when where why how a an the and or nor but if then else than
+    because as until while of at by for with about against between into through during before
+    after above below to from up down in out on off over under again further once here there all
+    any both each few more most other some such no not only own same so too very am is are was
+    were be been being have has had having do does did doing can could will would shall should
+    may might must just now also s t d m ll re ve don doesn didn isn aren wasn weren won
+    """.split()
+)
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The Porter stem of a word in lower case; words of one or two letters stay as they are."""
+    # A stemmer keeps the word that it works on, so no two threads may share one.
+    return word if len(word) <= 2 else str(snowballstemmer.stemmer("porter").stemWord(word))
+
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -92,13 +117,9 @@ class Responses:
         ``repeats`` allows several responses of one author to one question, which only outside
         responses may have. Raises EmptyData, UnknownIndex, BadShape, DuplicateAnswer.
         """
-        w = index_array("worker", worker, len(workers))
-        q = index_array("question", question, len(questions))
+        w, q = indices(worker=(worker, workers), question=(question, questions))
         t = index_array("text", np.arange(len(w)) if text is None else text, len(texts))
-        if not len(w) == len(q) == len(t):
-            raise BadShape(
-                f"worker has {len(w)} entries, question {len(q)}, text {len(t)}; all must agree"
-            )
+        refuse_unequal(worker=w, question=q, text=t)
         if vectors is not None and len(vectors.start) != len(texts) + 1:
             raise BadShape(f"{len(vectors.start) - 1} texts have token vectors, of {len(texts)}")
         if outside is not None and outside.questions != tuple(questions):
@@ -108,35 +129,6 @@ class Responses:
         if not repeats:
             refuse_duplicates(w, q, workers, questions)
         return cls(w, q, t, order, tuple(texts), tuple(workers), tuple(questions), vectors, outside)
-
-    @classmethod
-    def from_names(
-        cls,
-        worker: Sequence[str],
-        question: Sequence[str],
-        texts: Sequence[str],
-        *,
-        workers: Sequence[str] | None = None,
-        questions: Sequence[str] | None = None,
-        text: Sequence[int] | IntArray | None = None,
-        vectors: TokenVectors | None = None,
-        outside: Responses | None = None,
-        repeats: bool = False,
-    ) -> Responses:
-        """Map names to indices once; without ``workers``/``questions``, names in sorted order."""
-        all_workers = sorted(set(worker)) if workers is None else list(workers)
-        all_questions = sorted(set(question)) if questions is None else list(questions)
-        return cls.build(
-            look_up("worker", worker, all_workers),
-            look_up("question", question, all_questions),
-            texts,
-            workers=all_workers,
-            questions=all_questions,
-            text=text,
-            vectors=vectors,
-            outside=outside,
-            repeats=repeats,
-        )
 
 
 @dataclass(frozen=True, eq=False)

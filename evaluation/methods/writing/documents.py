@@ -1,8 +1,14 @@
-"""Which passages responses cite: Jaccard between responses, and citation by rank (section 4.2)."""
+"""Responses and the passages that they cite (Gienapp et al. 2025, section 4).
+
+How long responses are, how many statements and citations they have (4.1); which passages they cite,
+by Jaccard between responses and by rank (4.2); whether the order of citations follows the ranking,
+or another response's (4.3); and where in a text they stand (4.5).
+"""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
+from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.text.metrics import pairs as sharing
-from evaluation.methods.writing.data import Responses
-from evaluation.methods.writing.draws import Draws
+from evaluation.methods.writing.draws import Draws, binned, by_topic, listed, nice_edges
+from evaluation.methods.writing.statements import Responses, Statements, without_marks
 
 STYLE, TOPIC = "style", "topic"
 
@@ -169,3 +176,146 @@ def _middle(place: FloatArray) -> FloatArray:
     some = np.isfinite(place).any(axis=1)
     found[some] = np.nanmedian(place[some], axis=1)
     return found
+
+
+def places(data: Responses, statements: Statements) -> FloatArray:
+    """The number of the statement (n, R) that first cites a passage; NaN: not cited.
+
+    Passages that one statement cites tie: the order of numbers in its mark says nothing.
+    """
+    first = data.first
+    rows, ranks = np.nonzero(np.isfinite(first))
+    opens = np.searchsorted(data.response, rows)
+    of = statements.of[opens + first[rows, ranks].astype(np.int64)]
+    found = np.full(first.shape, np.nan)
+    worded = of >= 0
+    found[rows[worded], ranks[worded]] = statements.number[of[worded]]
+    return found
+
+
+def with_ranking(place: FloatArray) -> FloatArray:
+    """Spearman's rho (n,) between rank and place in the text; NaN below two places."""
+    rows, ranks = np.nonzero(np.isfinite(place))
+    return _rho(ranks.astype(np.float64), place[rows, ranks], rows, len(place))
+
+
+def with_each_other(place: FloatArray, pairs: Pairs) -> FloatArray:
+    """Spearman's rho (p,) between the places of the passages that both of a pair cite."""
+    one, two = place[pairs.first], place[pairs.second]
+    rows, ranks = np.nonzero(np.isfinite(one) & np.isfinite(two))
+    return _rho(one[rows, ranks], two[rows, ranks], rows, len(one))
+
+
+def _rho(x: FloatArray, y: FloatArray, group: Any, groups: int) -> FloatArray:
+    if not len(x):
+        return np.full(groups, np.nan)
+    return spearman(x, y, group, groups=groups).value
+
+
+def order(data: Responses, pairs: Pairs, place: FloatArray, draws: Draws) -> list[dict[str, Any]]:
+    """Rows of ``figures["order"]``."""
+    own, between = with_ranking(place), with_each_other(place, pairs)
+    rows = []
+    for one in pairings(data, pairs):
+        if one.scope != "style":
+            continue
+        value = between[one.rows] if one.second else own[one.rows]
+        topic = data.topic[pairs.first[one.rows] if one.second else one.rows]
+        known = value[np.isfinite(value)]
+        rows.append(
+            {
+                **one.row(),
+                "sd": spread(known),
+                "pairs": len(known),
+                "undefined": len(value) - len(known),
+                **draws.mean(value, topic),
+            }
+        )
+    return rows
+
+
+def position(statements: Statements, edges: FloatArray, draws: Draws) -> list[dict[str, Any]]:
+    """Rows of ``figures["position"]``; a mark stands at the end of its statement."""
+    data, bins = statements.data, len(edges) - 1
+    kept = np.flatnonzero(statements.cited)
+    response, place = statements.response[kept], statements.ends[kept]
+    first, last = np.full((2, len(data)), np.nan)
+    last[response] = place
+    first[response[::-1]] = place[::-1]
+    rows = []
+    for group, style, mine in cells(data):
+        own = mine[response]
+        counts = by_topic(binned(place[own], edges), data.topic[response[own]], draws.topics, bins)
+        value, low, high = draws.shares(counts * bins, counts.sum(axis=1))
+        size = int(mine.sum())
+        each = counts.sum(axis=0) / size if size else np.full(bins, np.nan)
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "marks": int(own.sum()),
+                "density": value,
+                "low": low,
+                "high": high,
+                "per_response": listed(each),
+                "first": draws.mean(first[mine], data.topic[mine]),
+                "last": draws.mean(last[mine], data.topic[mine]),
+            }
+        )
+    return rows
+
+
+_WORD = re.compile(r"\w[\w'’-]*")
+MEASURES = ("words", "statements", "citations", "documents")
+
+
+def word_counts(data: Responses) -> IntArray:
+    """Words (n,) as the editor counts them: no citation marks, no signs standing alone."""
+    return np.array([len(_WORD.findall(text)) for text in without_marks(data)], dtype=np.int64)
+
+
+def measures(data: Responses, statements: Statements) -> dict[str, FloatArray]:
+    """The measures (n,) of every response by name."""
+    found = {
+        "words": word_counts(data),
+        "statements": np.bincount(statements.response, minlength=len(data)),
+        "citations": data.citations,
+        "documents": data.cites.sum(axis=1),
+    }
+    return {name: values.astype(np.float64) for name, values in found.items()}
+
+
+def general(
+    statements: Statements,
+    measured: dict[str, FloatArray],
+    edges: dict[str, FloatArray],
+    draws: Draws,
+) -> list[dict[str, Any]]:
+    """Rows of ``figures["general"]``; averages per document and per statement are over all of
+    them, not first within a response."""
+    data = statements.data
+    pairs = np.bincount(statements.response[statements.pairs[:, 0]], minlength=len(data)).astype(
+        np.float64
+    )
+    rows = []
+    for group, style, mine in cells(data):
+        topic, own = data.topic[mine], {name: of[mine] for name, of in measured.items()}
+        rows.append(
+            {
+                "group": group,
+                "style": style,
+                "responses": int(mine.sum()),
+                "uncited": int((own["documents"] == 0).sum()),
+                "unknown": int(data.unknown[mine].sum()),
+                **{name: draws.distribution(own[name], topic, edges[name]) for name in MEASURES},
+                "citations_per_document": draws.ratio(own["citations"], own["documents"], topic),
+                "documents_per_statement": draws.ratio(pairs[mine], own["statements"], topic),
+                "words_per_statement": draws.ratio(own["words"], own["statements"], topic),
+            }
+        )
+    return rows
+
+
+def edges_of(measured: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Edges of bins for each measure, shared by all cells."""
+    return {name: nice_edges(measured[name]) for name in MEASURES}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.agreement.bootstrap import bounds
+from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.units import LEAST, RESAMPLED, too_few
 

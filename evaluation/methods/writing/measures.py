@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.methods.writing.changes import Change, Process
 from evaluation.methods.writing.origins import characters, units
+from evaluation.methods.writing.presence import Change, Process
 from evaluation.methods.writing.texts import JUMP
 
 NEAR_MS = 2000  # between two snapshots of one stretch of typing

@@ -52,21 +52,26 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
-from evaluation.methods.core.params import LEVEL, Method, Params, real, resamples, whole
+from evaluation.methods.core.params import LEVEL, Params, real, resamples, whole
 from evaluation.methods.core.units import RESAMPLED, too_few
-from evaluation.methods.writing.data import Responses
-from evaluation.methods.writing.documents import Pairs, overlap, ranks
+from evaluation.methods.writing.documents import (
+    Pairs,
+    edges_of,
+    general,
+    measures,
+    order,
+    overlap,
+    places,
+    position,
+    ranks,
+    with_ranking,
+)
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.general import edges_of, general, measures
-from evaluation.methods.writing.order import order, places, with_ranking
-from evaluation.methods.writing.position import position
 from evaluation.methods.writing.readability import EDGES as EASE
 from evaluation.methods.writing.readability import readability
 from evaluation.methods.writing.readability import rows as readable
 from evaluation.methods.writing.reuse import EDGES, heavy_share, most, reuse, scores
-from evaluation.methods.writing.statements import cut
-
-__all__ = ["METHOD", "Responses", "WritingResult", "fit"]
+from evaluation.methods.writing.statements import Responses, cut
 
 NAME, VERSION = "writing", "1.1"
 PARAMS = Params(
@@ -86,6 +91,7 @@ PARAMS = Params(
         whole("bins", 20, 2),
         LEVEL,
     ),
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
 GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY = (
@@ -207,11 +213,4 @@ def _result(
     )
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="Writing with sources",
-    data=Responses,
-    fit=fit,
-    options=PARAMS,
-)
+METHOD = PARAMS.as_method("Writing with sources", Responses, fit)

@@ -10,32 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluation.methods.writing import presence
-from evaluation.methods.writing.changes import (
-    KINDS,
-    ORIGINS,
-    PARTS,
-    Change,
-    Key,
-    Opening,
-    Process,
-    View,
-)
-from evaluation.methods.writing.origins import Segment, Sources
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Change, Key, Process
 from evaluation.methods.writing.texts import Texts
 
-__all__ = [
-    "KINDS",
-    "ORIGINS",
-    "PARTS",
-    "Change",
-    "Key",
-    "Opening",
-    "Process",
-    "Segment",
-    "Sources",
-    "View",
-    "read",
-]
 Event = Mapping[str, Any]
 BREAK_MS = 1500  # between two keys: longer is a pause, no rhythm
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.agreement.bootstrap import bounds
+from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.core.base import BadShape, FloatArray, IntArray
 from evaluation.methods.core.units import RESAMPLED, too_few
 

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.writing.data import Responses
 from evaluation.methods.writing.documents import cells
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.statements import Statements
+from evaluation.methods.writing.statements import Responses, Statements
 
 EDGES = np.arange(-50.0, 121.0, 5.0)
 BASE, SENTENCE, SYLLABLE = 206.835, 1.015, 84.6

@@ -16,7 +16,7 @@ import numpy as np
 
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.text.corpus import Tokens, token_ids, tokens_13a
-from evaluation.methods.text.ngrams import ngrams
+from evaluation.methods.text.metrics import ngrams
 from evaluation.methods.writing.documents import cells
 from evaluation.methods.writing.draws import Draws, binned, by_topic
 from evaluation.methods.writing.statements import Statements

@@ -5,6 +5,9 @@ or stays quiet; or it says that the log lacks what it needs, or that there is to
 All of them happen in honest work: a signal is worth what its base rate among the workers of the
 task says it is. The first four are those that CrowdRAG's reviewers watched for (Gienapp et al.
 2025, section 3.1.4); how each is calculated, and its thresholds, are ours.
+
+A base rate has an interval: texts of one worker are alike, so the interval is Wilson's on as many
+texts as the clustering by worker leaves (``units.share``).
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadParameter
-from evaluation.methods.writing.changes import Change, Process
+from evaluation.methods.core.base import BadParameter, IntArray, check_within
+from evaluation.methods.core.units import share
 from evaluation.methods.writing.measures import (
     Pace,
     characters_at,
@@ -29,6 +33,7 @@ from evaluation.methods.writing.measures import (
     word_count,
 )
 from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Change, Process
 
 FIRED, QUIET, NOT_RECORDED, TOO_LITTLE = "fired", "quiet", "not_recorded", "too_little"
 STATES = (FIRED, QUIET, NOT_RECORDED, TOO_LITTLE)
@@ -427,3 +432,28 @@ _CALCULATIONS: tuple[tuple[Signal, Callable[[Case], Finding]], ...] = (
     ),
 )
 SIGNALS: tuple[Signal, ...] = tuple(signal for signal, _ in _CALCULATIONS)
+
+
+@dataclass(frozen=True)
+class BaseRate:
+    """``seen`` of ``n`` texts of ``workers``; bounds are None with a ``reason``."""
+
+    seen: int
+    n: int
+    workers: int
+    share: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+
+def base_rate(seen: NDArray[np.bool_], worker: IntArray, confidence: float = 0.95) -> BaseRate:
+    """The share of texts (n,) that show it; ``worker`` (n,) are any integers from 0."""
+    check_within("confidence", confidence)
+    n, workers = len(seen), len(np.unique(worker))
+    if not n:
+        return BaseRate(0, 0, 0, None, reason="no text could be judged")
+    found = share(seen.astype(float), np.ones(n), worker, confidence)
+    if found.reason:
+        return BaseRate(int(seen.sum()), n, workers, found.estimate, reason=found.reason)
+    return BaseRate(int(seen.sum()), n, workers, found.estimate, found.low, found.high)

@@ -1,8 +1,12 @@
-"""Written responses cut at their citation marks into statements (Gienapp et al. 2025, sec. 4)."""
+"""Written responses and their citations as index arrays, cut at the marks into statements.
+
+Gienapp et al. 2025, section 4.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,8 +14,137 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.writing.data import Responses
+from evaluation.methods.core.base import (
+    BadShape,
+    FloatArray,
+    IntArray,
+    index_array,
+    indices,
+    refuse_unequal,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """n responses and their c citations.
+
+    ``group``, ``style``, ``topic`` (n,) index names; ``texts`` hold the citation marks. A citation
+    is one number in one mark: ``response`` (c,), ``start`` and ``end`` (c,) of the mark in code
+    points, ``rank`` (c,) the cited passage's place in its topic's list, from 0, or -1 for a number
+    that no passage has. Citations are sorted by response and place. ``passages`` are the ranked
+    passages of every topic; a list may be empty.
+    """
+
+    group: IntArray
+    style: IntArray
+    topic: IntArray
+    texts: tuple[str, ...]
+    response: IntArray
+    start: IntArray
+    end: IntArray
+    rank: IntArray
+    passages: tuple[tuple[str, ...], ...]
+    groups: tuple[str, ...]
+    styles: tuple[str, ...]
+    topics: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @property
+    def lists(self) -> IntArray:
+        """Passages that each response could cite (n,)."""
+        return np.array([len(some) for some in self.passages], dtype=np.int64)[self.topic]
+
+    @property
+    def unknown(self) -> IntArray:
+        """Citations of no passage (n,)."""
+        return np.bincount(self.response[self.rank < 0], minlength=len(self))
+
+    @property
+    def citations(self) -> IntArray:
+        """Citations of passages (n,); a passage cited twice counts twice."""
+        return np.bincount(self.response[self.rank >= 0], minlength=len(self))
+
+    @cached_property
+    def first(self) -> FloatArray:
+        """First citation of each passage (n, R): its number among the response's; NaN: none."""
+        found = np.full((len(self), max(1, int(self.lists.max()))), np.nan)
+        rows = np.flatnonzero(self.rank >= 0)[::-1]
+        opens = np.searchsorted(self.response, self.response[rows])
+        found[self.response[rows], self.rank[rows]] = rows - opens
+        return found
+
+    @property
+    def cites(self) -> NDArray[np.bool_]:
+        """Which passages each response cites (n, R)."""
+        return np.isfinite(self.first)
+
+    @classmethod
+    def build(
+        cls,
+        group: Sequence[int] | IntArray,
+        style: Sequence[int] | IntArray,
+        topic: Sequence[int] | IntArray,
+        texts: Sequence[str],
+        *,
+        response: Sequence[int] | IntArray,
+        start: Sequence[int] | IntArray,
+        end: Sequence[int] | IntArray,
+        rank: Sequence[int] | IntArray,
+        passages: Sequence[Sequence[str]],
+        groups: Sequence[str],
+        styles: Sequence[str],
+        topics: Sequence[str],
+    ) -> Responses:
+        """Check the arrays and sort the citations; a number twice in one mark counts once.
+
+        A ``rank`` outside its topic's list becomes -1. Raises EmptyData (no response),
+        UnknownIndex, BadShape.
+        """
+        g, s, t = indices(group=(group, groups), style=(style, styles), topic=(topic, topics))
+        refuse_unequal(group=g, style=s, topic=t, texts=texts)
+        if len(passages) != len(topics):
+            raise BadShape(f"{len(passages)} lists of passages for {len(topics)} topics")
+        where = _citations(response, start, end, rank, texts)
+        sizes = np.array([len(some) for some in passages], dtype=np.int64)[t]
+        outside = (where[:, 3] < 0) | (where[:, 3] >= sizes[where[:, 0]])
+        where[outside, 3] = -1
+        return cls(
+            g,
+            s,
+            t,
+            tuple(texts),
+            where[:, 0],
+            where[:, 1],
+            where[:, 2],
+            where[:, 3],
+            tuple(tuple(some) for some in passages),
+            tuple(groups),
+            tuple(styles),
+            tuple(topics),
+        )
+
+
+def _citations(response: Any, start: Any, end: Any, rank: Any, texts: Sequence[str]) -> IntArray:
+    """Checked columns (c, 4) response, start, end, rank in the order of the texts."""
+    columns = [np.asarray(values) for values in (response, start, end, rank)]
+    if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns):
+        raise BadShape("response, start, end and rank must have one entry a citation")
+    if not len(columns[0]):
+        return np.zeros((0, 4), dtype=np.int64)
+    index_array("response", columns[0], len(texts))
+    where = np.stack(columns, axis=1).astype(np.int64)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)[where[:, 0]]
+    wrong = (where[:, 1] < 0) | (where[:, 1] >= where[:, 2]) | (where[:, 2] > lengths)
+    if wrong.any():
+        row = where[np.flatnonzero(wrong)[0]].tolist()
+        raise BadShape(f"a mark from {row[1]} to {row[2]} is not in the text of response {row[0]}")
+    order = np.lexsort((where[:, 1], where[:, 0]))  # numbers of a mark stay as they came
+    where = where[order]
+    first = np.unique(where, axis=0, return_index=True)[1]
+    return where[np.sort(first)]
+
 
 # What closes the statement before a mark though it stands behind it: "[1]." or "[1]),".
 _CLOSING = re.compile(r"\s*[.,;:!?)\"”’]+(?=\s|$)")

@@ -11,9 +11,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from evaluation.methods.writing.changes import Change
 from evaluation.methods.writing.origins import Known, Segment, Sources, characters, origin, units
-from evaluation.methods.writing.presence import rank_of
+from evaluation.methods.writing.presence import Change, rank_of
 
 PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
 JUMP = 40  # units put in at once; nobody's single key does that

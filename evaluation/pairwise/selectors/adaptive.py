@@ -2,14 +2,121 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import count, plural
 from evaluation.charts import boards as charts
-from evaluation.models import AdaptivePlan
+from evaluation.methods.adaptive.simulation import ACCURACY, TAU, Design, simulate
+from evaluation.methods.core.base import BadParameter, Result
+from evaluation.models import AdaptivePlan, SystemScore
 from evaluation.pairwise import adaptive
+from evaluation.runs.official.selectors import official_run
+
+REPLICATES, SEED = 40, 20417
+MOST_PAIRS = 250  # a larger study is simulated by a part of it: the saving is a share
+FEWEST_WORKERS = 20
+WORDS = {
+    "label": (ACCURACY, "share of pairs whose label is found"),
+    "ranking": (TAU, "Kendall’s τ of the systems’ order to the true one"),
+}
+
+
+def design_of(plan: AdaptivePlan) -> tuple[Design, str]:
+    """The study that is simulated, and where its spread of sources comes from, in words."""
+    task = plan.task
+    have = adaptive.counted(task, plan.dimension)
+    assert task.current is not None  # noqa: S101 (counted refuses a task without a version)
+    pairs = len(have.items)
+    workers = math.ceil(pairs * task.current.redundancy / task.current.items_per_assignment)
+    spread, source = _spread(task, plan.dimension)
+    return Design(
+        workers=max(workers, plan.ceiling, FEWEST_WORKERS),
+        pairs=min(pairs, MOST_PAIRS),
+        systems=len(set(have.first.tolist()) | set(have.second.tolist())),
+        merit_sd=spread,
+        ties=0.35 if have.neutral else 0.0,
+        equal=task.current.redundancy,
+        floor=plan.floor,
+        ceiling=plan.ceiling,
+        certainty=plan.certainty,
+        target=plan.target,
+    ), source
+
+
+def _spread(task: Task, dimension: str) -> tuple[float, str]:
+    """Standard deviation of the sources' log-merits: of the official run, else a usual one."""
+    run = official_run(task)
+    merits = SystemScore.objects.filter(run=run, dimension=dimension, component=1).values_list(
+        "estimate", flat=True
+    )
+    known = [merit for merit in merits if merit is not None] if run else []
+    spread = float(np.std(known)) if len(known) > 1 else 0.0
+    if run is None or spread <= 0:
+        return 1.0, "a log-merit spread of 1, since no official run has measured theirs yet"
+    return spread, f"the log-merit spread of run {run.number}, {spread:.2f}"
+
+
+def run(plan: AdaptivePlan) -> dict[str, Any]:
+    """What the plan would save, as rows in words; raises Invalid on settings it cannot try."""
+    design, source = design_of(plan)
+    try:
+        found = simulate(design, rng=np.random.default_rng(SEED), replicates=REPLICATES)
+    except BadParameter as error:
+        raise Invalid(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+    notes = [f"{text[:1].upper()}{text[1:]}." for text in found.diagnostics["warnings"]]
+    crowd = (
+        f"Simulated: {plural(design.pairs, 'pair')}, {plural(design.systems, 'source')} with "
+        f"{source}; {plural(design.workers, 'worker')}, one in five of whom does not look."
+    )
+    return {"replicates": REPLICATES, "rows": rows(found, design), "warnings": [crowd, *notes]}
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return "none" if math.isnan(value) else f"{value:.{digits}f}".replace("0.", ".", 1)
+
+
+def rows(found: Result, design: Design) -> list[dict[str, str]]:
+    """The figures of the page's table: each with its Monte Carlo error and what it says."""
+    measure, what = WORDS[design.target]
+    saving = found.estimates["saving"]
+    at = int(np.flatnonzero((saving["measure"] == measure) & (saving["equal"] == design.equal))[0])
+    share, error = float(saving["saving"][at]), float(saving["mc_error"][at])
+    needed = float(saving["needed"][at])
+    covered, missed = (
+        found.estimates["coverage"]["covered"],
+        found.estimates["coverage"]["mc_error"],
+    )
+    return [
+        {
+            "label": "Votes saved for the same result",
+            "value": "not reached" if math.isnan(share) else f"{100 * share:.0f}%",
+            "error": "" if math.isnan(error) else f"{100 * error:.0f}%",
+            "says": f"equal {what}: {_number(float(saving['value'][at]))}",
+        },
+        {
+            "label": "Votes a pair",
+            "value": "" if math.isnan(needed) else f"{needed:.1f}",
+            "error": "",
+            "says": f"instead of {design.equal} on every pair",
+        },
+        {
+            "label": "Intervals that hold, even votes",
+            "value": f"{100 * float(covered[0]):.0f}%",
+            "error": f"{100 * float(missed[0]):.0f}%",
+            "says": "of the systems’ 95% CIs",
+        },
+        {
+            "label": "Intervals that hold, adaptive",
+            "value": f"{100 * float(covered[1]):.0f}%",
+            "error": f"{100 * float(missed[1]):.0f}%",
+            "says": "at as many votes; what it costs",
+        },
+    ]
 
 
 def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from crowdqc.numbers import plural, word
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
+from evaluation.pairwise.run import CHECKS
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.pairwise.selectors.trust import (
     Fact,
@@ -31,7 +32,6 @@ from evaluation.pairwise.selectors.trust import (
     strength,
     trust,
 )
-from evaluation.runs.run_types import CHECKS
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
 

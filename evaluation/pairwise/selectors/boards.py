@@ -16,9 +16,10 @@ from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.leaderboard import Board, Row
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.pairwise.results import POOLED
+from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import CORE, PUBLISHED
+from evaluation.runs.run_types import PUBLISHED
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
@@ -213,15 +214,6 @@ def first_words(rows: Sequence[SystemRow]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The possible ranks of a system on one dimension."""
-
-    text: str
-    current: bool
-    board: int  # 0 where there is only one
-
-
 def columns(asked: Sequence[Asked], dimension: str) -> list[dict[str, Any]]:
     """The dimensions as heads of the table of ranks, all together last."""
     heads = [(one.name, one.label) for one in asked] + [(POOLED, TOGETHER)]
@@ -230,7 +222,7 @@ def columns(asked: Sequence[Asked], dimension: str) -> list[dict[str, Any]]:
 
 def ranks(
     every: Sequence[SystemRow], rows: Sequence[SystemRow], asked: Sequence[Asked], dimension: str
-) -> list[tuple[SystemRow, list[Cell]]]:
+) -> list[tuple[SystemRow, list[dict[str, Any]]]]:
     """A line a system, in the order of the shown board, with its ranks on every dimension."""
     at = {(row.id, row.dimension): row for row in every}
     many = {
@@ -245,12 +237,14 @@ def ranks(
         cells = []
         for head in columns(asked, dimension):
             one = at.get((row.id, head["name"]))
+            # The possible ranks of a system on one dimension.
             cells.append(
-                Cell(
-                    one.rank if one else "none",
-                    head["current"],
-                    one.component if one and head["name"] in many else 0,
-                )
+                {
+                    "text": one.rank if one else "none",
+                    "current": head["current"],
+                    # 0 where there is only one
+                    "board": one.component if one and head["name"] in many else 0,
+                }
             )
         found.append((row, cells))
     return found
@@ -292,15 +286,6 @@ class Meeting:
 NOTHING = Meeting(0, 0, 0)
 
 
-@dataclass(frozen=True)
-class WinRow:
-    """A system's line of the matrix; a cell is None against itself."""
-
-    label: str
-    cells: list[Meeting | None]
-    total: Meeting
-
-
 def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
     """Systems against systems on one dimension, in the order of its board (two queries)."""
     met: dict[tuple[int, int], Meeting] = {}
@@ -318,7 +303,8 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         total = NOTHING
         for cell in cells:
             total = total.plus(cell or NOTHING)
-        lines.append(WinRow(names[a], cells, total))
+        # A system's line of the matrix; a cell is None against itself.
+        lines.append({"label": names[a], "cells": cells, "total": total})
     every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
     ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
     return {

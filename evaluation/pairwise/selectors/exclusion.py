@@ -70,16 +70,6 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """Estimated labels of a dimension that change."""
-
-    label: str
-    changed: int
-    lost: int
-    n: int
-
-
-@dataclass(frozen=True)
 class Label:
     """One estimated label that changes."""
 
@@ -97,8 +87,8 @@ class Effect:
     mean: Figure | None
     ranks: list[Rank]
     moving: list[str]  # rank changes on single dimensions, in words
-    golds: list[Changed]
-    gold: Changed
+    golds: list[dict[str, Any]]
+    gold: dict[str, Any]
     labels: list[Label]
     more: int  # labels that change and are not listed
     judgments: int
@@ -108,7 +98,7 @@ class Effect:
     sentence: str
 
     @property
-    def lines(self) -> list[tuple[Figure, Changed]]:
+    def lines(self) -> list[tuple[Figure, dict[str, Any]]]:
         """A dimension's alpha beside its estimated labels."""
         return list(zip(self.alphas, self.golds, strict=True))
 
@@ -160,8 +150,14 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     ]
     names = system_names(frozen.sources)
     systems = found.system.rows()
+    # Estimated labels of a dimension that change.
     golds = [
-        Changed(_label(frozen, row["dimension"]), row["changed"], row["lost"], row["n"])
+        {
+            "label": _label(frozen, row["dimension"]),
+            "changed": row["changed"],
+            "lost": row["lost"],
+            "n": row["n"],
+        }
         for row in found.gold.rows()
     ]
     changed = found.labels.rows()
@@ -229,11 +225,11 @@ def _labels(rows: Sequence[Row], frozen: FrozenPairs) -> list[Label]:
     ]
 
 
-def _sentence(alpha: Figure, gold: Changed, systems: Sequence[Row]) -> str:
+def _sentence(alpha: Figure, gold: dict[str, Any], systems: Sequence[Row]) -> str:
     """What would change, in one line."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = (
-        f"{count(gold.changed)} of {plural(gold.n, 'estimated label')} would change, "
+        f"{count(gold['changed'])} of {plural(gold['n'], 'estimated label')} would change, "
         f"{plural(moved, 'rank') if moved else 'no rank'} on the board"
     )
     if alpha.before is None or alpha.after is None:

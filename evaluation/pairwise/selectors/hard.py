@@ -16,7 +16,7 @@ from annotation.models import Answer, ChoiceValue, Item, Task
 from annotation.work.snapshots.judgments import Asked
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.methods.agreement.bootstrap import alpha_rows, alpha_statistic
+from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import Shown
@@ -29,15 +29,6 @@ MOST_EXPERT_PAIRS = 400
 Row = Mapping[str, Any]
 Values = dict[str, float | None]  # dimension ("" is the mean) -> alpha
 Found = tuple[Run, list[dict[str, Any]]]  # a run and its agreement
-
-
-@dataclass(frozen=True)
-class HardPair:
-    """A pair on which too few dimensions agree."""
-
-    item: Item
-    agreeing: int
-    n: int
 
 
 @dataclass(frozen=True)
@@ -66,31 +57,16 @@ class Experts:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """One dimension: alpha on the easy pairs and on the hard ones, beside what noise gives."""
-
-    label: str
-    whole: float | None
-    easy: float | None
-    easy_null: float | None
-    hard: float | None
-    hard_null: float | None
-    crowd: float | None  # on the experts' pairs
-    experts: float | None
-    pilot: float | None
-
-
-@dataclass(frozen=True)
 class Hard:
     """The section; ``needed`` of ``dimensions`` must agree for a pair to count as told apart."""
 
-    rows: list[Apart]
+    rows: list[dict[str, Any]]
     easy: int
     hard: int
     needed: int
     dimensions: int
     share: float
-    pairs: list[HardPair]
+    pairs: list[dict[str, Any]]
     experts: Experts | None
     others: list[Experts]
     pilot_task: Task | None
@@ -138,27 +114,30 @@ def _apart(
     split: Mapping[tuple[bool, str], Row],
     shown: Experts | None,
     pilot: Values,
-) -> Apart:
+) -> dict[str, Any]:
     easy, hard = split.get((True, name), {}), split.get((False, name), {})
-    return Apart(
-        label=label,
-        whole=raw.get(name),
-        easy=easy.get("alpha"),
-        easy_null=easy.get("null"),
-        hard=hard.get("alpha"),
-        hard_null=hard.get("null"),
-        crowd=shown.crowd.get(name) if shown else None,
-        experts=shown.alpha.get(name) if shown else None,
-        pilot=pilot.get(name),
-    )
+    # One dimension: alpha on the easy pairs and on the hard ones, beside what noise gives.
+    return {
+        "label": label,
+        "whole": raw.get(name),
+        "easy": easy.get("alpha"),
+        "easy_null": easy.get("null"),
+        "hard": hard.get("alpha"),
+        "hard_null": hard.get("null"),
+        # on the experts' pairs
+        "crowd": shown.crowd.get(name) if shown else None,
+        "experts": shown.alpha.get(name) if shown else None,
+        "pilot": pilot.get(name),
+    }
 
 
-def _listed(rows: Sequence[Row]) -> list[HardPair]:
+def _listed(rows: Sequence[Row]) -> list[dict[str, Any]]:
     items = Item.objects.select_related("first__system", "second__system", "group").in_bulk(
         [row["pair"] for row in rows]
     )
+    # A pair on which too few dimensions agree.
     return [
-        HardPair(items[row["pair"]], row["agreeing"], row["n"])
+        {"item": items[row["pair"]], "agreeing": row["agreeing"], "n": row["n"]}
         for row in rows
         if row["pair"] in items
     ]

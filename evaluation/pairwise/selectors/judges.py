@@ -11,14 +11,105 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Answer, Task
 from annotation.work.snapshots.judgments import Asked, system_names
-from crowdqc.numbers import count, percent, plural
+from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
-from evaluation.models import Run, RunFigure
-from evaluation.pairwise.selectors import judge_boards as pair_judge_boards
-from evaluation.pairwise.selectors.judge_boards import Beside
+from evaluation.charts.agreement import WIDE
+from evaluation.charts.boards import Estimate
+from evaluation.free_text.selectors.leaderboard import rank_words
+from evaluation.models import Run, RunFigure, SystemScore
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
+
+BOARD_FIGURES = ("judge_system", "judge_tau")
+NONE = "not compared"
+
+
+def beside(run: Run, told: Row, dimension: str) -> dict[int, dict[str, Any]]:
+    """The boards of each judge on one dimension ("" for all together), by the judge's id."""
+    rows = [row for row in told.get("judge_system", []) if row["dimension"] == dimension]
+    if not rows:
+        return {}
+    people = {
+        row["system_id"]: row
+        for row in SystemScore.objects.filter(run=run, dimension=dimension)
+        .order_by("component", "-estimate")
+        .values(
+            "system_id",
+            "system__name",
+            "system__prompt_strategy",
+            "component",
+            "estimate",
+            "low",
+            "high",
+            "rank_low",
+            "rank_high",
+        )
+    }
+    taus = {
+        row["machine"]: row for row in told.get("judge_tau", []) if row["dimension"] == dimension
+    }
+    found = {}
+    for machine in dict.fromkeys(row["machine"] for row in rows):
+        own = {row["system"]: row for row in rows if row["machine"] == machine}
+        found[machine] = _beside(people, own, taus.get(machine, {}))
+    return found
+
+
+def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> dict[str, Any]:
+    scales = [_scale(side.values()) for side in (people, own)]
+    lines = []
+    for pk, row in people.items():
+        name = ", ".join(filter(None, (row["system__name"], row["system__prompt_strategy"])))
+        theirs = own.get(pk, {})
+        ends = [row.get("rank_low"), row.get("rank_high")]
+        others = [theirs.get("rank_low"), theirs.get("rank_high")]
+        known = all((*ends, *others))
+        # A system on both boards; ``apart``: no rank is possible on both.
+        lines.append(
+            {
+                "name": name,
+                "people": _side(row, scales[0], name),
+                "judge": _side(theirs, scales[1], name),
+                "apart": (
+                    known and (ends[1] < others[0] or others[1] < ends[0])  # type: ignore[operator]
+                ),
+            }
+        )
+    axes = [charts.forest_axis(scale) for scale in scales]
+    # A judge's board beside people's, on one dimension.
+    return {"lines": lines, "people_axis": axes[0], "judge_axis": axes[1], "sentence": _said(tau)}
+
+
+def _scale(rows: Any) -> charts.Scale:
+    values: list[float | None] = [0.0]
+    for row in rows:
+        values += [row["low"], row["high"], row["estimate"]]
+    return charts.Scale.around(values, width=WIDE, count=4)
+
+
+def _side(row: Row, scale: charts.Scale, name: str) -> dict[str, Any]:
+    estimate = None
+    if row.get("component") and row.get("estimate") is not None:
+        estimate = Estimate(row["estimate"], row["low"], row["high"])
+    rank = rank_words(row.get("rank_low") or None, row.get("rank_high") or None)
+    board = f", board {row['component']}" if row.get("component", 0) > 1 else ""
+    plot = charts.forest_cell(scale, estimate, reference=0.0, name=name)
+    # A system on one of the two boards.
+    return {"rank": f"{rank}{board}" if estimate else NONE, "plot": plot}
+
+
+def _said(tau: Row) -> str:
+    """How far the two boards agree, with the interval or the reason why there is none."""
+    over = f"over {plural(tau.get('systems', 0), 'system')}"
+    if tau.get("tau") is None:
+        return f"No Kendall’s τ with people’s board: {tau.get('reason', 'nothing to compare')}."
+    head = f"Kendall’s τ with people’s board {score(tau['tau'], 2)}"
+    if tau.get("low") is None:
+        return f"{head}, {over}; no interval: {tau['reason']}."
+    bounds = interval(tau["low"], tau["high"], 2)
+    return f"{head} (95%: {bounds}), {over} and {plural(tau['topics'], 'topic')}."
+
 
 FIGURES = (
     "judge",
@@ -26,7 +117,7 @@ FIGURES = (
     "person",
     "diagnostics",
     "recipe",
-    *pair_judge_boards.FIGURES,
+    *BOARD_FIGURES,
 )
 CORRECTED = "Table 9, corrected"
 ALL = "All together"
@@ -79,44 +170,9 @@ class JudgeLine:
         return {LESS: "higher", MORE: "lower"}.get(self.like_a_person, "")
 
 
-@dataclass(frozen=True)
-class Judge:
-    """One model, or one way of prompting it."""
-
-    id: int
-    name: str
-    lines: list[JudgeLine]
-    sentence: str
-    reason: str  # why the figures over all have no interval
-    board: Beside | None  # none: a run from before judges had boards
-
-
-@dataclass(frozen=True)
-class Two:
-    """Agreement of two models, by dimension."""
-
-    first: str
-    second: str
-    cells: list[Share]
-    mean: Share
-
-
-@dataclass(frozen=True)
-class Judges:
-    """The page."""
-
-    judges: list[Judge]
-    axis: SafeString
-    pairs: list[Two]
-    heads: list[str]
-    published: list[Row]  # what the printed table and the corrected one say, by prompting
-    sentence: str
-    recipe: list[tuple[str, str]]
-
-
 def judges(
     run: Run, published: Run | None, asked: Sequence[Asked], dimension: str = ""
-) -> Judges | None:
+) -> dict[str, Any] | None:
     """Everything on the page; None where no model has judged.
 
     ``dimension`` is that of the boards ("" for all together).
@@ -135,7 +191,7 @@ def judges(
         count=4,
         include=[0.5],
     )
-    boards = pair_judge_boards.beside(run, told, dimension)
+    boards = beside(run, told, dimension)
     made = [
         _judge(
             names.get(pk, str(pk)),
@@ -148,15 +204,17 @@ def judges(
         for pk in machines
     ]
     counts = told["diagnostics"]["counts"]
-    return Judges(
-        judges=made,
-        axis=charts.forest_axis(scale),
-        pairs=_pairs(told.get("judge_pair", []), names, labels),
-        heads=[labels.get(name, name) for name in people if name],
-        published=_printed(published),
-        sentence=_sentence(made, counts["machine_judgments"]),
-        recipe=recipe_pairs(run, told["recipe"]),
-    )
+    # The page.
+    return {
+        "judges": made,
+        "axis": charts.forest_axis(scale),
+        "pairs": _pairs(told.get("judge_pair", []), names, labels),
+        "heads": [labels.get(name, name) for name in people if name],
+        # what the printed table and the corrected one say, by prompting
+        "published": _printed(published),
+        "sentence": _sentence(made, counts["machine_judgments"]),
+        "recipe": recipe_pairs(run, told["recipe"]),
+    }
 
 
 def _share(row: Row, name: str, n: str = "n") -> Share:
@@ -170,8 +228,8 @@ def _judge(
     labels: Mapping[str, str],
     *,
     scale: drawn.Scale,
-    board: Beside | None,
-) -> Judge:
+    board: dict[str, Any] | None,
+) -> dict[str, Any]:
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
     every = next((line for line in lines if line.label == ALL), lines[0])
     told = []
@@ -187,7 +245,17 @@ def _judge(
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
-    return Judge(rows[0]["machine"], name, lines, sentence, every.reason, board)
+    # One model, or one way of prompting it.
+    return {
+        "id": rows[0]["machine"],
+        "name": name,
+        "lines": lines,
+        "sentence": sentence,
+        # why the figures over all have no interval
+        "reason": every.reason,
+        # none: a run from before judges had boards
+        "board": board,
+    }
 
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
@@ -217,24 +285,27 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
     )
 
 
-def _pairs(rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, str]) -> list[Two]:
+def _pairs(
+    rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, str]
+) -> list[dict[str, Any]]:
     found: dict[tuple[int, int], dict[str, Share]] = {}
     for row in rows:
         cells = found.setdefault((row["machine_a"], row["machine_b"]), {})
         cells[row["dimension"]] = _share(row, "alpha")
+    # Agreement of two models, by dimension.
     return [
-        Two(
-            names.get(a, str(a)),
-            names.get(b, str(b)),
-            [cell for name, cell in cells.items() if name],
-            cells.get("", Share(None, None, None)),
-        )
+        {
+            "first": names.get(a, str(a)),
+            "second": names.get(b, str(b)),
+            "cells": [cell for name, cell in cells.items() if name],
+            "mean": cells.get("", Share(None, None, None)),
+        }
         for (a, b), cells in found.items()
     ]
 
 
-def _sentence(made: Sequence[Judge], labels: int) -> str:
-    who = made[0].name if len(made) == 1 else f"{count(len(made))} judges"
+def _sentence(made: Sequence[dict[str, Any]], labels: int) -> str:
+    who = made[0]["name"] if len(made) == 1 else f"{count(len(made))} judges"
     return f"{who}, {plural(labels, 'call')}, in canonical order beside people’s estimated labels."
 
 

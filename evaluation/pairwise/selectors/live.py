@@ -14,11 +14,11 @@ from annotation.models import Answer, Item, Task
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
+from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
 from evaluation.runs.adapters import FirstRun
 from evaluation.runs.engine import ACTIVE
-from evaluation.runs.run_types import CHECKS, CORE
 from evaluation.runs.schedules import Fresh
 from evaluation.runs.selectors.shell import percent
 
@@ -48,16 +48,6 @@ class Line:
     text: str
     url: str = ""
     link: str = ""
-
-
-@dataclass(frozen=True)
-class Live:
-    """Everything of the strip, and whether it asks for itself again."""
-
-    figures: list[dict[str, Any]]
-    lines: list[Line]
-    seconds: int  # until it asks again; 0: never
-    newer: Run | None  # a finished run that the page does not show yet
 
 
 def collected(task: Task) -> Collected:
@@ -90,7 +80,9 @@ def cost_of(task: Task) -> TaskProgress:
     return next(one for one in progress.task_progress(task.project) if one.task.pk == task.pk)
 
 
-def live(task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None) -> Live:
+def live(
+    task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None
+) -> dict[str, Any]:
     """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
     came, newest = collected(task), newest_checks(task, runs)
     if runs.core is not None and runs.core != last and runs.core.method == CORE:
@@ -99,12 +91,15 @@ def live(task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | N
     newer = None
     if runs.core is not None and shown is not None and runs.core.pk != shown:
         newer = runs.core
-    return Live(
-        figures=figures(task, came),
-        lines=lines(task, runs, since, last=last, newest=newest),
-        seconds=FAST if working else _again(task, since, came),
-        newer=newer,
-    )
+    # Everything of the strip, and whether it asks for itself again.
+    return {
+        "figures": figures(task, came),
+        "lines": lines(task, runs, since, last=last, newest=newest),
+        # until it asks again; 0: never
+        "seconds": FAST if working else _again(task, since, came),
+        # a finished run that the page does not show yet
+        "newer": newer,
+    }
 
 
 def _again(task: Task, since: Fresh, came: Collected) -> int:

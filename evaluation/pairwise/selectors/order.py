@@ -102,26 +102,6 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Within:
-    """Table 5: alpha one way round, the other, both; early and late."""
-
-    label: str
-    forward: float | None
-    backward: float | None
-    both: float | None
-    delta: float | None
-    excess: float | None
-    excess_low: float | None
-    excess_high: float | None
-    early: float | None
-    late: float | None
-    apart: float | None
-    change: float | None
-    change_low: float | None
-    change_high: float | None
-
-
-@dataclass(frozen=True)
 class Straight:
     """Judgments with one answer on every dimension."""
 
@@ -167,45 +147,7 @@ class Cell:
     itself: bool
 
 
-@dataclass(frozen=True)
-class Tau:
-    """A line of Table 6."""
-
-    label: str
-    cells: list[Cell]
-    mean: float | None
-
-
-@dataclass(frozen=True)
-class Order:
-    """The page."""
-
-    sides: list[Side]
-    side_axis: SafeString
-    side_pairs: int
-    drifts: list[Drift]
-    chart: SafeString | None
-    left_out: int  # places that too few reached
-    split: int
-    within: list[Within]
-    within_pairs: int
-    straight: Straight | None
-    repeats: list[Repeat]
-    repeaters: int
-    taus: list[Tau]
-    heads: list[str]
-    sentence: str
-    notes: list[str]
-    unit: str  # what intervals draw anew, one and many
-    units: str
-    side_how: str  # the correction of the dimensions' intervals, or ""
-    drift_how: str
-    no_tau: str  # why no tau has an interval, or ""
-    no_alpha: str
-    recipe: list[tuple[str, str]]
-
-
-def order(run: Run, asked: Sequence[Asked]) -> Order | None:
+def order(run: Run, asked: Sequence[Asked]) -> dict[str, Any] | None:
     """Everything on the page; None where the run shown holds none of it."""
     told = figures_of(run, *FIGURES)
     if "side" not in told:
@@ -219,31 +161,36 @@ def order(run: Run, asked: Sequence[Asked]) -> Order | None:
     taus, heads = _taus(told, labels)
     repeats = [_repeat(row, labels) for row in told["repeat"] if row["n"]]
     units = next((row.get("unit", "pairs") for row in told["agreement"]), "pairs")
-    return Order(
-        sides=sides,
-        side_axis=axis,
-        side_pairs=told["side"][0]["pairs"] if told["side"] else 0,
-        drifts=drifts,
-        chart=chart,
-        left_out=left_out,
-        split=split,
-        within=_within(told, labels),
-        within_pairs=told["within_item"][0]["pairs"] if told["within_item"] else 0,
-        straight=straight,
-        repeats=repeats,
-        repeaters=told["repeat"][0]["workers"] if told["repeat"] else 0,
-        taus=taus,
-        heads=heads,
-        sentence=_sentence(sides, drifts, split),
-        notes=_notes(sides, drifts, straight),
-        unit=units[:-1],
-        units=units,
-        side_how=corrected(sides),
-        drift_how=corrected(drifts),
-        no_tau=_no_tau(told["interdependence"]),
-        no_alpha=next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
-        recipe=recipe_pairs(run, told["recipe"]),
-    )
+    # The page.
+    return {
+        "sides": sides,
+        "side_axis": axis,
+        "side_pairs": told["side"][0]["pairs"] if told["side"] else 0,
+        "drifts": drifts,
+        "chart": chart,
+        # places that too few reached
+        "left_out": left_out,
+        "split": split,
+        "within": _within(told, labels),
+        "within_pairs": told["within_item"][0]["pairs"] if told["within_item"] else 0,
+        "straight": straight,
+        "repeats": repeats,
+        "repeaters": told["repeat"][0]["workers"] if told["repeat"] else 0,
+        "taus": taus,
+        "heads": heads,
+        "sentence": _sentence(sides, drifts, split),
+        "notes": _notes(sides, drifts, straight),
+        # what intervals draw anew, one and many
+        "unit": units[:-1],
+        "units": units,
+        # the correction of the dimensions' intervals, or ""
+        "side_how": corrected(sides),
+        "drift_how": corrected(drifts),
+        # why no tau has an interval, or ""
+        "no_tau": _no_tau(told["interdependence"]),
+        "no_alpha": next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
+        "recipe": recipe_pairs(run, told["recipe"]),
+    }
 
 
 def _label(name: str, labels: Mapping[str, str], every: str = "All together") -> str:
@@ -309,28 +256,29 @@ def _chart(rows: Sequence[Row], every: Drift | None, split: int) -> tuple[SafeSt
     return drawn.drift(places, split=split, early=early, late=late), len(rows) - len(places)
 
 
-def _within(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[Within]:
+def _within(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[dict[str, Any]]:
     later = {row["dimension"]: row for row in told["across_item"]}
     made = []
     for row in told["within_item"]:
         across = later.get(row["dimension"], {})
+        # Table 5: alpha one way round, the other, both; early and late.
         made.append(
-            Within(
-                label=_label(row["dimension"], labels),
-                forward=row["forward"],
-                backward=row["backward"],
-                both=row["both"],
-                delta=row["delta"],
-                excess=row["excess"],
-                excess_low=row["low"],
-                excess_high=row["high"],
-                early=across.get("early"),
-                late=across.get("late"),
-                apart=across.get("delta"),
-                change=across.get("change"),
-                change_low=across.get("low"),
-                change_high=across.get("high"),
-            )
+            {
+                "label": _label(row["dimension"], labels),
+                "forward": row["forward"],
+                "backward": row["backward"],
+                "both": row["both"],
+                "delta": row["delta"],
+                "excess": row["excess"],
+                "excess_low": row["low"],
+                "excess_high": row["high"],
+                "early": across.get("early"),
+                "late": across.get("late"),
+                "apart": across.get("delta"),
+                "change": across.get("change"),
+                "change_low": across.get("low"),
+                "change_high": across.get("high"),
+            }
         )
     return made
 
@@ -366,7 +314,9 @@ def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
     )
 
 
-def _taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[list[Tau], list[str]]:
+def _taus(
+    told: Mapping[str, Any], labels: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Table 6; the figure names dimensions by their number in the order of the agreement."""
     names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
     found = {(row["first"], row["second"]): row for row in told["interdependence"]}
@@ -384,7 +334,14 @@ def _taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[list[Tau]
             cells.append(
                 Cell(value, row.get("low"), row.get("high"), drawn.heat_step(value, top), a == b)
             )
-        lines.append(Tau(labels.get(name, name), cells, sum(own) / len(own) if own else None))
+        # A line of Table 6.
+        lines.append(
+            {
+                "label": labels.get(name, name),
+                "cells": cells,
+                "mean": sum(own) / len(own) if own else None,
+            }
+        )
     return lines, [labels.get(name, name) for name in names]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
-from annotation.work.selectors import dwell
-from annotation.work.selectors.dwell import PairTimes
+from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import Asked
 from crowdqc.errors import Missing
@@ -54,18 +53,11 @@ def rows_where(run: Run | None, name: str, column: str, value: int) -> list[dict
     return found or []
 
 
-@dataclass(frozen=True)
-class OtherLabel:
-    """What another method says of a pair, beside the label of MACE."""
-
-    letter: str  # "" where it has none: two labels are level, or the run is older than this
-    differs: bool
-
-
-def other_label(label: ItemLabel, method: str) -> OtherLabel:
+def other_label(label: ItemLabel, method: str) -> dict[str, Any]:
     """The label of the majority or of Dawid-Skene."""
     code = label.extra.get(method, "")
-    return OtherLabel(LETTERS.get(code, ""), bool(code) and code != label.label)
+    # No letter where it has none: two labels are level, or the run is older than this.
+    return {"letter": LETTERS.get(code, ""), "differs": bool(code) and code != label.label}
 
 
 # The list --------------------------------------------------------------------------------------
@@ -92,7 +84,7 @@ class PairRow:
         return LETTERS.get(self.label.label, "")
 
     @property
-    def beside(self) -> list[OtherLabel]:
+    def beside(self) -> list[dict[str, Any]]:
         """Of Dawid-Skene and of the majority."""
         return [other_label(self.label, method) for method in BESIDE]
 
@@ -217,10 +209,10 @@ class DimensionRow:
         return self.label.posterior.get(self.label.label) if self.label else None
 
     @property
-    def beside(self) -> list[OtherLabel]:
+    def beside(self) -> list[dict[str, Any]]:
         """Of Dawid-Skene and of the majority."""
         if self.label is None:
-            return [OtherLabel("", False) for _ in BESIDE]
+            return [{"letter": "", "differs": False} for _ in BESIDE]
         return [other_label(self.label, method) for method in BESIDE]
 
     @property
@@ -232,35 +224,6 @@ class DimensionRow:
     @property
     def agrees(self) -> bool:
         return bool(self.published) and self.others == self.letter
-
-
-@dataclass(frozen=True)
-class VoteRow:
-    """A judgment as the pair's page shows it."""
-
-    vote: Vote
-    name: str
-    score: WorkerScore | None
-    seconds: float | None
-    times: PairTimes | None
-    letters: list[tuple[str, bool, str]]  # of each dimension: a letter, is it gold, its name
-    again: bool  # the worker had judged the pair before; a model was asked by a repeat
-    excluded: bool
-    since: bool  # came after the run
-
-
-@dataclass
-class PairPage:
-    """Everything on a pair's page."""
-
-    item: Item
-    items: int
-    rows: list[DimensionRow] = field(default_factory=list)
-    votes: list[VoteRow] = field(default_factory=list)
-    machines: list[VoteRow] = field(default_factory=list)
-    before: int | None = None
-    after: int | None = None
-    apart: Told | None = None
 
 
 def get_pair(task: Task, item_id: int) -> Item:
@@ -282,7 +245,7 @@ def get_pair(task: Task, item_id: int) -> Item:
     return found
 
 
-def pair_page(task: Task, runs: Shown, item: Item, asked: Sequence[Asked]) -> PairPage:
+def pair_page(task: Task, runs: Shown, item: Item, asked: Sequence[Asked]) -> dict[str, Any]:
     """A pair with its labels, votes and neighbours, in a fixed number of queries."""
     pair = pair_of(item)
     items = pair_votes.siblings(task, {pair}) if item.expected is None else {item.pk: pair}
@@ -293,14 +256,24 @@ def pair_page(task: Task, runs: Shown, item: Item, asked: Sequence[Asked]) -> Pa
     people = [vote for vote in given if vote.worker is not None]
     counted = [v for v in people if (v.counts if seen is None else v.id in seen)]
     firsts = pair_votes.first_votes(counted, items)
-    found = PairPage(item=item, items=len(items))
-    found.rows = _dimensions(runs, items, labels, firsts, asked)
-    found.votes = _people(task, runs.core, people, gold, asked, seen=seen)
-    found.machines = _machines([v for v in given if v.system is not None], gold, asked)
+    # Everything on a pair's page.
+    found = {
+        "item": item,
+        "items": len(items),
+        "rows": [],
+        "votes": [],
+        "machines": [],
+        "before": None,
+        "after": None,
+        "apart": None,
+    }
+    found["rows"] = _dimensions(runs, items, labels, firsts, asked)
+    found["votes"] = _people(task, runs.core, people, gold, asked, seen=seen)
+    found["machines"] = _machines([v for v in given if v.system is not None], gold, asked)
     stands = next((label.item_id for label in labels), item.pk)
-    found.before, found.after = _neighbours(runs.core, stands, labels)
+    found["before"], found["after"] = _neighbours(runs.core, stands, labels)
     told = rows_where(runs.checks, "pair", "pair", stands)
-    found.apart = told[0] if told else None
+    found["apart"] = told[0] if told else None
     return found
 
 
@@ -354,7 +327,7 @@ def _people(
     asked: Sequence[Asked],
     *,
     seen: frozenset[int] | None,
-) -> list[VoteRow]:
+) -> list[dict[str, Any]]:
     ids = {vote.worker for vote in people if vote.worker is not None}
     names = pseudonyms(ids)
     scores = {
@@ -362,45 +335,49 @@ def _people(
         for row in WorkerScore.objects.filter(run=run, worker__in=ids, dimension=POOLED)
     }
     out = pair_votes.excluded(task)
-    times = dwell.times_of(task, {v.assignment for v in people if v.assignment is not None})
+    times = speed.times_of(task, {v.assignment for v in people if v.assignment is not None})
     first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
-        VoteRow(
-            vote=vote,
-            name=names.get(vote.worker or 0, ""),
-            score=scores.get(vote.worker or 0),
-            seconds=times[vote.id].seconds_total if vote.id in times else None,
-            times=times.get(vote.id),
-            letters=_letters(vote, gold, asked),
-            again=first[vote.worker] != vote.id,
-            excluded=vote.worker in out,
-            since=seen is not None and vote.id not in seen,
-        )
+        {
+            "vote": vote,
+            "name": names.get(vote.worker or 0, ""),
+            "score": scores.get(vote.worker or 0),
+            "seconds": times[vote.id].seconds_total if vote.id in times else None,
+            "times": times.get(vote.id),
+            "letters": _letters(vote, gold, asked),
+            "again": first[vote.worker] != vote.id,
+            "excluded": vote.worker in out,
+            "since": seen is not None and vote.id not in seen,
+        }
         for vote in people
     ]
 
 
 def _machines(
     given: Sequence[Vote], gold: Mapping[str, str], asked: Sequence[Asked]
-) -> list[VoteRow]:
+) -> list[dict[str, Any]]:
     names = {
         one.pk: str(one) for one in System.objects.filter(pk__in={vote.system for vote in given})
     }
+    # A judgment as the pair's page shows it.
     rows = [
-        VoteRow(
-            vote=vote,
-            name=names.get(vote.system or 0, ""),
-            score=None,
-            seconds=None,
-            times=None,
-            letters=_letters(vote, gold, asked),
-            again=vote.repeat,
-            excluded=False,
-            since=False,
-        )
+        {
+            "vote": vote,
+            "name": names.get(vote.system or 0, ""),
+            "score": None,
+            "seconds": None,
+            "times": None,
+            # of each dimension: a letter, is it gold, its name
+            "letters": _letters(vote, gold, asked),
+            # the worker had judged the pair before; a model was asked by a repeat
+            "again": vote.repeat,
+            "excluded": False,
+            # came after the run
+            "since": False,
+        }
         for vote in given
     ]
-    return sorted(rows, key=lambda row: (row.name, row.vote.flipped, row.vote.id))
+    return sorted(rows, key=lambda row: (row["name"], row["vote"].flipped, row["vote"].id))
 
 
 def _neighbours(

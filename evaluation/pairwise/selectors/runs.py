@@ -10,9 +10,10 @@ from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import Asked
 from crowdqc.errors import Missing
 from evaluation.models import Run, RunState
+from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.official.selectors import official_first
-from evaluation.runs.run_types import CHECKS, CORE, PUBLISHED
+from evaluation.runs.run_types import PUBLISHED
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.db.models import FloatField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
@@ -23,7 +23,7 @@ from crowdqc.numbers import plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.core.pairwise_tables import mean_interval
+from evaluation.methods.pairwise.tables import mean_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import Shown
@@ -34,26 +34,6 @@ LEVEL = 0.95
 MOST_GROUPS = 12  # shown by name; more are not a table any more
 ALL_STYLES, NO_STYLE = "All styles", "Without a style"
 EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean grade over topics."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    heat: str
-
-
-@dataclass(frozen=True)
-class Group:
-    """Texts of one style and origin: mean grade by dimension, and over all."""
-
-    name: str
-    cells: list[Mean]
-    mean: Mean
 
 
 @dataclass(frozen=True)
@@ -74,16 +54,6 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Block:
-    """One style, or all of them: a line a group, and the difference of the two chosen."""
-
-    style: str
-    groups: list[Group]
-    differences: list[Difference]
-    differing: int
-
-
-@dataclass(frozen=True)
 class TextGrade:
     """The grade of a text on one dimension: a range where merits are equal."""
 
@@ -94,40 +64,6 @@ class TextGrade:
     @property
     def words(self) -> str:
         return str(self.low) if self.low == self.high else f"{self.low}–{self.high}"
-
-
-@dataclass(frozen=True)
-class TextRow:
-    """A text of a topic with its grades; None where it has none."""
-
-    key: str
-    name: str
-    grades: list[TextGrade | None]
-
-
-@dataclass(frozen=True)
-class Topic:
-    """The texts of one topic, the best on the whole first."""
-
-    key: str
-    query: str
-    rows: list[TextRow]
-
-
-@dataclass(frozen=True)
-class Grades:
-    """The page."""
-
-    blocks: list[Block]
-    heads: list[str]
-    groups: list[str]
-    first: str
-    second: str
-    topics: int
-    left_out: int
-    topic_page: Page
-    topic_rows: list[Topic]
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -145,7 +81,7 @@ class _Held:
 
 def grades(
     run: Run, asked: Sequence[Asked], *, first: str = "", second: str = "", page: str | None = None
-) -> Grades | None:
+) -> dict[str, Any] | None:
     """Everything on the page but the similarity; None where the run graded nothing."""
     held = _held(run, asked)
     if held is None:
@@ -160,18 +96,19 @@ def grades(
     if len(styles) > 1:
         blocks.append(_block(ALL_STYLES, _pooled(cells), groups, (first, second), most))
     paged = Paginator(topics, TOPICS_A_PAGE).get_page(page)
-    return Grades(
-        blocks=blocks,
-        heads=held.labels,
-        groups=groups,
-        first=first,
-        second=second,
-        topics=len(topics),
-        left_out=left_out,
-        topic_page=paged,
-        topic_rows=[_topic(held, key) for key in paged.object_list],
-        sentence=_sentence(blocks[-1], held, first, second, len(topics)),
-    )
+    # The page.
+    return {
+        "blocks": blocks,
+        "heads": held.labels,
+        "groups": groups,
+        "first": first,
+        "second": second,
+        "topics": len(topics),
+        "left_out": left_out,
+        "topic_page": paged,
+        "topic_rows": [_topic(held, key) for key in paged.object_list],
+        "sentence": _sentence(blocks[-1], held, first, second, len(topics)),
+    }
 
 
 def _held(run: Run, asked: Sequence[Asked]) -> _Held | None:
@@ -272,34 +209,45 @@ def _chosen(groups: Sequence[str], first: str, second: str) -> tuple[str, str]:
 
 def _block(
     style: str, cells: Cells, groups: Sequence[str], chosen: tuple[str, str], most: float
-) -> Block:
+) -> dict[str, Any]:
     own = {name: cells[style, name] for name in groups if (style, name) in cells}
     pair = [own.get(name) for name in chosen]
     differences = _tested(pair[0], pair[1]) if pair[0] is not None and pair[1] is not None else []
-    return Block(
-        style=style or NO_STYLE,
-        groups=[_group(name, values, most) for name, values in list(own.items())[:MOST_GROUPS]],
-        differences=differences,
-        differing=sum(one.differs for one in differences),
-    )
+    # One style, or all of them: a line a group, and the difference of the two chosen.
+    return {
+        "style": style or NO_STYLE,
+        "groups": [_group(name, values, most) for name, values in list(own.items())[:MOST_GROUPS]],
+        "differences": differences,
+        "differing": sum(one.differs for one in differences),
+    }
 
 
-def _group(name: str, values: FloatArray, most: float) -> Group:
+def _group(name: str, values: FloatArray, most: float) -> dict[str, Any]:
     known = ~np.isnan(values).any(axis=1)  # topics graded on every dimension
     every = values[known].mean(axis=1) if known.any() else np.zeros(0)
-    return Group(
-        name, [_mean(values[:, k], most) for k in range(values.shape[1])], _mean(every, most)
-    )
+    # Texts of one style and origin: mean grade by dimension, and over all.
+    return {
+        "name": name,
+        "cells": [_mean(values[:, k], most) for k in range(values.shape[1])],
+        "mean": _mean(every, most),
+    }
 
 
-def _mean(values: FloatArray, most: float) -> Mean:
+def _mean(values: FloatArray, most: float) -> dict[str, Any]:
     found = mean_interval(values, LEVEL)
     value, low, high = (
         None if np.isnan(found[key]) else float(found[key]) for key in ("mean", "low", "high")
     )
     if low is not None and high is not None:  # no mean grade lies beyond the grades
         low, high = max(1.0, low), min(most, high)
-    return Mean(value, low, high, found["n"], drawn.heat_between(value, 1.0, most))
+    # A mean grade over topics.
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "n": found["n"],
+        "heat": drawn.heat_between(value, 1.0, most),
+    }
 
 
 def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
@@ -324,7 +272,7 @@ def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
     ]
 
 
-def _topic(held: _Held, key: str) -> Topic:
+def _topic(held: _Held, key: str) -> dict[str, Any]:
     rows = [k for k, text in enumerate(held.texts) if text.topic == key]
     known = np.nan_to_num(held.grade[rows])
     order = sorted(range(len(rows)), key=lambda at: (-known[at].sum(), held.texts[rows[at]].pk))
@@ -332,11 +280,12 @@ def _topic(held: _Held, key: str) -> Topic:
     for at in order:
         k = rows[at]
         text = held.texts[k]
+        # A text of a topic with its grades; None where it has none.
         made.append(
-            TextRow(
-                text.key,
-                ", ".join(filter(None, (held.names[k], text.style))),
-                [
+            {
+                "key": text.key,
+                "name": ", ".join(filter(None, (held.names[k], text.style))),
+                "grades": [
                     None
                     if np.isnan(held.grade[k, d])
                     else TextGrade(
@@ -346,51 +295,29 @@ def _topic(held: _Held, key: str) -> Topic:
                     )
                     for d in range(held.grade.shape[1])
                 ],
-            )
+            }
         )
-    return Topic(key, held.texts[rows[0]].query if rows else "", made)
+    # The texts of one topic, the best on the whole first.
+    return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
-def _sentence(last: Block, held: _Held, first: str, second: str, topics: int) -> str:
+def _sentence(last: dict[str, Any], held: _Held, first: str, second: str, topics: int) -> str:
     texts = f"{plural(len(held.texts), 'text')} on {plural(topics, 'topic')}."
-    if not last.differences:
+    if not last["differences"]:
         return texts
-    size = len(last.differences)
-    where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(last.style, f"In {last.style}, ")
-    return f"{texts} {where}{first} and {second} differ on {last.differing} of {size} dimensions."
+    size = len(last["differences"])
+    where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(
+        last["style"], f"In {last['style']}, "
+    )
+    return (
+        f"{texts} {where}{first} and {second} differ on {last['differing']} of {size} dimensions."
+    )
 
 
 # Similarity to the best text -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Rho:
-    """Spearman's rho with its interval, None without one."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Similar:
-    """A measure on one dimension: Spearman's rho of similarity to the best text with the grade."""
-
-    label: str
-    cells: list[tuple[Rho, Rho]]  # (best against worst, all others) of each measure
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """Table 8."""
-
-    measures: list[tuple[str, str]]  # name and protocol
-    rows: list[Similar]
-    means: list[tuple[Rho, Rho]]
-    reason: str  # why there is no interval, or ""
-
-
-def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
+def overlap(runs: Shown, asked: Sequence[Asked]) -> dict[str, Any] | None:
     """Whether similarity to the best text ranks the others as people do; None while unknown."""
     told = figures_of(runs.checks, "overlap").get("overlap") if runs.checks else None
     if not told:
@@ -399,8 +326,13 @@ def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
     found: dict[tuple[str, str], Mapping[str, Any]] = {
         (row["scorer"], row["dimension"]): row for row in told
     }
+    # A measure on one dimension: Spearman's rho of similarity to the best text with the grade.
     rows = [
-        Similar(one.label, [_rho(found.get((scorer, one.name), {})) for scorer, _ in measures])
+        {
+            "label": one.label,
+            # (best against worst, all others) of each measure
+            "cells": [_rho(found.get((scorer, one.name), {})) for scorer, _ in measures],
+        }
         for one in asked
     ]
     means = []
@@ -408,12 +340,21 @@ def overlap(runs: Shown, asked: Sequence[Asked]) -> Overlap | None:
         own = [row for row in told if row["scorer"] == scorer]
         means.append(_rho({key: mean_of([row[key] for row in own]) for key in ("ends", "full")}))
     why = next(filter(None, (row.get("reason", "") for row in told)), "")
-    return Overlap(list(measures), rows, means, why)
+    # Table 8.
+    return {
+        # name and protocol
+        "measures": list(measures),
+        "rows": rows,
+        "means": means,
+        # why there is no interval, or ""
+        "reason": why,
+    }
 
 
-def _rho(row: Mapping[str, Any]) -> tuple[Rho, Rho]:
+def _rho(row: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    # Spearman's rho with its interval, None without one.
     ends, full = (
-        Rho(row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high"))
+        {"value": row.get(name), "low": row.get(f"{name}_low"), "high": row.get(f"{name}_high")}
         for name in ("ends", "full")
     )
     return ends, full

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import Avg, Q
 from django.utils.safestring import SafeString
 
-from annotation.models import Exclusion, Item, Membership, Task
+from annotation.models import Item, Membership, Task
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
-from annotation.work.selectors import dwell
+from annotation.work.selectors import speed
 from annotation.work.snapshots.judgments import Asked
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
@@ -62,48 +62,13 @@ class Sitting:
         return self.same / self.compared if self.compared else None
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A pair on which the worker differs from the gold label."""
-
-    item: int
-    texts: tuple[str, str]
-    question: str
-    at: dt.datetime
-    count: int
-    clearest: str  # the dimension on which the gold label is surest
-    vote: str
-    gold: str
-    posterior: float
-
-
-@dataclass
-class WorkerPage:
-    """Everything on a worker's page."""
-
-    worker: Membership
-    mean: WorkerScore | None
-    rows: list[DimensionRow]
-    axis: SafeString
-    foot: SafeString
-    strip: SafeString | None
-    sittings: list[Sitting]
-    differences: list[Difference]
-    different: int
-    judged: int
-    attention: Attention
-    again: Mapping[str, Any]
-    straight: float | None
-    exclusion: Exclusion | None
-
-
 def worker_page(
     task: Task,
     run: Run | None,
     told: Mapping[str, Any],
     worker: Membership,
     asked: Sequence[Asked],
-) -> WorkerPage:
+) -> dict[str, Any]:
     """A worker's competence, votes in order, and differences from the gold labels."""
     scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
     given = pair_votes.votes(Q(worker=worker, item__task=task, item__expected__isnull=True))
@@ -111,24 +76,25 @@ def worker_page(
     items = _items(counted)
     gold = _gold(run, items)
     found = _differences(counted, items, gold, asked)
-    return WorkerPage(
-        worker=worker,
-        mean=scores.get(POOLED),
-        rows=_rows(run, scores, counted, asked),
-        axis=charts.forest_axis(SCALE),
-        foot=charts.forest_axis(SCALE, bottom=True),
-        strip=strip(counted, asked),
-        sittings=_sittings(task, counted, items, gold, asked),
-        differences=found[:MOST],
-        different=len(found),
-        judged=len(counted),
-        attention=pair_workers.attention(task, [worker.pk]).get(worker.pk, Attention()),
-        again=_own(told, "repeat_worker", worker),
-        straight=_own(told, "straight_worker", worker).get("share"),
-        exclusion=next(
+    # Everything on a worker's page.
+    return {
+        "worker": worker,
+        "mean": scores.get(POOLED),
+        "rows": _rows(run, scores, counted, asked),
+        "axis": charts.forest_axis(SCALE),
+        "foot": charts.forest_axis(SCALE, bottom=True),
+        "strip": strip(counted, asked),
+        "sittings": _sittings(task, counted, items, gold, asked),
+        "differences": found[:MOST],
+        "different": len(found),
+        "judged": len(counted),
+        "attention": pair_workers.attention(task, [worker.pk]).get(worker.pk, Attention()),
+        "again": _own(told, "repeat_worker", worker),
+        "straight": _own(told, "straight_worker", worker).get("share"),
+        "exclusion": next(
             (one for one in pair_workers.exclusions(task) if one.worker_id == worker.pk), None
         ),
-    )
+    }
 
 
 def _own(told: Mapping[str, Any], figure: str, worker: Membership) -> Mapping[str, Any]:
@@ -233,7 +199,7 @@ def _sittings(
     by: dict[int, list[Vote]] = {}
     for vote in given:
         by.setdefault(vote.assignment or 0, []).append(vote)
-    times = dwell.times_of(task, set(by))
+    times = speed.times_of(task, set(by))
     made = []
     for votes in by.values():
         pairs = [
@@ -265,7 +231,7 @@ def _sittings(
 
 def _differences(
     given: Sequence[Vote], items: Mapping[int, Item], gold: Gold, asked: Sequence[Asked]
-) -> list[Difference]:
+) -> list[dict[str, Any]]:
     """Pairs with a vote other than the gold label, the surest labels first."""
     made = []
     for vote in given:
@@ -278,17 +244,19 @@ def _differences(
         if not apart:
             continue
         sure, name, code, label = max(apart, key=lambda row: row[0])
+        # A pair on which the worker differs from the gold label.
         made.append(
-            Difference(
-                item=label.item_id,
-                texts=_texts(item),
-                question=item.question,
-                at=vote.at,
-                count=len(apart),
-                clearest=name,
-                vote=LETTERS.get(code, ""),
-                gold=LETTERS[label.label],
-                posterior=sure,
-            )
+            {
+                "item": label.item_id,
+                "texts": _texts(item),
+                "question": item.question,
+                "at": vote.at,
+                "count": len(apart),
+                # the dimension on which the gold label is surest
+                "clearest": name,
+                "vote": LETTERS.get(code, ""),
+                "gold": LETTERS[label.label],
+                "posterior": sure,
+            }
         )
-    return sorted(made, key=lambda row: (-row.posterior, row.item))
+    return sorted(made, key=lambda row: (-row["posterior"], row["item"]))

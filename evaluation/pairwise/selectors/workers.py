@@ -93,15 +93,6 @@ class WorkerRow:
         return value
 
 
-@dataclass(frozen=True)
-class Part:
-    """Workers who share pairs, directly or through others: only they compare."""
-
-    number: int
-    heading: str
-    rows: list[WorkerRow]
-
-
 def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
     """A row a worker on one dimension, or of the mean of all (one query)."""
     again = {row["worker"]: row for row in told.get("repeat_worker", [])}
@@ -179,7 +170,7 @@ def interval_plot(
     return charts.forest_cell(SCALE, estimate, reference=reference, name=name)
 
 
-def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[Part]:
+def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[dict[str, Any]]:
     """The listed workers under the heading of their component."""
     sizes: dict[int, int] = {}
     for row in rows:
@@ -193,7 +184,8 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[Part]:
             heading = f"Part {number}: {people} who share no pair with the others"
         else:
             heading = "" if number else "Not scored: too few shared pairs"
-        made.append(Part(number, heading, inside))
+        # Workers who share pairs, directly or through others: only they compare.
+        made.append({"number": number, "heading": heading, "rows": inside})
     return made
 
 

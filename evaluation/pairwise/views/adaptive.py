@@ -17,7 +17,6 @@ from annotation.models import Role, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import AdaptivePlan
 from evaluation.pairwise import adaptive as collection
-from evaluation.pairwise import adaptive_study
 from evaluation.pairwise.selectors import adaptive as pair_adaptive
 from evaluation.pairwise.views.frame import frame, study
 
@@ -112,7 +111,7 @@ def _posted(request: HttpRequest, access: Access, task: Task, form: PlanForm) ->
             return 302
         plan = collection.change(by=access.user, task=task, raw=form.cleaned_data)
         if do == "simulate":
-            collection.keep_simulation(by=access.user, plan=plan, said=adaptive_study.run(plan))
+            collection.keep_simulation(by=access.user, plan=plan, said=pair_adaptive.run(plan))
             messages.success(request, "Simulated. Read what it would save, and what it costs.")
         else:
             messages.success(request, "The settings are saved.")

@@ -1,4 +1,4 @@
-"""Agreement, the hard pairs' panel, and order effects. HTTP only."""
+"""Agreement, the hard pairs' panel, order effects, and models as judges. HTTP only."""
 
 from __future__ import annotations
 
@@ -15,31 +15,17 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.authoring.actions.drafts import as_title
 from annotation.models import Role, Task
 from annotation.pairs.actions.pair_design import panel_task
-from annotation.templatetags.crowdqc import moment
 from crowdqc.errors import Invalid
 from evaluation.pairwise.selectors import agreement as pair_agreement
-from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import hard as pair_hard
+from evaluation.pairwise.selectors import judges as pair_judges
 from evaluation.pairwise.selectors import order as pair_order
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.pairwise.views import boards
 from evaluation.pairwise.views.forms import PanelForm
-from evaluation.pairwise.views.frame import frame, study
-from evaluation.runs.exports import scores as exports
+from evaluation.pairwise.views.frame import opened, study
 
 USUAL_PAIRS = 30  # of the published panel
-
-
-def opened(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
-    """The frame, with the runs to choose from and the tables to take away."""
-    runs, context = frame(request, task, view)
-    run = runs.core
-    context.update(
-        run_choices=pair_boards.run_choices(task),
-        export_tables=tuple(exports.PAIR_TABLES),
-        state_word=f"Run {run.number} finished {moment(run.finished_at)}" if run else "",
-    )
-    return runs, context
 
 
 def _fill(task: Task, runs: Shown, context: dict[str, Any], form: PanelForm | None = None) -> None:
@@ -82,14 +68,14 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         return boards.empty(request, task, runs, context)
     if _live(request, runs):
         context["waiting"] = pair_agreement.waiting(runs)
-        return render(request, "evaluation/pairwise/_checks.html", context)
+        return render(request, "evaluation/pairwise/agreement/_checks.html", context)
     _fill(task, runs, context)
     context["may_write"] = access.is_requester
     if context["found"] is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
     whole = request.GET.get("part") != "live" or not request.htmx  # type: ignore[attr-defined]
-    name = "agreement.html" if whole else "_agreement_oob.html"
-    response = render(request, f"evaluation/pairwise/{name}", context)
+    name = "agreement.html" if whole else "_oob.html"
+    response = render(request, f"evaluation/pairwise/agreement/{name}", context)
     if not whole:
         response.headers["HX-Retarget"] = "#agreement"
         response.headers["HX-Reswap"] = "outerHTML"
@@ -124,7 +110,7 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             return redirect("task", project_id, made.pk)
     _fill(task, runs, context, form)
     context["may_write"] = True
-    return render(request, "evaluation/pairwise/agreement.html", context, status=422)
+    return render(request, "evaluation/pairwise/agreement/agreement.html", context, status=422)
 
 
 @login_required
@@ -138,5 +124,23 @@ def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     found = pair_order.order(runs.core, context["asked"])
     if found is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
-    context.update(found=found, recipe=found.recipe)
-    return render(request, "evaluation/pairwise/order.html", context)
+    context.update(found=found, recipe=found["recipe"])
+    return render(request, "evaluation/pairwise/agreement/order.html", context)
+
+
+IMPORT_KIND = "judgments"  # what the import page calls votes of models (and people)
+
+
+@login_required
+@require_safe
+def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How far models' labels agree with themselves, with gold, and with people."""
+    _, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "judges")
+    if runs.core is None:
+        return boards.empty(request, task, runs, context)
+    dimension = boards.with_dimension(request, context)
+    found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
+    context["newer"] = pair_judges.newer(task, runs.core)
+    context.update(found=found, recipe=found["recipe"] if found else None, import_kind=IMPORT_KIND)
+    return render(request, "evaluation/pairwise/workers/judges.html", context)

@@ -1,4 +1,4 @@
-"""The board of systems, live while judgments come in, the win matrix, and exports. HTTP only."""
+"""Boards of systems, the win matrix, grades, printed tables, ratings and exports. HTTP only."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from annotation.access import get_task
 from annotation.formats.exports import pairwise
 from annotation.models import Task
+from annotation.task_types import get_type
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import send
+from evaluation.free_text.views.results import run_frame, send
+from evaluation.pairwise.run import RATED
+from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import live as pair_live
 from evaluation.pairwise.selectors import runs as pair_runs
+from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.runs import Shown
-from evaluation.pairwise.views.frame import frame, number_of, study
+from evaluation.pairwise.views.frame import frame, number_of, opened, study
+from evaluation.published.studies import selectors as pair_published
+from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import schedules
+from evaluation.runs.results import votes_used
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 
 
@@ -120,10 +129,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     _, task = study(request, project_id, task_id)
     if "what" in request.GET:
         return _judgments(request, task, request.GET["what"])
-    run = pair_runs.shown(task, number_of(request)).core
-    if run is None:
-        raise Missing("This task has no finished run to export.")
-    return send(run, request.GET.get("table", "all"), request.GET.get("format", "csv"))
+    return send(request, pair_runs.shown(task, number_of(request)).core)
 
 
 def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:
@@ -133,3 +139,79 @@ def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:
     response = StreamingHttpResponse(lines, content_type=pairwise.MEDIA[form])
     response["Content-Disposition"] = f'attachment; filename="task-{task.pk}-{what}.{form}"'
     return response
+
+
+@login_required
+@require_safe
+def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Mean grades by style and origin with tests of two groups, and the grades of each topic."""
+    _, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "grades")
+    run = runs.core
+    if run is None:
+        return empty(request, task, runs, context)
+    found = pair_tables.grades(
+        run,
+        context["asked"],
+        first=request.GET.get("first", ""),
+        second=request.GET.get("second", ""),
+        page=request.GET.get("page"),
+    )
+    if found is None:
+        return render(request, "evaluation/pairwise/not_here.html", context)
+    similar = pair_tables.overlap(runs, context["asked"])
+    told = reads.figures_of(run, "recipe").get("recipe")
+    context.update(
+        found=found,
+        similar=similar,
+        waiting=None if similar or runs.checks else pair_agreement.waiting(runs),
+        page=found["topic_page"],
+        filters="evaluation/pairwise/_groups.html",
+        recipe=reads.recipe_pairs(run, told),
+    )
+    return render(request, "evaluation/pairwise/grades.html", context)
+
+
+@login_required
+@require_safe
+def published(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Tables as printed, as measured from the database, and by our own run."""
+    _, task = study(request, project_id, task_id)
+    runs, context = opened(request, task, "agreement")
+    found = pair_published.published(task, runs, context["asked"])
+    if found is None:
+        raise Missing("Nothing published was imported beside this task.")
+    context["found"] = found
+    return render(request, "evaluation/pairwise/published.html", context)
+
+
+@login_required
+@require_safe
+def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Agreement, the mean of every source, and how workers use the scale."""
+    _, task = get_task(request, project_id, task_id)
+    require_fit(task, RATED, Missing("This task does not ask for ratings."))
+    run, asked = rating_boards.shown_run(task), pair_runs.dimensions(task)
+    noun = get_type(task.type).noun_in(task.current.settings if task.current else {})
+    context = {**run_frame(task, run), "nouns": f"{noun},{noun}s"}
+    if run is None:
+        first = schedules.first_run(task)
+        sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "rating")
+        why = (
+            "Agreement and means need at least 3 workers with 5 ratings each; the first run "
+            "starts automatically then."
+        )
+        context.update(first=first, sentence=sentence, why=why)
+        return render(request, "evaluation/pairwise/ratings.html", context)
+    wanted = request.GET.get("dimension", "")
+    chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
+    told = reads.figures_of(run, "recipe", votes_used.FIGURE)
+    context.update(
+        boards=rating_boards.boards(run, asked),
+        workers=rating_boards.workers(run, chosen.name) if chosen else [],
+        chosen=chosen,
+        asked=asked,
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+        tally=votes_used.tally_of(told),
+    )
+    return render(request, "evaluation/pairwise/ratings.html", context)

@@ -10,15 +10,18 @@ from django.urls import reverse
 from annotation.access import Access, get_task
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
+from annotation.templatetags.crowdqc import moment
 from crowdqc.errors import Missing
-from crowdqc.numbers import whole
+from evaluation.free_text.views.results import kept_run, number_of
+from evaluation.pairwise.run import CORE
+from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors.runs import Shown
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import standing
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import CORE, require_fit
+from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.
@@ -33,15 +36,6 @@ VIEWS = {
     "judges": ("Models as judges", "pair_judges"),
     "adaptive": ("Collection", "pair_adaptive"),
 }
-
-
-def number_of(request: HttpRequest, name: str = "run") -> int | None:
-    """A whole number of the query string; Missing where it is something else."""
-    raw = request.GET.get(name, "")
-    number = whole(raw, high=10**9)
-    if raw and number is None:
-        raise Missing(f"{name} is not a number.")
-    return number
 
 
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
@@ -59,7 +53,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
     asked = pair_runs.dimensions(task)
     wanted = request.GET.get("dimension", "")
     dimension = wanted if wanted in {one.name for one in asked} else ""
-    keep = f"?run={runs.core.number}" if runs.core and request.GET.get("run") else ""
+    keep = kept_run(request, runs.core, "?")
     context = {
         "task": task,
         "title": reads.title_of(task),
@@ -90,4 +84,16 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         "export_tables": tuple(exports.PAIR_TABLES),
         "pair_exports": exports_of(task),
     }
+    return runs, context
+
+
+def opened(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
+    """The frame, with the runs to choose from and the tables to take away."""
+    runs, context = frame(request, task, view)
+    run = runs.core
+    context.update(
+        run_choices=pair_boards.run_choices(task),
+        export_tables=tuple(exports.PAIR_TABLES),
+        state_word=f"Run {run.number} finished {moment(run.finished_at)}" if run else "",
+    )
     return runs, context

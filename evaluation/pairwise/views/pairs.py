@@ -1,16 +1,26 @@
-"""The pairs of a study, and one pair with all its votes. HTTP only."""
+"""The pairs and the workers of a study, one of each, and leaving a worker out. HTTP only."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.access import get_worker
+from annotation.models import Role
 from annotation.task_types.pairwise import page as judging
+from crowdqc.errors import Conflict
+from evaluation.pairwise.selectors import exclusion as pair_exclusion
 from evaluation.pairwise.selectors import pages as pair_pages
+from evaluation.pairwise.selectors import worker_page as pair_worker_page
+from evaluation.pairwise.selectors import workers as pair_workers
 from evaluation.pairwise.views.boards import empty, page
-from evaluation.pairwise.views.frame import study
+from evaluation.pairwise.views.forms import ExclusionForm
+from evaluation.pairwise.views.frame import frame, study
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -28,13 +38,13 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         pair_pages.pair_list(
             task, runs, context["dimension"], chosen, page=request.GET.get("page")
         ),
-        filters="evaluation/pairwise/_pair_filters.html",
+        filters="evaluation/pairwise/pairs/_pair_filters.html",
         recipe=reads.recipe_pairs(runs.core),
         tally=votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE), "labels", context["dimension"]
         ),
     )
-    return render(request, "evaluation/pairwise/list.html", context)
+    return render(request, "evaluation/pairwise/pairs/list.html", context)
 
 
 @login_required
@@ -53,4 +63,84 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
         sources=sources,
         picks="",
     )
-    return render(request, "evaluation/pairwise/pair.html", context)
+    return render(request, "evaluation/pairwise/pairs/pair.html", context)
+
+
+@login_required
+@require_safe
+def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Competence with its interval and what else is known of each worker."""
+    _, task = study(request, project_id, task_id)
+    runs, context = page(request, task, "workers")
+    if "dimension" not in request.GET:  # people are looked at over all dimensions first
+        context.update(dimension="", dimension_label="All together")
+    run, dimension = runs.core, context["dimension"]
+    if run is None:
+        return empty(request, task, runs, context)
+    told = reads.figures_of(run, *pair_workers.FIGURES)
+    by = request.GET.get("sort", "competence")
+    by = by if by in pair_workers.SORTS else "competence"
+    ascending = request.GET.get("dir") == "up"
+    context.update(
+        pair_workers.worker_list(
+            task, run, told, dimension, by=by, ascending=ascending, page=request.GET.get("page")
+        ),
+        sorts=pair_workers.sort_links(
+            by,
+            ascending=ascending,
+            dimension=dimension,
+            keep=f"&run={run.number}" if context["keep"] else "",
+        ),
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+    )
+    return render(request, "evaluation/pairwise/workers/workers.html", context)
+
+
+@login_required
+@require_safe
+def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
+    """One worker: competence by dimension, votes in order, differences from the gold labels."""
+    access, task = study(request, project_id, task_id)
+    person = get_worker(access, worker_id)
+    runs, context = page(request, task, "workers")
+    told = reads.figures_of(runs.core, *pair_workers.FIGURES) if runs.core is not None else {}
+    context.update(
+        one=pair_worker_page.worker_page(task, runs.core, told, person, context["asked"]),
+        worker=person,
+        picks="",
+        recipe=reads.recipe_pairs(runs.core, told.get("recipe")) if runs.core is not None else [],
+    )
+    return render(request, "evaluation/pairwise/workers/worker.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
+    """What changes without this worker; with a reason it is done, from the next run on."""
+    access, task = study(request, project_id, task_id, Role.REQUESTER)
+    worker = get_worker(access, worker_id)
+    runs, context = frame(request, task, "agreement")
+    context.update(worker=worker, leaving=pair_exclusion.leaving(task, worker, runs.core))
+    if request.method == "POST":
+        form = ExclusionForm(request.POST)
+        if form.leave_out(request, by=access.user, task=task, worker=worker):
+            return redirect("pair_agreement", project_id, task_id)
+        context["form"] = form
+        return render(request, "evaluation/pairwise/workers/exclude.html", context, status=422)
+    context["form"] = ExclusionForm()
+    part = request.GET.get("part") == "effect"
+    if part:
+        context.update(_effect(task, worker, runs.core))
+    fragment = part and bool(request.htmx)  # type: ignore[attr-defined]
+    name = "_effect.html" if fragment else "exclude.html"
+    response = render(request, f"evaluation/pairwise/workers/{name}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _effect(task: Any, worker: Any, core: Any) -> dict[str, Any]:
+    """The preview, or the reason why there is none."""
+    try:
+        return {"effect": pair_exclusion.effect(task, worker, core)}
+    except Conflict as conflict:
+        return {"no_effect": conflict.message}

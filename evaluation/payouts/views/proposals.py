@@ -25,12 +25,11 @@ from annotation.payouts.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import money, plural, whole
 from evaluation.payouts import form as payout_form
-from evaluation.payouts.proposing import propose
+from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
-from evaluation.payouts.selectors.proposals import PayoutPage, payout_page
+from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
 from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
-from evaluation.payouts.selectors.rule import rule_words, score_name
 from evaluation.runs.adapters import adapter_of
 
 PAGE = 25

@@ -15,7 +15,7 @@ from annotation.models import PayoutRule
 from annotation.payouts.actions.bonus_rule import bases_of, set_rule
 from crowdqc.errors import Invalid
 from evaluation.payouts.form import ZERO, amount
-from evaluation.payouts.selectors.rule import rule_words, score_name, why_no_bonus
+from evaluation.payouts.selectors.proposals import rule_words, score_name, why_no_bonus
 from evaluation.runs.official.selectors import official_run
 
 STEPS = 4  # lines of the form

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Max
 from django.utils.safestring import SafeString
@@ -42,39 +43,18 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class ScoreRow:
-    """The worker's AQER score in one task's latest run."""
-
-    task: Task
-    run: Run
-    score: WorkerScore
-    plot: SafeString
-
-
-@dataclass(frozen=True)
-class Line:
-    """One dimension: competence, and the share of decided votes that go with the others."""
-
-    label: str
-    part: int  # 0 where its run has one part only
-    score: WorkerScore
-    plot: SafeString
-    others: Figure
-
-
-@dataclass(frozen=True)
 class Competence:
     """Competence in one pairwise task, dimension by dimension."""
 
     task: Task
     run: Run
     parts: int
-    lines: list[Line]
+    lines: list[dict[str, Any]]
 
     @property
     def apart(self) -> bool:
         """Whether figures of this worker stand in more than one part."""
-        return len({line.part for line in self.lines}) > 1
+        return len({line["part"] for line in self.lines}) > 1
 
 
 @dataclass(frozen=True)
@@ -92,7 +72,7 @@ class Agreement:
 class Scores:
     """Everything runs say of a worker."""
 
-    texts: list[ScoreRow]
+    texts: list[dict[str, Any]]
     axis: SafeString | str
     pairs: list[Competence]
     agreements: list[Agreement]
@@ -100,8 +80,8 @@ class Scores:
     @property
     def tasks(self) -> set[int]:
         """The tasks that say something."""
-        rows: list[ScoreRow | Competence | Agreement] = [*self.texts, *self.pairs, *self.agreements]
-        return {row.task.pk for row in rows}
+        tasks = [one.task for one in self.pairs] + [one.task for one in self.agreements]
+        return {task.pk for task in tasks} | {row["task"].pk for row in self.texts}
 
 
 def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") -> Figure:
@@ -149,7 +129,7 @@ def _texts(
     tasks: Mapping[int, Task],
     runs: Sequence[Run],
     rows: Mapping[int, list[WorkerScore]],
-) -> tuple[list[ScoreRow], SafeString | str]:
+) -> tuple[list[dict[str, Any]], SafeString | str]:
     found = [(run, row) for run in runs for row in rows[run.pk] if not row.dimension]
     values = [v for _, r in found for v in (r.estimate, r.low, r.high) if v is not None]
     values += [r.extra["uniterated"] for _, r in found if r.extra.get("uniterated") is not None]
@@ -164,7 +144,8 @@ def _texts(
         plot = charts.forest_cell(
             scale, estimate, secondary=row.extra.get("uniterated"), name=worker.pseudonym
         )
-        made.append(ScoreRow(tasks[run.task_id], run, row, plot))
+        # The worker's AQER score in one task's latest run.
+        made.append({"task": tasks[run.task_id], "run": run, "score": row, "plot": plot})
     return made, charts.forest_axis(scale)
 
 
@@ -195,17 +176,19 @@ def _pairs(
             if row.estimate is not None:
                 estimate = charts.Estimate(row.estimate, row.low, row.high)
             with_others, n = row.extra.get("with_others"), row.extra.get("n_others") or 0
+            # One dimension: competence, and the share of decided votes that go with the others.
             lines.append(
-                Line(
-                    label=labels.get(row.dimension, row.dimension) or "All together",
-                    part=row.component if parts.get(run.pk, 1) > 1 else 0,
-                    score=row,
-                    plot=charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
+                {
+                    "label": labels.get(row.dimension, row.dimension) or "All together",
+                    # 0 where its run has one part only
+                    "part": row.component if parts.get(run.pk, 1) > 1 else 0,
+                    "score": row,
+                    "plot": charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
                     # Votes on several dimensions of one pair are one look at it.
-                    others=share_of(
+                    "others": share_of(
                         (with_others or 0) * n, n, per=1 if row.dimension else size, noun="pair"
                     ),
-                )
+                }
             )
         made.append(Competence(task, run, parts.get(run.pk, 1), lines))
     return made

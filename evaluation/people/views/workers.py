@@ -12,7 +12,9 @@ from annotation.access import get_access, get_worker, worker_memberships
 from annotation.models import Role
 from annotation.payouts.actions.proposals import REASONS
 from annotation.privacy.selectors.retention import kept_of_workers
+from crowdqc.errors import Missing
 from evaluation.payouts.selectors.card import paste_sources
+from evaluation.people.selectors import domains
 from evaluation.people.selectors.card import worker_card as read
 from evaluation.people.selectors.own_card import own_card as read_own
 
@@ -43,3 +45,37 @@ def own_card(request: HttpRequest, project_id: int) -> HttpResponse:
     worker = worker_memberships(access.user).get(project=access.project)
     context = {"worker": worker, "project": worker.project, "card": read_own(worker), "own": True}
     return render(request, "evaluation/people/workers/own_card.html", context)
+
+
+@login_required
+@require_safe
+def domain_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The domains of a project, with how many of their tasks were scored."""
+    access = get_access(request, project_id)
+    context = {
+        "rows": domains.domain_list(access.project),
+        "without": domains.without_domain(access.project),
+        "tasks": access.project.tasks.count(),
+    }
+    return render(request, "evaluation/people/domains/list.html", context)
+
+
+@login_required
+@require_safe
+def domain_board(request: HttpRequest, project_id: int, name: str) -> HttpResponse:
+    """One domain: its boards by one measure, and which tasks enter."""
+    access = get_access(request, project_id)
+    tasks = domains.tasks_of(access.project, name)
+    if not tasks:
+        raise Missing("No task of this project is about that.")
+    offered = domains.measures_of(tasks)
+    wanted = request.GET.get("of", "")
+    measure = next((one for one in offered if one.slug == wanted), offered[0])
+    context = {
+        "shown": domains.domain_page(access.project, name, measure),
+        "segments": [
+            {"label": one.label, "url": f"?of={one.slug}", "current": one is measure}
+            for one in offered
+        ],
+    }
+    return render(request, "evaluation/people/domains/board.html", context)

@@ -12,6 +12,7 @@ from evaluation.published.formats.crowdrag_writing import (
     TOPICS,
     CrowdRagWriting,
     WritingLogs,
+    WritingRows,
 )
 from evaluation.published.formats.ebr import Ebr
 from evaluation.published.formats.free_text import FreeText
@@ -25,7 +26,13 @@ from evaluation.published.formats.judgments import (
     StudyJson,
 )
 from evaluation.published.formats.summeval import SummEvalFolder, TextScores
-from evaluation.published.formats.thinking import ATTRIBUTES, CHECKS, SAMPLES
+
+SAMPLES = WritingRows(
+    "samples", "rubrics with scored samples, into the draft of a think-aloud task"
+)
+ATTRIBUTES = WritingRows("attributes", "attributes of people and models, into a think-aloud task")
+CHECKS = WritingRows("checks", "checklists of people and models, into a checklist task")
+
 
 FORMATS: dict[str, Format] = {
     one.slug: one

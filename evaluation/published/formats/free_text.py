@@ -11,7 +11,8 @@ from django.core.management.base import CommandError, OutputWrapper
 from annotation.files.reading.importer import Field, guess
 from annotation.files.reading.sheet import read
 from annotation.formats.actions.imports import Report, import_content
-from annotation.formats.selectors.imports import examine, format_for
+from annotation.formats.registry import format_for
+from annotation.formats.selectors.imports import examine
 from annotation.models import Task, User
 from annotation.task_types import get_type
 from evaluation.published.formats.base import (

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, OutputWrapper
 from django.db import transaction
 
 from annotation.files.reading.importer import refuse
+from annotation.formats.actions.imports import import_candidates
 from annotation.formats.actions.judgments import Added, import_task, task_called
 from annotation.formats.actions.label_studio import import_label_studio
 from annotation.formats.actions.votes import (
@@ -17,15 +18,14 @@ from annotation.formats.actions.votes import (
     import_comparisons,
     import_labels,
 )
-from annotation.formats.imports import get_format
 from annotation.formats.imports.published.study_json import read_study
 from annotation.formats.imports.tools.arena import MAX_BYTES, read_battles
 from annotation.formats.imports.tools.crowdkit import Label, read_comparisons, read_labels
 from annotation.formats.imports.tools.label_studio import MAX_BYTES as LS_BYTES
 from annotation.formats.imports.tools.label_studio import read_label_studio
 from annotation.formats.imports.tools.reliability import read_matrix
+from annotation.formats.registry import get_format
 from annotation.models import Project, Task
-from annotation.pairs.actions.candidates import import_candidates
 from evaluation.published.formats.base import (
     Options,
     add_target,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdqc.errors import Invalid
-from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.base import BadParameter, BadShape, FloatArray, IntArray
 
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"
 
@@ -70,3 +70,42 @@ def mohler(folder: Path) -> GradedAnswers:
     if not texts:
         raise Invalid(f"{path.name} has no answers.", fields={"data": "empty"})
     return GradedAnswers(tuple(questions), np.array(question), tuple(texts), np.array(grades))
+
+
+VARIANTS = ("top20", "bot20", "rand20")
+GROUPS, PER_GROUP = 10, 2
+
+
+def deal(
+    question: IntArray,
+    grades: FloatArray,
+    variant: str,
+    rng: np.random.Generator,
+    *,
+    random_share: float = 0.0,
+) -> IntArray:
+    """Who gives which answer: (q, 20) positions in the answers, columns from best group to worst.
+
+    ``question`` and ``grades`` are (n,). With ``random_share`` each answer has that chance of
+    being dealt at random among the workers so chosen (App. N). Raises BadParameter for an unknown
+    variant, BadShape where a question has fewer than 20 answers.
+    """
+    if variant not in VARIANTS:
+        raise BadParameter(f"variant is {variant!r}; it must be one of {', '.join(VARIANTS)}")
+    workers = GROUPS * PER_GROUP
+    dealt = np.empty((int(question.max()) + 1, workers), dtype=np.int64)
+    for j in range(len(dealt)):
+        answers = rng.permutation(np.flatnonzero(question == j))
+        if len(answers) < workers:
+            raise BadShape(f"question {j} has {len(answers)} answers; {workers} are needed")
+        if variant == "rand20":
+            answers = answers[:workers]
+        answers = answers[np.argsort(-grades[answers], kind="stable")]
+        answers = answers[-workers:] if variant == "bot20" else answers[:workers]
+        within = rng.permuted(np.arange(workers).reshape(GROUPS, PER_GROUP), axis=1).ravel()
+        answers = answers[within]
+        if random_share:
+            free = np.flatnonzero(rng.random(workers) < random_share)
+            answers[free] = answers[rng.permutation(free)]
+        dealt[j] = answers
+    return dealt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +12,67 @@ from numpy.typing import NDArray
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.rescaling.data import Annotations, incomplete, shared
-from evaluation.methods.rescaling.method import label_means, rescale
-from evaluation.methods.rescaling.tau import Agreement, agreement, without_ties
-from evaluation.published.reproduce.columns import columns, numbers
-from evaluation.published.reproduce.rescaling_published import (
-    LAMBDAS,
-    TABLE_3,
-    TABLE_6,
-    TABLE_7,
-    TABLE_8,
-    TABLE_10,
-    TABLE_11,
+from evaluation.methods.rescaling.method import (
+    Agreement,
+    agreement,
+    label_means,
+    rescale,
+    without_ties,
 )
+from evaluation.published.reproduce.columns import columns, numbers
 from evaluation.published.reproduce.rows import Row
+
+# Per cent of ratings: missing all, missing major, missing minor, complete.
+TABLE_3 = {
+    "all systems": (18, 4, 11, 67),
+    "text-davinci": (50, 7, 10, 33),
+    "text-davinci-003": (8, 3, 12, 77),
+    "GPT-4": (8, 3, 8, 81),
+    "expert human": (11, 8, 11, 70),
+}
+TABLE_6 = (0.9533, 36.2455, 64.4969, 91.5800)
+# Mean positive change, pairs with one; mean negative change, pairs with one; > .1; < -.1.
+TABLE_7 = {"all": (0.095, 16, -0.073, 12, 5, 3), "incomplete": (0.206, 26, -0.068, 2, 18, 1)}
+# Without rescaling, with it.
+TABLE_8 = {"all": (0.3305, 0.3535), "incomplete": (-0.03421, 0.1522), "no ties": (0.1627, 0.2194)}
+LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
+# The columns "EBR + AR".
+TABLE_10 = {
+    "all": (0.3644, 0.3715, 0.3733, 0.3737, 0.3759, 0.3655),
+    "incomplete": (0.1699, 0.1705, 0.1656, 0.1515, 0.1035, 0.0274),
+}
+# Annotators: tau-b of the raw ratings, its change under rescaling, incomplete ratings only.
+TABLE_11 = {
+    (0, 4): (-0.7917, 0.7768),
+    (0, 1): (-0.1908, 0.3836),
+    (2, 3): (-0.1080, 0.3832),
+    (0, 3): (-0.3857, 0.3791),
+    (2, 5): (0.0636, 0.3767),
+    (2, 7): (-0.0192, 0.3200),
+    (2, 6): (-0.0681, 0.3009),
+    (0, 6): (-0.0504, 0.3007),
+    (5, 7): (0.0678, 0.2380),
+    (3, 5): (-0.0725, 0.2050),
+    (4, 5): (-0.0776, 0.1917),
+    (4, 7): (-0.2556, 0.1888),
+    (2, 4): (0.0576, 0.1853),
+    (5, 6): (-0.0305, 0.1623),
+    (0, 5): (-0.1944, 0.1542),
+    (1, 2): (0.1440, 0.1490),
+    (1, 4): (-0.2168, 0.1268),
+    (1, 5): (0.1777, 0.1091),
+    (1, 6): (0.1895, 0.0958),
+    (6, 7): (0.0094, 0.0949),
+    (3, 4): (-0.0165, 0.0723),
+    (4, 6): (-0.1687, 0.0714),
+    (3, 7): (0.0344, 0.0427),
+    (0, 2): (0.2165, 0.0269),
+    (3, 6): (0.1550, 0.0205),
+    (1, 3): (0.2831, 0.0009),
+    (1, 7): (0.3358, -0.0297),
+    (0, 7): (-0.0459, -0.1071),
+}
+
 
 TITLE = "Explanation-based rescaling on INQUISITIVE-BROAD (Wadhwa et al. 2024)"
 LEFT_OUT = (
@@ -100,27 +148,23 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = DRAWS
         "incomplete": agreement(data, incomplete(data, joined), data.rating, scores),
     }
     rows = [*distribution_rows(published), binary_row(data), *label_rows(data, scores)]
-    rows += change_rows(found) + aggregate_rows(found)
+    rows += [*change_rows(found), *aggregate_rows(found)]
     say(f"Without ties, {repetitions} draws")
     rng = np.random.default_rng(seed)
     untied = without_ties(joined, data.rating, scores, rng=rng, draws=repetitions)
     rows += untied_rows(untied, repetitions)
     say("Ensembles with the annotator's mean")
-    return rows + ensemble_rows(published) + pair_rows(found["incomplete"], data)
+    return [*rows, *ensemble_rows(published), *pair_rows(found["incomplete"], data)]
 
 
-def distribution_rows(published: Published) -> list[Row]:
+def distribution_rows(published: Published) -> Iterator[Row]:
     """Table 3: how often each label was given."""
-    rows = []
     for name, start in SYSTEMS.items():
         kept = np.char.startswith(published.system, start)
         share = np.bincount(published.data.label[kept], minlength=len(LABELS)) / kept.sum()
         note = "few-shot and zero-shot answers together" if name == "text-davinci-003" else ""
         for label, value, figure in zip(LABELS, TABLE_3[name], share, strict=True):
-            rows.append(
-                Row("Table 3", f"{name}, {label}, per cent", "ratings", value, 100 * figure, note)
-            )
-    return rows
+            yield Row("Table 3", f"{name}, {label}, per cent", "ratings", value, 100 * figure, note)
 
 
 def binary_row(data: Annotations) -> Row:
@@ -175,9 +219,8 @@ def change_rows(found: dict[str, Agreement]) -> list[Row]:
     return rows
 
 
-def aggregate_rows(found: dict[str, Agreement]) -> list[Row]:
+def aggregate_rows(found: dict[str, Agreement]) -> Iterator[Row]:
     """Table 8: mean tau-b over pairs, with the interval of the change that the paper lacks."""
-    rows = []
     for setting, table in found.items():
         mean = table.mean
         change = (
@@ -189,15 +232,10 @@ def aggregate_rows(found: dict[str, Agreement]) -> list[Row]:
         if mean.low <= 0 <= mean.high:
             change += ": not different from 0"
         protocol = f"{setting}; {JOIN}"
-        rows.append(
-            Row("Table 8", "tau-b without rescaling", protocol, TABLE_8[setting][0], mean.before)
+        yield Row("Table 8", "tau-b without rescaling", protocol, TABLE_8[setting][0], mean.before)
+        yield Row(
+            "Table 8", "tau-b with rescaling", protocol, TABLE_8[setting][1], mean.after, change
         )
-        rows.append(
-            Row(
-                "Table 8", "tau-b with rescaling", protocol, TABLE_8[setting][1], mean.after, change
-            )
-        )
-    return rows
 
 
 def untied_rows(untied: tuple[float, float], draws: int) -> list[Row]:
@@ -211,12 +249,11 @@ def untied_rows(untied: tuple[float, float], draws: int) -> list[Row]:
     ]
 
 
-def ensemble_rows(published: Published) -> list[Row]:
+def ensemble_rows(published: Published) -> Iterator[Row]:
     """Table 10, EBR + AR, on the INQUISITIVE part, g from all annotations."""
     data, part = published.data, published.data.take(published.inquisitive)
     joined, means, own = shared(part), label_means(data), label_means(part)
     settings = {"all": joined, "incomplete": incomplete(part, joined)}
-    rows = []
     for setting, rows_of_join in settings.items():
         for weight, value in zip(LAMBDAS, TABLE_10[setting], strict=True):
             figure, other = (
@@ -226,17 +263,15 @@ def ensemble_rows(published: Published) -> list[Row]:
             note = f"with g from INQUISITIVE alone {other:.4f}" if weight not in (0, 1) else ""
             quantity = f"EBR + AR, lambda {weight}, tau-b"
             protocol = f"INQUISITIVE, {setting}; g from all annotations"
-            rows.append(Row("Table 10", quantity, protocol, value, figure, note))
-    return rows
+            yield Row("Table 10", quantity, protocol, value, figure, note)
 
 
-def pair_rows(found: Agreement, data: Annotations) -> list[Row]:
+def pair_rows(found: Agreement, data: Annotations) -> Iterator[Row]:
     """Table 11: each pair's tau-b of raw ratings, and its change, incomplete ratings only."""
     places = {
         (data.workers[a], data.workers[b]): k
         for k, (a, b) in enumerate(zip(found.joined.first, found.joined.second, strict=True))
     }
-    rows = []
     for (a, b), (raw, change) in TABLE_11.items():
         k = places.get((str(a), str(b)))
         if k is None or not np.isfinite(found.difference[k]):
@@ -248,24 +283,19 @@ def pair_rows(found: Agreement, data: Annotations) -> list[Row]:
             else f"n {n}: too few items for an interval"
         )
         who = f"annotators {a} and {b}"
-        rows.append(
-            Row(
-                "Table 11",
-                f"{who}, tau-b of raw ratings",
-                "incomplete",
-                raw,
-                float(found.before.value[k]),
-                f"n {n}",
-            )
+        yield Row(
+            "Table 11",
+            f"{who}, tau-b of raw ratings",
+            "incomplete",
+            raw,
+            float(found.before.value[k]),
+            f"n {n}",
         )
-        rows.append(
-            Row(
-                "Table 11",
-                f"{who}, change under rescaling",
-                "incomplete",
-                change,
-                float(found.difference[k]),
-                interval,
-            )
+        yield Row(
+            "Table 11",
+            f"{who}, change under rescaling",
+            "incomplete",
+            change,
+            float(found.difference[k]),
+            interval,
         )
-    return rows

@@ -7,15 +7,14 @@ fit or the texts, from the same functions and the rows of the database.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from crowdqc.errors import Conflict, Invalid
-from evaluation.methods.core.params import Method
+from crowdqc.errors import Conflict
 from evaluation.models import Run, RunFigure
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.mace import SHUFFLES, corrected_rows, refit_rows
@@ -24,11 +23,11 @@ from evaluation.published.reproduce.rows import Row
 from evaluation.published.studies.data import as_crowdrag
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import Imported, RunType
 
 METHOD = "published_checks"
 TABLES, TEXTS = "tables", "cleaned_texts"  # figures
 REFIT, CORRECTED, SIMILAR = "MACE fitted again", "Nulls and cross-fit", "Similarity of texts"
-STEPS = {METHOD: (REFIT, CORRECTED, SIMILAR)}
 # Two ways of fitting, and for each dimension: all votes, both halves of the pairs, shuffled votes.
 FITS = 2 * len(DIMENSIONS) * (1 + 2 + SHUFFLES)
 
@@ -53,11 +52,6 @@ def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
         }
         for row in sorted(rows, key=lambda row: row.table)
     ]
-
-
-def clean_params(method: Method, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Nobody starts these by hand: they follow an import."""
-    raise Invalid("These checks follow the import of what was published.")
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
@@ -104,3 +98,13 @@ def write(run: Run, done: Computed) -> Outcome:
         "source": run.source.result_hash if run.source else "",
     }
     return Outcome({}, {TABLES: done.rows, "recipe": recipe})
+
+
+RUNS = RunType(
+    Imported(METHOD, "Published checks"),
+    ("pairs",),
+    "pairwise judgments",
+    (REFIT, CORRECTED, SIMILAR),
+    compute,
+    write,
+)

@@ -18,7 +18,7 @@ from annotation.task_types.pairwise.sides import SHOWN, left_right, shown
 from annotation.work.snapshots.judgments import codes
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.models import CandidateScore, ItemLabel, Run, WorkerScore
 from evaluation.published.reproduce.crowdrag.data import (
     DIMENSIONS,

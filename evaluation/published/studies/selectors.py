@@ -59,41 +59,21 @@ Ours = dict[str, dict[str, float | None]]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One figure thrice."""
-
-    printed: str
-    measured: str
-    ours: str
-    apart: bool  # printed and measured differ by more than rounding
-
-
-@dataclass(frozen=True)
 class Series:
     """A line of a table in its three forms, with what explains the differences."""
 
     name: str
     protocol: str
-    cells: list[Cell]
+    cells: list[dict[str, Any]]
     notes: list[str]
 
     @property
     def has_printed(self) -> bool:
-        return any(cell.printed for cell in self.cells)
+        return any(cell["printed"] for cell in self.cells)
 
     @property
     def has_ours(self) -> bool:
-        return any(cell.ours for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A figure that belongs to no dimension."""
-
-    name: str
-    protocol: str
-    cell: Cell
-    note: str
+        return any(cell["ours"] for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -106,29 +86,17 @@ class Section:
     corrected: bool
     heads: list[str]
     series: list[Series]
-    lines: list[Line]
+    lines: list[dict[str, Any]]
 
     @property
     def shared(self) -> str:
         """The protocol of every line, where they have one and nothing needs an explanation."""
-        protocols = {line.protocol for line in self.lines}
-        plain = not any(line.note for line in self.lines)
+        protocols = {line["protocol"] for line in self.lines}
+        plain = not any(line["note"] for line in self.lines)
         return next(iter(protocols)) if plain and len(protocols) == 1 else ""
 
 
-@dataclass(frozen=True)
-class Published:
-    """The page."""
-
-    run: Run
-    checking: Run | None
-    percent: int
-    sections: list[Section]
-    sentence: str
-    ours: Run | None
-
-
-def published(task: Task, runs: Shown, asked: Sequence[Asked]) -> Published | None:
+def published(task: Task, runs: Shown, asked: Sequence[Asked]) -> dict[str, Any] | None:
     """Everything on the page; None where nothing published was imported beside the task."""
     run = runs.published
     if run is None:
@@ -152,17 +120,16 @@ def published(task: Task, runs: Shown, asked: Sequence[Asked]) -> Published | No
         row for row in rows if row["published"] is not None and "corrected" not in row["table"]
     ]
     equal = sum(not _apart(row, row["table"]) for row in printed)
-    return Published(
-        run=run,
-        checking=checking,
-        percent=percent(checking) if checking else 0,
-        sections=sections,
-        sentence=(
-            f"{count(equal)} of {plural(len(printed), 'printed figure')} come out of the database "
-            "as printed; the others have the reason beside them."
-        ),
-        ours=core,
-    )
+    # The page.
+    return {
+        "run": run,
+        "checking": checking,
+        "percent": percent(checking) if checking else 0,
+        "sections": sections,
+        "sentence": f"{count(equal)} of {plural(len(printed), 'printed figure')} come out of the "
+        "database as printed; the others have the reason beside them.",
+        "ours": core,
+    }
 
 
 def _section(table: str, rows: Sequence[Row], mine: Ours) -> Section:
@@ -173,7 +140,15 @@ def _section(table: str, rows: Sequence[Row], mine: Ours) -> Section:
         name, tail = _split(row["quantity"])
         if tail is None:
             cell = _cell(base, row, _own(row, mine), whole=True)
-            lines.append(Line(_worded(name), row["protocol"], cell, row["note"]))
+            # A figure that belongs to no dimension.
+            lines.append(
+                {
+                    "name": _worded(name),
+                    "protocol": row["protocol"],
+                    "cell": cell,
+                    "note": row["note"],
+                }
+            )
         else:
             series.setdefault((name, row["protocol"]), {})[tail] = row
     return Section(
@@ -233,15 +208,17 @@ def _series(
     return Series(_worded(name), protocol, cells, notes)
 
 
-def _cell(base: str, row: Row | None, mine: float | None, *, whole: bool = False) -> Cell:
+def _cell(base: str, row: Row | None, mine: float | None, *, whole: bool = False) -> dict[str, Any]:
     """A figure thrice; ``whole``: it may be a count, which has no decimals."""
     digits = DIGITS.get(base, 2)
-    return Cell(
-        printed=_figure(row["published"], PRINTED.get(base, 2), whole) if row else "",
-        measured=_figure(row["measured"], digits, whole) if row else "",
-        ours=_figure(mine, digits, whole),
-        apart=row is not None and _apart(row, base),
-    )
+    # One figure thrice.
+    return {
+        "printed": _figure(row["published"], PRINTED.get(base, 2), whole) if row else "",
+        "measured": _figure(row["measured"], digits, whole) if row else "",
+        "ours": _figure(mine, digits, whole),
+        # printed and measured differ by more than rounding
+        "apart": row is not None and _apart(row, base),
+    }
 
 
 def _apart(row: Row, base: str) -> bool:
@@ -356,17 +333,17 @@ def _hidden(told: Mapping[str, Any]) -> Ours:
 def _grades(core: Run, asked: Sequence[Asked]) -> Ours:
     page = pair_tables.grades(core, asked)
     found: Ours = {}
-    for block in page.blocks if page else []:
-        style = block.style.lower()
-        for group in block.groups:
-            who = "LLM" if group.name.lower() == "llm" else group.name
-            values: dict[str, float | None] = {"": group.mean.value}
-            for one, cell in zip(asked, group.cells, strict=True):
-                values[one.name] = cell.value
+    for block in page["blocks"] if page else []:
+        style = block["style"].lower()
+        for group in block["groups"]:
+            who = "LLM" if group["name"].lower() == "llm" else group["name"]
+            values: dict[str, float | None] = {"": group["mean"]["value"]}
+            for one, cell in zip(asked, group["cells"], strict=True):
+                values[one.name] = cell["value"]
             found[f"mean grade, {style}, {who}"] = values
     if page is not None:
         name = "dimensions where LLM and human differ over all styles, of 7"
-        found[name] = {"": page.blocks[-1].differing}
+        found[name] = {"": page["blocks"][-1]["differing"]}
     return found
 
 

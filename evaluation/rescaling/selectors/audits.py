@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, QuerySet
-from django.utils.safestring import SafeString
 
 from annotation.models import Answer, ChoiceValue, Membership, Task
-from annotation.task_types.sentences import Sentence, paragraphs
+from annotation.task_types.sentences import paragraphs
 from annotation.work.snapshots import explanations
 from crowdqc.errors import Missing
 from crowdqc.numbers import percent, plural
@@ -39,25 +37,7 @@ def get_audit(task: Task, pk: int) -> ExplanationAudit:
     return audit
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One explanation as the judge sees it: neither the label nor whose it is."""
-
-    number: int
-    total: int
-    judged: int
-    title: str
-    document: list[list[Sentence]]
-    question: str
-    answer: str
-    explanation: str
-    cited: frozenset[int]
-    agrees: bool | None
-    note: str
-    next: int | None  # the first one that is not judged yet
-
-
-def shown(audit: ExplanationAudit, number: int | None) -> Shown | None:
+def shown(audit: ExplanationAudit, number: int | None) -> dict[str, Any] | None:
     """The explanation at a place (default: the first one not judged); None when all are judged.
 
     Raises Missing for a place that there is not.
@@ -75,41 +55,22 @@ def shown(audit: ExplanationAudit, number: int | None) -> Shown | None:
     answer = Answer.objects.select_related("item__group", "item__first").get(pk=pk)
     item, verdict = answer.item, given.get(pk)
     spans = explanations.evidence([pk]).get(pk, [])
-    return Shown(
-        number,
-        total,
-        len(given),
-        item.group.title,
-        paragraphs(item.group.passage),
-        item.question,
-        item.first.text if item.first else "",
-        explanations.words([pk]).get(pk, ""),
-        frozenset(k for start, end in spans for k in range(start, end + 1)),
-        verdict.agrees if verdict else None,
-        verdict.note if verdict else "",
-        next((at for at in open_ if at != number), None),
-    )
-
-
-@dataclass(frozen=True)
-class ShareRow:
-    """A share with its chart; ``name`` is a worker, a label, or everybody."""
-
-    name: str
-    share: Share
-    interval: str
-    plot: SafeString
-    worker_id: int | None = None
-
-
-@dataclass(frozen=True)
-class Note:
-    """A disagreement with the judge's words."""
-
-    worker: str
-    label: str
-    explanation: str
-    note: str
+    # One explanation as the judge sees it: neither the label nor whose it is.
+    return {
+        "number": number,
+        "total": total,
+        "judged": len(given),
+        "title": item.group.title,
+        "document": paragraphs(item.group.passage),
+        "question": item.question,
+        "answer": item.first.text if item.first else "",
+        "explanation": explanations.words([pk]).get(pk, ""),
+        "cited": frozenset(k for start, end in spans for k in range(start, end + 1)),
+        "agrees": verdict.agrees if verdict else None,
+        "note": verdict.note if verdict else "",
+        # the first one that is not judged yet
+        "next": next((at for at in open_ if at != number), None),
+    }
 
 
 def result(audit: ExplanationAudit) -> dict[str, Any]:
@@ -130,7 +91,7 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
     drawn = Counter(worker[pk] for pk in audit.answer_ids)
     cells = Counter((worker[pk], value.get(pk)) for pk in audit.answer_ids)
 
-    def row(name: str, answers: Iterable[int], worker_id: int | None = None) -> ShareRow:
+    def row(name: str, answers: Iterable[int], worker_id: int | None = None) -> dict[str, Any]:
         given = [verdicts[pk] for pk in answers if pk in verdicts]
         return _share_row(name, share(sum(given), len(given)), axis, worker_id)
 
@@ -157,26 +118,39 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
     }
 
 
-def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> ShareRow:
+def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> dict[str, Any]:
     estimate = None
     words = ""
     if found.value is not None and found.low is not None and found.high is not None:
         estimate = Estimate(found.value, found.low, found.high)
         words = f"{100 * found.low:.0f}–{100 * found.high:.0f}%"
-    return ShareRow(name, found, words, charts.forest_cell(axis, estimate, name=name), worker_id)
+    # A share with its chart; ``name`` is a worker, a label, or everybody.
+    return {
+        "name": name,
+        "share": found,
+        "interval": words,
+        "plot": charts.forest_cell(axis, estimate, name=name),
+        "worker_id": worker_id,
+    }
 
 
 def _notes(
     audit: ExplanationAudit, worker: dict[int, Any], value: dict[int, Any], names: dict[int, str]
-) -> list[Note]:
+) -> list[dict[str, Any]]:
     """Explanations that the judge did not agree with, those with a note first."""
     rows = list(audit.verdicts.filter(agrees=False).order_by("pk").values_list("answer_id", "note"))
     rows.sort(key=lambda one: not one[1])
     rows = rows[:SHOWN_NOTES]
     texts = explanations.words([pk for pk, _ in rows])
     scale = scale_of(audit.task, audit.scale)
+    # A disagreement with the judge's words.
     return [
-        Note(names[worker[pk]], scale.label_of(value.get(pk, 0)), texts.get(pk, ""), note)
+        {
+            "worker": names[worker[pk]],
+            "label": scale.label_of(value.get(pk, 0)),
+            "explanation": texts.get(pk, ""),
+            "note": note,
+        }
         for pk, note in rows
     ]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.safestring import SafeString
 
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, interval, percent, plural, score, signed
@@ -58,22 +57,6 @@ class Told:
     def rows(self, name: str) -> list[Row]:
         """The rows of a figure; none where the run found no agreement."""
         return list(self.figures.get(name, []))
-
-
-@dataclass(frozen=True)
-class Changed:
-    """An agreement before and after, with the interval of its change or why there is none."""
-
-    label: str
-    note: str
-    before: float | None
-    after: float | None
-    difference: float | None
-    interval: str
-    reason: str
-    pairs: int
-    undefined: int
-    plot: SafeString
 
 
 def finished(task: Task) -> QuerySet[Run]:
@@ -207,30 +190,33 @@ def overview(told: Told) -> dict[str, Any]:
     }
 
 
-def _changed(scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW) -> Changed:
+def _changed(
+    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW
+) -> dict[str, Any]:
     low, high, difference = row["low"], row["high"], row["difference"]
     sure = low is not None and high is not None and low < high
     if difference is None:
         reason = CONSTANT
     elif low is not None and low == high:
         reason = UNMOVED
-    return Changed(
-        label,
-        note,
-        row["before"],
-        row["after"],
-        difference,
-        interval(low, high, 3) if sure else "",
-        "" if sure else reason,
-        row["pairs"],
-        row.get("undefined", 0),
-        charts.forest_cell(
+    # An agreement before and after, with the interval of its change or why there is none.
+    return {
+        "label": label,
+        "note": note,
+        "before": row["before"],
+        "after": row["after"],
+        "difference": difference,
+        "interval": interval(low, high, 3) if sure else "",
+        "reason": "" if sure else reason,
+        "pairs": row["pairs"],
+        "undefined": row.get("undefined", 0),
+        "plot": charts.forest_cell(
             scale,
             None if difference is None else Estimate(difference, low, high),
             reference=0.0,
             name=label,
         ),
-    )
+    }
 
 
 def _why(row: Row) -> str:
@@ -272,22 +258,6 @@ def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-@dataclass(frozen=True)
-class VariantRow:
-    """One run among those that are compared."""
-
-    run: Run
-    words: str
-    paper: str
-    model: str
-    judges: bool
-    ensemble: float
-    fallback: str
-    same: bool  # of the same ratings as the run on the page
-    all: Changed | None
-    incomplete: Changed | None
-
-
 def variants(told: Told, task: Task) -> dict[str, Any]:
     """Table 9: the runs of the task side by side, in two queries."""
     runs = list(finished(task)[:SHOWN_RUNS])
@@ -311,7 +281,7 @@ def variants(told: Told, task: Task) -> dict[str, Any]:
     return {"rows": [row for _, _, row in rows], "axis": charts.forest_axis(scale)}
 
 
-def _variant(told: Told, run: Run, figures: Row, scale: Scale) -> tuple[str, int, VariantRow]:
+def _variant(told: Told, run: Run, figures: Row, scale: Scale) -> tuple[str, int, dict[str, Any]]:
     calls, frame = figures["recipe"]["calls"], figures["frame"]
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
@@ -322,18 +292,20 @@ def _variant(told: Told, run: Run, figures: Row, scale: Scale) -> tuple[str, int
     }
     missing = frame["no_explanation"] + frame["no_number"]
     same = (run.snapshot_id, frame["scale"]) == (told.run.snapshot_id, told.frame["scale"])
-    row = VariantRow(
-        run,
-        told_words(calls),
-        variant.paper if variant else "",
-        calls["model"],
-        bool(variant and variant.judges),
-        figures["recipe"]["params"]["ensemble"],
-        percent(missing / frame["ratings"], 1),
-        same,
-        changed.get("all"),
-        changed.get("incomplete"),
-    )
+    # One run among those that are compared.
+    row = {
+        "run": run,
+        "words": told_words(calls),
+        "paper": variant.paper if variant else "",
+        "model": calls["model"],
+        "judges": bool(variant and variant.judges),
+        "ensemble": figures["recipe"]["params"]["ensemble"],
+        "fallback": percent(missing / frame["ratings"], 1),
+        # of the same ratings as the run on the page
+        "same": same,
+        "all": changed.get("all"),
+        "incomplete": changed.get("incomplete"),
+    }
     return variant.slug if variant else "", run.number, row
 
 
@@ -346,12 +318,4 @@ def importable(task: Task) -> list[tuple[Run, str]]:
             f"{plural(run.params['calls'], 'score')}",
         )
         for run in rescaling_calls.imports(task)
-    ]
-
-
-def views(view: str, page: str, keep: str) -> Iterable[dict[str, Any]]:
-    """The sections of the results, for the switch."""
-    return [
-        {"slug": slug, "label": label, "current": slug == view, "url": f"{page}?view={slug}{keep}"}
-        for slug, (label, _) in VIEWS.items()
     ]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.utils.safestring import SafeString
 
 from crowdqc.numbers import interval, plural, score, signed
 from evaluation.charts import boards as charts
@@ -18,38 +16,6 @@ from evaluation.rescaling.selectors.boards import SETTINGS, Row, Told
 SHOWS = {"difference": "Change", "before": "Before", "after": "After"}
 MATRIX, PER_PAGE = 20, 40
 FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the matrix: the number, its step of the heat, and the sentence behind it."""
-
-    text: str
-    css: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class PairRow:
-    """Two people: what they shared, and their agreement before and after."""
-
-    first: str
-    second: str
-    n: int
-    before: float | None
-    after: float | None
-    difference: float | None
-    interval: str
-    reason: str
-    plot: SafeString
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Table 7 of one setting."""
-
-    label: str
-    row: Row
 
 
 def chosen(wanted: Mapping[str, str]) -> dict[str, str]:
@@ -73,12 +39,14 @@ def pairs(told: Told, wanted: Mapping[str, str], page: str | None) -> dict[str, 
         [value for row in rows for value in (row["difference"], row["low"], row["high"])],
         include=[0.0],
     )
+    # Table 7 of one setting.
     return {
         **kept,
         "shows": SHOWS,
         "settings": {name: SETTINGS[name] for name in FIGURE},
         "summaries": [
-            Summary(SETTINGS[name], row) for name, row in told.figures.get("changes", {}).items()
+            {"label": SETTINGS[name], "row": row}
+            for name, row in told.figures.get("changes", {}).items()
         ],
         "page": shown,
         "axis": charts.forest_axis(scale),
@@ -94,7 +62,7 @@ def _people(told: Told, rows: Sequence[Row]) -> list[tuple[int, str]]:
     return sorted(((pk, told.names.get(pk, str(pk))) for pk in ids), key=lambda one: one[1])
 
 
-def _row(told: Told, row: Row, scale: Scale) -> PairRow:
+def _row(told: Told, row: Row, scale: Scale) -> dict[str, Any]:
     low, high, difference = row["low"], row["high"], row["difference"]
     sure = low is not None and high is not None
     one, two = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
@@ -110,25 +78,28 @@ def _row(told: Told, row: Row, scale: Scale) -> PairRow:
             else "it rests on a single item"
         )
     )
-    return PairRow(
-        one,
-        two,
-        row["n"],
-        row["before"],
-        row["after"],
-        difference,
-        interval(low, high, 2) if sure else "",
-        why,
-        charts.forest_cell(
+    # Two people: what they shared, and their agreement before and after.
+    return {
+        "first": one,
+        "second": two,
+        "n": row["n"],
+        "before": row["before"],
+        "after": row["after"],
+        "difference": difference,
+        "interval": interval(low, high, 2) if sure else "",
+        "reason": why,
+        "plot": charts.forest_cell(
             scale,
             None if difference is None else Estimate(difference, low, high),
             reference=0.0,
             name=f"{one} and {two}",
         ),
-    )
+    }
 
 
-def _matrix(told: Told, rows: Sequence[Row], show: str) -> list[tuple[str, list[Cell | None]]]:
+def _matrix(
+    told: Told, rows: Sequence[Row], show: str
+) -> list[tuple[str, list[dict[str, Any] | None]]]:
     """A line a person; None where the person meets themself. Empty beyond MATRIX people."""
     people = _people(told, rows)
     if len(people) > MATRIX:
@@ -150,17 +121,22 @@ def _matrix(told: Told, rows: Sequence[Row], show: str) -> list[tuple[str, list[
     ]
 
 
-def _cell(row: Row | None, show: str, top: float) -> Cell:
+def _cell(row: Row | None, show: str, top: float) -> dict[str, Any]:
     if row is None:
-        return Cell("", "zero", "nothing in common")
+        return {"text": "", "css": "zero", "sentence": "nothing in common"}
     value = row[show]
     if value is None:
-        return Cell("none", "zero", f"{plural(row['n'], 'shared rating')}, no τ-b")
+        return {
+            "text": "none",
+            "css": "zero",
+            "sentence": f"{plural(row['n'], 'shared rating')}, no τ-b",
+        }
     text = signed(value, 2) if show == "difference" else score(value, 2)
     css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
-    return Cell(
-        text,
-        css,
-        f"{plural(row['n'], 'shared rating')}: {score(row['before'], 2)} before, "
+    # A cell of the matrix: the number, its step of the heat, and the sentence behind it.
+    return {
+        "text": text,
+        "css": css,
+        "sentence": f"{plural(row['n'], 'shared rating')}: {score(row['before'], 2)} before, "
         f"{score(row['after'], 2)} after",
-    )
+    }

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from django.utils.safestring import SafeString
 
 from annotation.models import Task
 from annotation.work.snapshots.judgments import Asked
@@ -18,37 +15,13 @@ from evaluation.runs.official.selectors import official_first
 SHOWN_WORKERS = 200
 
 
-@dataclass(frozen=True)
-class SourceRow:
-    """A source of texts on one scale."""
-
-    name: str
-    detail: str
-    estimate: float
-    low: float | None
-    high: float | None
-    n: int
-    no_interval: str
-    plot: SafeString
-
-
-@dataclass(frozen=True)
-class ScaleBoard:
-    """One scale: its agreement, and the sources by their mean."""
-
-    asked: Asked
-    alpha: dict[str, Any]
-    axis: SafeString
-    rows: list[SourceRow]
-
-
 def shown_run(task: Task) -> Run | None:
     """The official run; while there is none the latest trial, which the page marks."""
     done = Run.objects.filter(task=task, method="ratings", state=RunState.DONE)
     return official_first(done).select_related("snapshot").defer("snapshot__answer_ids").first()
 
 
-def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
+def boards(run: Run, asked: Sequence[Asked]) -> list[dict[str, Any]]:
     """A board a scale; two queries."""
     told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
     scores: dict[str, list[Any]] = {}
@@ -72,25 +45,27 @@ def boards(run: Run, asked: Sequence[Asked]) -> list[ScaleBoard]:
     for one in asked:
         found = scores.get(one.name, [])
         scale = Scale.around([value for row in found for value in (row[3], row[4], row[2])])
+        # A source of texts on one scale.
+        # One scale: its agreement, and the sources by their mean.
         made.append(
-            ScaleBoard(
-                one,
-                told.get(one.name, {}),
-                charts.forest_axis(scale),
-                [
-                    SourceRow(
-                        name,
-                        detail,
-                        estimate,
-                        low,
-                        high,
-                        n,
-                        extra.get("no_interval") or "",
-                        charts.forest_cell(scale, Estimate(estimate, low, high), name=name),
-                    )
+            {
+                "asked": one,
+                "alpha": told.get(one.name, {}),
+                "axis": charts.forest_axis(scale),
+                "rows": [
+                    {
+                        "name": name,
+                        "detail": detail,
+                        "estimate": estimate,
+                        "low": low,
+                        "high": high,
+                        "n": n,
+                        "no_interval": extra.get("no_interval") or "",
+                        "plot": charts.forest_cell(scale, Estimate(estimate, low, high), name=name),
+                    }
                     for name, detail, estimate, low, high, n, extra in found
                 ],
-            )
+            }
         )
     return made
 

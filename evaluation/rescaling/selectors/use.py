@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import F, FloatField, Func
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
-from django.utils.safestring import SafeString
 
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
@@ -25,21 +23,6 @@ WORKERS, ITEMS = 12, 15
 ORDERS = {"": "Most moved", "up": "Up", "down": "Down", "apart": "Most apart after"}
 
 
-@dataclass(frozen=True)
-class Use:
-    """One person's use of the scale."""
-
-    worker_id: int
-    name: str
-    n: int
-    before: float
-    after: float | None
-    interval: str
-    fallback: int
-    chart: SafeString
-    labels: list[Row]
-
-
 def scale(told: Told, page: str | None) -> dict[str, Any]:
     """Table 6 for everybody, and each person's labels and scores; three queries."""
     rows = (
@@ -49,6 +32,7 @@ def scale(told: Told, page: str | None) -> dict[str, Any]:
     )
     shown = Paginator(rows, WORKERS).get_page(page)
     calls = told.figures["recipe"]["calls"]
+    # One person's use of the scale.
     return {
         "page": shown,
         # Table 6 of the paper is spoken of beside its own scores alone.
@@ -56,17 +40,17 @@ def scale(told: Told, page: str | None) -> dict[str, Any]:
         "everybody": charts_rescaling.scale_use(told.rows("by_label"), who="Everybody"),
         "labels": [_label(row) for row in reversed(told.rows("by_label"))],
         "people": [
-            Use(
-                pk,
-                name,
-                n,
-                extra["place"],
-                after,
-                interval(low, high, 1) if low is not None else "",
-                extra["fallback"],
-                charts_rescaling.scale_use(extra["labels"], who=name),
-                [_label(row) for row in reversed(extra["labels"])],
-            )
+            {
+                "worker_id": pk,
+                "name": name,
+                "n": n,
+                "before": extra["place"],
+                "after": after,
+                "interval": interval(low, high, 1) if low is not None else "",
+                "fallback": extra["fallback"],
+                "chart": charts_rescaling.scale_use(extra["labels"], who=name),
+                "labels": [_label(row) for row in reversed(extra["labels"])],
+            }
             for pk, name, n, after, low, high, extra in shown.object_list
         ],
     }
@@ -75,36 +59,6 @@ def scale(told: Told, page: str | None) -> dict[str, Any]:
 def _label(row: Row) -> Row:
     known = row["low"] is not None and row["high"] is not None
     return {**row, "interval": interval(row["low"], row["high"], 1) if known else ""}
-
-
-@dataclass(frozen=True)
-class Rating:
-    """One rating of an item: the label, what it became, and the words for it."""
-
-    worker_id: int
-    name: str
-    label: str
-    score: float | None
-    why: str  # why a mean stands in place of a score; "" where none does
-    call: int | None
-    explanation: str
-    cited: list[tuple[int, str]]  # sentences of the document, by number
-
-
-@dataclass
-class Moved:
-    """An item with its ratings."""
-
-    key: str
-    question: str
-    answer: str
-    n: int
-    before: float
-    after: float
-    spread_before: float
-    spread: float
-    chart: SafeString = field(default_factory=SafeString)
-    ratings: list[Rating] = field(default_factory=list)
 
 
 def _number(name: str) -> Cast:
@@ -131,7 +85,7 @@ def moved(told: Told, task: Task, wanted: Mapping[str, str], page: str | None) -
     }
 
 
-def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[Moved]:
+def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]]:
     about = explanations.rated(task, [row.item_id for row in rows])
     ratings = _ratings(told, task, rows, about)
     made = []
@@ -139,28 +93,31 @@ def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[Moved]:
         item, extra = about[row.item_id], row.extra
         own = ratings.get(row.item_id, [])
         after = row.estimate if row.estimate is not None else extra["before"]
+        # An item with its ratings.
         made.append(
-            Moved(
-                item.key,
-                item.question,
-                item.answer,
-                row.n,
-                extra["before"],
-                after,
-                extra["spread_before"],
-                extra["spread"],
-                charts_rescaling.moved(
-                    extra["before"], after, [one.score for one in own if one.score is not None]
+            {
+                "key": item.key,
+                "question": item.question,
+                "answer": item.answer,
+                "n": row.n,
+                "before": extra["before"],
+                "after": after,
+                "spread_before": extra["spread_before"],
+                "spread": extra["spread"],
+                "chart": charts_rescaling.moved(
+                    extra["before"],
+                    after,
+                    [one["score"] for one in own if one["score"] is not None],
                 ),
-                own,
-            )
+                "ratings": own,
+            }
         )
     return made
 
 
 def _ratings(
     told: Told, task: Task, rows: list[ItemScore], about: Mapping[int, explanations.Rated]
-) -> dict[int, list[Rating]]:
+) -> dict[int, list[dict[str, Any]]]:
     scores = list(
         AnswerScore.objects.filter(run=told.run, answer__item__in=[row.item_id for row in rows])
         .order_by("estimate", "answer_id")
@@ -174,20 +131,23 @@ def _ratings(
             task, {item.group_id for item in about.values()}
         ).items()
     }
-    found: dict[int, list[Rating]] = {}
+    found: dict[int, list[dict[str, Any]]] = {}
     for pk, item, worker, estimate, extra in scores:
         cited = _cited(spans.get(pk, []), texts.get(about[item].group_id, []))
+        # One rating of an item: the label, what it became, and the words for it.
         found.setdefault(item, []).append(
-            Rating(
-                worker,
-                told.names.get(worker, str(worker)),
-                extra["label"],
-                estimate,
-                extra["why"],
-                extra["call"],
-                words.get(pk, ""),
-                cited,
-            )
+            {
+                "worker_id": worker,
+                "name": told.names.get(worker, str(worker)),
+                "label": extra["label"],
+                "score": estimate,
+                # why a mean stands in place of a score; "" where none does
+                "why": extra["why"],
+                "call": extra["call"],
+                "explanation": words.get(pk, ""),
+                # sentences of the document, by number
+                "cited": cited,
+            }
         )
     return found
 

@@ -18,7 +18,7 @@ from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Invalid, NotAllowed
 from crowdqc.numbers import whole
 from evaluation.rescaling import audits
-from evaluation.rescaling.forms import scale_choices
+from evaluation.rescaling.dataset import scale_choices
 from evaluation.rescaling.selectors import audits as reads
 from evaluation.rescaling.views.rescaling import study
 from evaluation.runs.selectors.lists import title_of

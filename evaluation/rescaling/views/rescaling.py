@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
@@ -17,7 +16,7 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Missing
-from evaluation.free_text.views.results import number_of
+from evaluation.free_text.views.results import kept_run, number_of, view_links
 from evaluation.models import LanguageModel, Run
 from evaluation.published.studies import rescaling_import
 from evaluation.rescaling import run as rescaling
@@ -56,8 +55,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if view not in reads.VIEWS:
         raise Missing("The results have no such section.")
     run = _run(request, task)
-    keep = f"&run={run.number}" if run is not None and request.GET.get("run") else ""
-    context = _frame(task, run, view, keep)
+    context = _frame(task, run, view, kept_run(request, run))
     if run is None:
         return render(request, "evaluation/rescaling/empty.html", context)
     told = reads.told(run, view)
@@ -74,7 +72,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 
 def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
-    page = reverse("rescaling", args=[task.project_id, task.pk])
+    labels = [(slug, label) for slug, (label, _) in reads.VIEWS.items()]
     usable = LanguageModel.objects.filter(
         endpoint__project=task.project_id,
         endpoint__archived_at__isnull=True,
@@ -87,7 +85,7 @@ def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
         "view": view,
         "run": run,
         "keep": keep,
-        "views": list(reads.views(view, page, keep)),
+        "views": view_links(task, "rescaling", labels, view, keep),
         "run_choices": list(reads.finished(task)[: reads.SHOWN_RUNS]),
         "active": task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first(),
         "has_model": usable.exists(),

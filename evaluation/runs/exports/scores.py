@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,14 +11,19 @@ from django.db.models import QuerySet
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
 from annotation.files.writing.zips import zipped
-from annotation.models import Answer
+from annotation.models import Answer, Candidate, Item, Membership, System
 from crowdqc.errors import Invalid
-from evaluation.methods.writing.method import NAME as WRITING
-from evaluation.models import Run, RunFigure
-from evaluation.runs.exports.figure_names import figures_text
-from evaluation.runs.exports.tables import AQER, PAIR_TABLES, TABLES, WRITING_TABLES, tables_of
+from evaluation.models import AnswerScore, Run, RunFigure
+from evaluation.runs.exports.tables import (
+    PAIR_TABLES,
+    TABLES,
+    WRITING_TABLES,
+    Sheet,
+    found_tables,
+)
+from evaluation.runs.run_types import type_of
 
-__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest", "tables_of"]
+__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest"]
 FORMATS = files.FORMATS
 # Columns that count something; a method may have them as numbers with a point.
 COUNTS = frozenset(
@@ -41,6 +47,11 @@ COUNTS = frozenset(
         "votes",
     )
 )
+
+
+def tables_of(run: Run) -> Mapping[str, Sheet]:
+    """What a run of this method can be exported as."""
+    return type_of(run.method).tables or found_tables(run)
 
 
 def check(run: Run, table: str, form: str) -> None:
@@ -106,10 +117,56 @@ def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
 def _versions(run: Run) -> list[int]:
     """Numbers of the task's versions whose answers the run saw."""
     seen = Answer.objects.filter(scores__run=run)
-    if run.method not in (AQER, WRITING):
+    if not any(sheet.model is AnswerScore for sheet in type_of(run.method).tables.values()):
         ids = run.snapshot.answer_ids if run.snapshot else []
         seen = Answer.objects.filter(pk__in=ids)
     return sorted(seen.order_by().values_list("version__number", flat=True).distinct())
+
+
+# Column of a figure's rows -> what its ids are.
+COLUMNS = {
+    "worker": "worker",
+    "system": "system",
+    "system_a": "system",
+    "system_b": "system",
+    "machine": "system",
+    "machine_a": "system",
+    "machine_b": "system",
+    "candidate": "candidate",
+    "pair": "pair",
+}
+
+
+def _names(run: Run) -> dict[str, dict[int, str]]:
+    project = run.project_id
+    return {
+        "worker": dict(Membership.objects.filter(project=project).values_list("pk", "pseudonym")),
+        "system": {one.pk: str(one) for one in System.objects.filter(project=project)},
+        "candidate": dict(Candidate.objects.filter(project=project).values_list("pk", "key")),
+        "pair": dict(Item.objects.filter(task=run.task_id).values_list("pk", "key")),
+    }
+
+
+def _named(row: Any, names: Mapping[str, Mapping[int, str]]) -> Any:
+    if not isinstance(row, dict):
+        return row
+    return {
+        column: names[COLUMNS[column]].get(value, value)
+        if column in COLUMNS and isinstance(value, int)
+        else value
+        for column, value in row.items()
+    }
+
+
+def figures_text(run: Run) -> str:
+    """All figures of a run by name as JSON: win matrix, agreement, order effects and so on."""
+    names = _names(run)
+    told = RunFigure.objects.filter(run=run).order_by("name").values_list("name", "data")
+    found = {
+        name: [_named(row, names) for row in data] if isinstance(data, list) else data
+        for name, data in told
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 class Archive:
@@ -130,7 +187,7 @@ class Archive:
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
         for name in tables_of(self.run):
             yield f"{name}.{self.form}", self._table(name)
-        if self.run.method != AQER:
+        if type_of(self.run.method).figures_exported:
             yield "figures.json", [figures_text(self.run)]
 
     def _table(self, name: str) -> Iterator[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evaluation.methods.writing.method import NAME as WRITING
 from evaluation.methods.writing.signals import SIGNALS
 from evaluation.models import (
     AnswerScore,
@@ -147,8 +146,6 @@ WRITING_TABLES: dict[str, Sheet] = {
         ),
     )
 }
-AQER = "aqer"
-OF_PAIRS = ("pairwise", "pairwise_checks", "published")
 # Of every other method: whose rows there may be, under which names.
 ANSWER = (
     *TABLES["answers"].names[:1],
@@ -165,16 +162,7 @@ OTHERS: dict[str, Sheet] = {
 }
 
 
-def tables_of(run: Run) -> dict[str, Sheet]:
-    """What a run of this method can be exported as."""
-    if run.method in OF_PAIRS:
-        return PAIR_TABLES
-    if run.method == WRITING:
-        return WRITING_TABLES
-    return TABLES if run.method == AQER else _found(run)
-
-
-def _found(run: Run) -> dict[str, Sheet]:
+def found_tables(run: Run) -> dict[str, Sheet]:
     """The tables that the run has rows in, each with the plain values that its rows hold beside."""
     found = {}
     for name, sheet in OTHERS.items():

@@ -1,8 +1,8 @@
-"""What every kind of runs does before it computes: check its options, freeze its answers."""
+"""What every kind of runs does before it computes: freeze its answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
@@ -10,27 +10,8 @@ from django.db.models import Max, QuerySet
 
 from annotation.models import Answer, Task
 from annotation.work.snapshots import answers
-from crowdqc.errors import Invalid
-from evaluation.methods.core.base import BadParameter
-from evaluation.methods.core.params import Method
 from evaluation.models import Run, Snapshot
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.asking import Asking
-
-
-def clean_params(method: Method | Asking, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a run stores them, all of them; Invalid names a bad field."""
-    unknown = sorted(set(raw) - set(method.params))
-    if unknown:
-        raise Invalid(
-            f"{method.title} has no option {unknown[0]!r}.", fields={unknown[0]: "Unknown."}
-        )
-    for name, value in raw.items():
-        try:
-            method.check(**{name: value})
-        except BadParameter as error:
-            raise Invalid(str(error), fields={name: str(error)}) from error
-    return {**method.params, **raw}
 
 
 def freeze(run: Run, take: Callable[[Task], Snapshot]) -> Snapshot:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.work.selectors import log
 from annotation.work.snapshots import answers
-from evaluation.methods.aqer.bounds import worst_sea_error
-from evaluation.methods.aqer.diagnostics import swaps
+from evaluation.methods.aqer.diagnostics import swaps, worst_sea_error
 from evaluation.methods.core.base import Intervals, Result
 from evaluation.runs.freezing.snapshots import Frozen
 

@@ -18,13 +18,14 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, word
 from evaluation.bundles.kinds import KINDS as BUNDLED
 from evaluation.charts import boards as charts
-from evaluation.llm_runs.selectors import asked_words, llm_runs
-from evaluation.methods.registry import METHODS
+from evaluation.llm_runs.selectors import llm_runs
 from evaluation.models import Run, RunFigure, RunState
+from evaluation.runs import run_types
 from evaluation.runs.engine import ACTIVE, main_method
 from evaluation.runs.official.selectors import in_force, official_first
 from evaluation.runs.official.standing import states
 from evaluation.runs.schedules import Fresh
+from evaluation.runs.selectors import came
 from evaluation.runs.selectors import words as run_words
 from evaluation.runs.selectors.recipes import method_title, model_id, model_names, recipe_pairs
 
@@ -36,7 +37,6 @@ TRIGGERS = {
     "follows": "automatic, with its run",
     "import": "imported",
 }
-CHOOSING = ("aqer", "pairwise", "ratings")  # methods that score workers
 STATES = {
     RunState.QUEUED: ("waiting", "Waiting"),
     RunState.RUNNING: ("running", "Running"),
@@ -86,7 +86,8 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
     finished = _runs().filter(task=task, state=RunState.DONE)
     if number is None:
         return official_first(finished.filter(method=method)).first()
-    finished = finished.filter(method__in=(method, f"{method}_panel"))
+    beside = [slug for slug, kind in run_types.run_types().items() if kind.shown_with == method]
+    finished = finished.filter(method__in=(method, *beside))
     run = finished.filter(number=number).first()
     if run is None:
         raise Missing(f"This task has no finished run {number}.")
@@ -178,7 +179,7 @@ class Live:
     recipe: list[tuple[str, str]]
     asks: bool  # of models: its calls are shown, and it is begun anew from its own form
     calls: Any  # llm_runs.Calls, or None
-    came: Any  # asked_words.Came, or None
+    came: Any  # came.Came, or None
 
 
 def live(run: Run) -> Live:
@@ -186,7 +187,8 @@ def live(run: Run) -> Live:
     active = run.state in ACTIVE
     told = _so_far(run) if active else figures_of(run, "convergence", "recipe", "asked")
     mark, word_ = STATES[RunState(run.state)]
-    asks, calls = run_words.asks(run), llm_runs.calls_of(run)
+    kind, calls = run_types.type_of(run.method), llm_runs.calls_of(run)
+    asks = kind.asking is not None
     ended = asks and run.state == RunState.DONE
     return Live(
         run=run,
@@ -194,8 +196,8 @@ def live(run: Run) -> Live:
         results_url=run_words.results_url(run),
         export_url=run_words.export_url(run),
         bundled=run.method in BUNDLED and not run.spoiled,
-        rounds=run_words.rounds(run),
-        chooses=run.method in CHOOSING,
+        rounds=kind.iterates,
+        chooses=kind.chooses,
         mark=mark,
         word=_word(run, word_),
         sentence=llm_runs.sentence(calls) if ended and calls else _sentence(run),
@@ -206,16 +208,16 @@ def live(run: Run) -> Live:
         recipe=[*recipe_pairs(run, told.get("recipe")), ("started", started_words(run))],
         asks=asks,
         calls=calls,
-        came=asked_words.came_of(run, told.get("asked")),
+        came=came.came_of(run, told.get("asked")),
     )
 
 
 def _so_far(run: Run) -> dict[str, Any]:
     """The convergence line of a run in work, as its steps tell it."""
     trace: list[float] = next((step["trace"] for step in run.progress if step.get("trace")), [])
-    if not trace or run.method not in METHODS:
+    if not trace:
         return {}
-    params = {**METHODS[run.method].params, **run.params}
+    params = {**run_types.type_of(run.method).options.defaults, **run.params}
     return {
         "convergence": {
             "stop": params["tolerance"],

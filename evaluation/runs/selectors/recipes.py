@@ -8,22 +8,16 @@ from typing import Any
 from django.utils import timezone
 
 from crowdqc.numbers import count
-from evaluation.methods.registry import METHODS
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import run_types
 
-AQER = ("aqer", "aqer_panel")  # of everybody, and of a panel's answers alone
 RANKED_BY = {"score": "raw score", "adjusted": "question-adjusted score"}
 SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
 
 
 def method_title(run: Run) -> str:
     """``AQER 1.0``."""
-    known = (
-        run.method in {*METHODS, run_types.PUBLISHED} or run_types.asking_of(run.method) is not None
-    )
-    title = run_types.title_of(run.method) if known else run.method.replace("_", " ").capitalize()
-    return f"{title} {run.version}"
+    return f"{run_types.title_of(run.method)} {run.version}"
 
 
 def model_names(runs: Iterable[Run]) -> dict[int, str]:
@@ -53,7 +47,7 @@ def recipe_pairs(
 
     ``models`` are the names of models by id, where the caller has fetched those of many runs.
     """
-    if run.method not in AQER:
+    if not run_types.type_of(run.method).iterates:
         return _plain_recipe(run, told, model_names([run]) if models is None else models)
     params = {**run.params, **(told["params"] if told else {})}
     own = "left out" if params.get("leave_one_out") else "included"

@@ -10,7 +10,7 @@ from typing import Any
 
 from crowdqc.numbers import duration
 from evaluation.methods.writing.origins import RUN, characters, units, words
-from evaluation.methods.writing.process import Change, Process
+from evaluation.methods.writing.presence import Change, Process
 
 AROUND, OPENING = 90, 170  # UTF-16 units shown around a stretch that was used, or of one that none
 
@@ -42,19 +42,9 @@ class Read:
         return "".join(piece.text for piece in self.excerpt) != self.text
 
 
-@dataclass(frozen=True)
-class Passages:
-    """All of a topic's: those that played a part, in the order in which they did, and the rest."""
-
-    read: tuple[Read, ...]
-    rest: tuple[tuple[int, str], ...]  # number and title
-    opened: int
-    total: int
-
-
 def passages_of(
     process: Process, listed: Sequence[Mapping[str, Any]], cited: Iterable[int], first_number: int
-) -> Passages:
+) -> dict[str, Any]:
     """``listed`` are the topic's passages in rank order; ``cited`` the ranks cited by the text."""
     cited = set(cited)
     spans: dict[int, list[tuple[int, int]]] = {}
@@ -82,7 +72,14 @@ def passages_of(
             )
         )
     read.sort(key=lambda one: (one.first, one.rank))
-    return Passages(tuple(read), tuple(rest), len(spans), len(listed))
+    # All of a topic's: those that played a part, in the order in which they did, and the rest.
+    return {
+        "read": tuple(read),
+        # number and title
+        "rest": tuple(rest),
+        "opened": len(spans),
+        "total": len(listed),
+    }
 
 
 def _told(process: Process, rank: int, times: int, cited: bool, used: bool) -> str:

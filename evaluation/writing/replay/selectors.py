@@ -27,7 +27,9 @@ from annotation.work.selectors.log import (
 from crowdqc.numbers import clock, count, duration, plural
 from evaluation.charts.folded import Timeline
 from evaluation.charts.replay import Paste, Writing, replay_strip
-from evaluation.methods.writing.process import Change, Process, Sources, read
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Change, Process
+from evaluation.methods.writing.process import read
 
 FOLDED_MS = 60_000  # a longer time without a change or an opening is folded
 BIG = 100  # UTF-16 units put in or taken away at once

@@ -12,7 +12,8 @@ from annotation.work.selectors.log import target_of
 from annotation.work.snapshots import responses
 from crowdqc.numbers import clock, count
 from evaluation.methods.writing.measures import Pace, speed
-from evaluation.methods.writing.process import Process, read
+from evaluation.methods.writing.presence import Process
+from evaluation.methods.writing.process import read
 from evaluation.methods.writing.signals import (
     FIRED,
     NOT_RECORDED,

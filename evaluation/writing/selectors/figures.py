@@ -66,15 +66,6 @@ class Block:
     lines: list[Line] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Paired:
-    """A pairing of sets of citations: a cell for each style, the last one for all."""
-
-    label: str
-    note: str
-    cells: list[tuple[Said, int, str]]
-
-
 def _topics(row: Row) -> int | None:
     found: int | None = row["words_per_statement"].get("topics")
     return found
@@ -234,7 +225,7 @@ def _at_rank(told: Told, row: Row, rank: int) -> Said:
     return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
 
 
-def _paired(told: Told, name: str) -> list[Paired]:
+def _paired(told: Told, name: str) -> list[dict[str, Any]]:
     """Rows of pairings with a cell a style, those within a style first."""
     found: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in told.rows(name):
@@ -245,8 +236,15 @@ def _paired(told: Told, name: str) -> list[Paired]:
         cells = [_pairing(by_style.get(style), second) for style in [*told.styles, ALL]]
         if any(pairs for _, pairs, _ in cells):
             note = OTHER_STYLE if scope == "topic" else "same topic and style" if second else ""
-            made.append(Paired(PAIRS.get((first, second), f"{first}, {second}"), note, cells))
-    return sorted(made, key=lambda row: row.note == OTHER_STYLE)
+            # A pairing of sets of citations: a cell for each style, the last one for all.
+            made.append(
+                {
+                    "label": PAIRS.get((first, second), f"{first}, {second}"),
+                    "note": note,
+                    "cells": cells,
+                }
+            )
+    return sorted(made, key=lambda row: row["note"] == OTHER_STYLE)
 
 
 def _pairing(row: Row | None, second: str) -> tuple[Said, int, str]:

@@ -10,7 +10,6 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
-from django.utils.safestring import SafeString
 
 from annotation.models import Answer, Task
 from crowdqc.numbers import MINUS, clock, count, percent, plural, score
@@ -51,17 +50,6 @@ LAST = ("item__position", "item_id", "worker_id", "pk")
 
 
 @dataclass(frozen=True)
-class Flag:
-    """A signal that fired on a response, and the moments in its replay: (seconds, clock, words)."""
-
-    slug: str
-    label: str
-    sentence: str
-    moments: list[tuple[str, str, str]]
-    more: int  # moments that only the replay lists
-
-
-@dataclass(frozen=True)
 class ResponseRow:
     """A response on the list; figures are None where the run shown did not see it."""
 
@@ -70,7 +58,7 @@ class ResponseRow:
     figures: Mapping[str, Any]
     words: int | None
     minutes: float | None
-    flags: list[Flag]
+    flags: list[dict[str, Any]]
 
     @property
     def name(self) -> str:
@@ -90,32 +78,6 @@ class Chosen:
     origin: str = ""
     signal: str = ""
     sort: str = "topic"
-
-
-@dataclass(frozen=True)
-class SignalRow:
-    """A signal: how it is calculated, and how often it fires here."""
-
-    slug: str
-    label: str
-    sentence: str
-    thresholds: list[str]
-    rate: Said
-    fired: int
-    judged: int
-    workers: str
-    not_recorded: int
-    too_little: int
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question of a form: a row a style, the share of each point."""
-
-    label: str
-    question: str
-    points: list[str]
-    rows: list[tuple[str, int, list[str], Said, SafeString]]
 
 
 def chosen(raw: Mapping[str, str]) -> Chosen:
@@ -184,7 +146,7 @@ def _row(answer: Answer, scored: AnswerScore | None, styles: Mapping[str, str]) 
     )
 
 
-def _flags(told: Mapping[str, Any]) -> list[Flag]:
+def _flags(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     made = []
     for slug, state in told.get("states", {}).items():
         if state != "fired":
@@ -194,7 +156,18 @@ def _flags(told: Mapping[str, Any]) -> list[Flag]:
         shown = [(at, when, words) for when, (at, words) in reversed(moments.items())]
         said = told.get("sentences", {}).get(slug, "")
         more = max(0, len(shown) - SHOWN_MOMENTS)
-        made.append(Flag(slug, LABELS.get(slug, slug), said, shown[:SHOWN_MOMENTS], more))
+        # A signal that fired on a response, and the moments in its replay: (seconds, clock,
+        # words).
+        made.append(
+            {
+                "slug": slug,
+                "label": LABELS.get(slug, slug),
+                "sentence": said,
+                "moments": shown[:SHOWN_MOMENTS],
+                # moments that only the replay lists
+                "more": more,
+            }
+        )
     return made
 
 
@@ -240,7 +213,7 @@ def signals(task: Task, told: Told, wanted: Chosen, number: Any) -> dict[str, An
     }
 
 
-def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> SignalRow:
+def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
     signal = next(one for one in SIGNALS if one.slug == slug)
     used = kept.get("parameters", {})
     ends = ""
@@ -248,22 +221,23 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
         ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}%"
     share = row["share"]
     rate = Said("none" if share is None else percent(share, 1), ends, row["reason"])
-    return SignalRow(
-        slug=slug,
-        label=signal.label,
-        sentence=signal.sentence,
-        thresholds=[
+    # A signal: how it is calculated, and how often it fires here.
+    return {
+        "slug": slug,
+        "label": signal.label,
+        "sentence": signal.sentence,
+        "thresholds": [
             f"{used.get(name, PARAMETERS[name].default):g} {PARAMETERS[name].words}"
             for name in THRESHOLDS.get(slug, ())
             if name in PARAMETERS
         ],
-        rate=rate,
-        fired=row["fired"],
-        judged=row["judged"],
-        workers=f"{count(row['workers_fired'])} of {plural(row['workers'], 'worker')}",
-        not_recorded=row["not_recorded"],
-        too_little=row["too_little"],
-    )
+        "rate": rate,
+        "fired": row["fired"],
+        "judged": row["judged"],
+        "workers": f"{count(row['workers_fired'])} of {plural(row['workers'], 'worker')}",
+        "not_recorded": row["not_recorded"],
+        "too_little": row["too_little"],
+    }
 
 
 # Questionnaires -------------------------------------------------------------------------------
@@ -293,7 +267,7 @@ def questionnaires(task: Task, told: Told) -> dict[str, Any]:
     return {"parts": parts, "n": found.get("n", 0)}
 
 
-def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> Question:
+def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
     named = {int(point["value"]): str(point["label"]) for point in row["points"]}
     points = list(rows[0]["points"]) if rows else []
     made = []
@@ -313,7 +287,8 @@ def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> Question:
         if p in named
     ]
     heads += [str(p) for p in points if p not in named]
-    return Question(row["label"], row["question"], heads, made)
+    # A question of a form: a row a style, the share of each point.
+    return {"label": row["label"], "question": row["question"], "points": heads, "rows": made}
 
 
 def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

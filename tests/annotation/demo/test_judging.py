@@ -9,8 +9,8 @@ from statistics import mean
 
 import pytest
 
-from annotation.demo import judges, judging, logs
-from annotation.demo.judges import DIMENSIONS, MANNERS
+from annotation.demo import judging, logs
+from annotation.demo.judging import DIMENSIONS, MANNERS
 from annotation.task_types import get_type
 from annotation.task_types.pairwise.page import sources_of
 from annotation.task_types.pairwise.type import PREFIX, TEMPLATE
@@ -27,7 +27,7 @@ def study() -> judging.Study:
 
 def test_ten_questions_have_four_answers_of_clearly_different_quality(study: judging.Study) -> None:
     assert len(study.topics) == 10
-    at = DIMENSIONS.index(judges.OVERALL)
+    at = DIMENSIONS.index(judging.OVERALL)
     for topic in study.topics:
         overall = sorted(text.marks[at] for text in topic.texts)
         assert overall[-1] - overall[0] >= 2, topic.id
@@ -78,7 +78,7 @@ def test_each_manner_votes_as_it_is_called(study: judging.Study) -> None:
         """Share of decided lines, more than a mark apart, that name the better side."""
         right = []
         for left, other in pairs:
-            said = judges.vote(left, other, manner, rng)
+            said = judging.vote(left, other, manner, rng)
             for name, a, b in zip(DIMENSIONS, left, other, strict=True):
                 if abs(a - b) > 1 and said[name] != "neutral":
                     right.append((said[name] == "left") == (a > b))
@@ -89,8 +89,8 @@ def test_each_manner_votes_as_it_is_called(study: judging.Study) -> None:
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.95 and shares[-1] < 0.7
     assert agrees("always_left") == pytest.approx(0.5)
     for left, other in pairs[:20]:
-        assert set(judges.vote(left, other, "always_left", rng).values()) == {"left"}
-        assert len(set(judges.vote(left, other, "one_label", rng).values())) == 1
+        assert set(judging.vote(left, other, "always_left", rng).values()) == {"left"}
+        assert len(set(judging.vote(left, other, "one_label", rng).values())) == 1
 
 
 @pytest.mark.parametrize("manner", list(MANNERS))
@@ -100,9 +100,12 @@ def test_votes_and_logs_are_such_as_the_server_takes_from_the_page(manner: str) 
     for seed in range(10):
         rng = logs.seeded(manner, seed)
         said = [
-            judges.vote((4, 3, 2, 4, 1, 0, 3), (1, 3, 3, 0, 2, 0, 1), manner, rng) for _ in range(3)
+            judging.vote((4, 3, 2, 4, 1, 0, 3), (1, 3, 3, 0, 2, 0, 1), manner, rng)
+            for _ in range(3)
         ]
-        events = judges.judging_log([(f"item-{k}", one) for k, one in enumerate(said)], manner, rng)
+        events = judging.judging_log(
+            [(f"item-{k}", one) for k, one in enumerate(said)], manner, rng
+        )
         assert [clean_event(event, n) for n, event in enumerate(events)] == events
         times = [event["time"] for event in events]
         assert times == sorted(times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.demo import logs, writing
-from annotation.demo.writing_logs import writing_log
+from annotation.demo.writing import writing_log
 from annotation.task_types import get_type
 from annotation.work.actions.events import MAX_BATCH, clean_event
 from annotation.work.selectors import log

@@ -24,7 +24,7 @@ from django.utils import timezone
 from annotation.models import AuditEntry, Hook, HookDelivery, Notice, Role
 from annotation.notifications.actions import webhook_delivery as deliver
 from annotation.notifications.actions import webhooks as hooks
-from annotation.notifications.selectors.webhooks import hooks_of
+from annotation.notifications.selectors import hooks_of
 from crowdqc import outbound
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses

@@ -12,7 +12,7 @@ from annotation.authoring.actions import tasks, writing_topics
 from annotation.models import Answer, Candidate, Task
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.actions import pair_items
-from annotation.pairs.selectors.written import chain_of
+from annotation.pairs.selectors import chain_of
 from annotation.task_types.pairwise import page as judging
 from annotation.work.actions import answers
 from crowdqc.errors import Conflict, Invalid

@@ -157,5 +157,5 @@ def test_the_recipe_is_copied_as_one_line() -> None:
 
 def test_an_error_row_without_a_value_says_empty() -> None:
     rows = [{"line": 42, "column": "resp", "value": "", "wrong": "No text.", "mend": "Write it."}]
-    html = render('{% include "_includes/error_rows.html" %}', rows=rows)
+    html = render('{% include "_includes/forms/error_rows.html" %}', rows=rows)
     assert '<span class="cell">empty</span>' in html

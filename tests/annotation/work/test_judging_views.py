@@ -16,7 +16,7 @@ from annotation.models import Assignment
 from annotation.task_types.pairwise import page as page_of
 from annotation.task_types.pairwise.type import TEMPLATE
 from annotation.work.actions import events
-from annotation.work.selectors import dwell, log
+from annotation.work.selectors import log, speed
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
 from tests.support import factories, judging
@@ -279,7 +279,7 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     task = judging.make_pairs(world.project, 2, sides=(-1, 1))
     held = factories.claim(task, world.worker)
     first, second = (entry.item_id for entry in held.entries.all())
-    assert dwell.times_of(task) == {}
+    assert speed.times_of(task) == {}
     factories.make_log(
         held,
         told(
@@ -301,7 +301,7 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
             (26_000, "dwell", "left", "250"),
         ),
     )
-    assert dwell.times_of(task) == {}  # nothing is answered yet
+    assert speed.times_of(task) == {}  # nothing is answered yet
     client = signed_in(world.worker)
     drafts = {
         str(item): {"draft": {"d-quality_overall": "left", "seen": "left right"}, "seq": 1}
@@ -309,10 +309,10 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     }
     post_json(client, "work_submit", held, {"key": str(uuid.uuid4()), "drafts": drafts})
     with CaptureQueriesContext(connection) as asked:
-        times = dwell.times_of(task)
+        times = speed.times_of(task)
     assert len(asked) == 1
     answer = held.answers.get(item_id=first).pk
-    assert times == {answer: dwell.PairTimes(10.0, 3250, 900, 8_000, 11_000, 2, 1)}
+    assert times == {answer: speed.PairTimes(10.0, 3250, 900, 8_000, 11_000, 2, 1)}
 
 
 def test_the_log_is_read_once_whatever_the_database_knows_of_its_tables(
@@ -320,7 +320,7 @@ def test_the_log_is_read_once_whatever_the_database_knows_of_its_tables(
 ) -> None:
     task = judging.make_pairs(world.project, 1)
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {dwell.TIMES_SQL}", {"task": task.pk, "own": None})
+        cursor.execute(f"EXPLAIN {speed.TIMES_SQL}", {"task": task.pk, "own": None})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     # What was summed up is kept; else a database that takes its tables for empty may plan to read
     # all batches again for every answer.

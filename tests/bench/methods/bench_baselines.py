@@ -47,7 +47,8 @@ def best_of(call: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
 def measure(questions: int) -> dict[str, Any]:
     """Seconds of each baseline from lists of words to scores, and the peak memory."""
     from evaluation.methods.baselines import rasa, roy
-    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
+    from evaluation.methods.text.corpus import token_ids
+    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l
 
     question, texts = crowd(questions)
     votes = np.ones(len(texts), dtype=bool)
@@ -130,7 +131,8 @@ def slow_rouge(a: list[str], b: list[str]) -> float:
 def peers() -> dict[str, tuple[str, float]]:
     """Name and seconds of each peer on the first size; each must give our scores."""
     from evaluation.methods.baselines import rasa
-    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l, token_ids
+    from evaluation.methods.text.corpus import token_ids
+    from evaluation.methods.text.metrics import bleu, f1, reduce_pairs, rouge_l
 
     question, texts = crowd(SIZES[0])
     votes, ids = np.ones(len(texts), dtype=bool), token_ids(texts)

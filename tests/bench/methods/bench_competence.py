@@ -76,7 +76,7 @@ def peer_mace(data: tuple[Any, Any, Any], rounds: int, restarts: int) -> tuple[f
     """The same of crowd-kit."""
     from evaluation.methods.competence.mace import core as mace_core
     from evaluation.methods.competence.mace import data as mace_data
-    from evaluation.methods.core.mace_checks import label_parts
+    from evaluation.methods.competence.mace.data import label_parts
 
     aggregation, frame = _peer(data)
     model = aggregation.MACE(n_restarts=restarts, n_iter=rounds, smoothing=0.1 / LABELS)
@@ -112,8 +112,8 @@ def our_dawid_skene(data: tuple[Any, Any, Any]) -> tuple[float, float]:
 
 def peer_dawid_skene(data: tuple[Any, Any, Any]) -> tuple[float, float]:
     """The same of crowd-kit, at its defaults: 100 rounds or a tolerance of 1e-5."""
-    from evaluation.methods.competence import dawid_skene_core as core
-    from evaluation.methods.core.mace_checks import label_parts
+    from evaluation.methods.competence import dawid_skene as core
+    from evaluation.methods.competence.mace.data import label_parts
 
     aggregation, frame = _peer(data)
     model = aggregation.DawidSkene(n_iter=100, tol=1e-5)

@@ -36,6 +36,7 @@ def ours(size: int) -> dict[str, float]:
     from evaluation.methods.bradley_terry.cells import cells_of
     from evaluation.methods.bradley_terry.fit import Model, maximise
     from evaluation.methods.core.votes import Pairs
+    from tests.evaluation.methods.named import pairs_from_names
 
     names = [f"p{k}" for k in range(PLAYERS)]
     first, second, outcome, _ = comparisons(size)
@@ -47,7 +48,7 @@ def ours(size: int) -> dict[str, float]:
     one, two = [names[k] for k in first], [names[k] for k in second]
 
     def named() -> Any:
-        data = Pairs.from_names(one, two, outcome)
+        data = pairs_from_names(one, two, outcome)
         return maximise(cells_of(data, side=False), Model("none", 0.0))
 
     def board() -> Any:

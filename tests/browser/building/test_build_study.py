@@ -127,11 +127,11 @@ def makes_pairs(page: Page) -> None:
     is_well(page)
 
 
-def pays(page: Page, least: str = "600", bundle: str = "12") -> None:
+def pays(page: Page) -> None:
     goes_to(page, "Time and pay")
-    saves(page, "Pairs an assignment", bundle)
+    saves(page, "Pairs an assignment", "12")
     saves(page, "Pay per assignment", "4.80")
-    saves(page, "Minimum time", least)
+    saves(page, "Minimum time", "600")
     # The order of pairs is that of an assignment's size.
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     goes_to(page, "Pairs")

@@ -22,7 +22,7 @@ def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
     sign_in(context, task.project.owner, live_server.url)
     page = context.new_page()
     held: list[Route] = []
-    page.route("**/drop*.js", lambda route: held.append(route))
+    page.route("**/drop*.js", lambda route: held.append(route))  # noqa: PLW0108
     address = live_server.url + reverse("task_import", args=[task.project_id, task.pk, "items"])
     page.goto(address, wait_until="commit")
     page.locator("input[type=file]").set_input_files(FILE)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task
-from evaluation.llm.endpoints import probing
+from evaluation.llm.endpoints import probe as probing
 from evaluation.models import Endpoint, LanguageModel, Run
 from evaluation.runs import engine as runs
 from tests.browser.sign_in import misfits, reporting, sign_in

@@ -1,4 +1,7 @@
-"""A judgment study from its first page to its files: built, judged by keyboard, read, mended."""
+"""A judgment study from its first judge to its files: judged by keyboard, read, mended.
+
+How one is built is ``tests/browser/building/test_build_study.py``'s.
+"""
 
 from __future__ import annotations
 
@@ -17,68 +20,39 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.models import Answer, Membership, Task
-from annotation.work.selectors import dwell
+from annotation.work.selectors import speed
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
-from tests.browser.building import test_build_study as building
-from tests.browser.building.test_build_study import is_well, world
-from tests.browser.sign_in import sign_in
-from tests.support import factories, uploads
+from tests.browser.sign_in import is_well, sign_in
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.support import factories
 
-__all__ = ["world"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 BUNDLE = 6
-# What each of the three presses on the seven lines of a pair.
+# What each of the three presses on the two lines of a pair.
 STYLES = {
-    "first": [
-        "ArrowLeft",
-        "ArrowRight",
-        "ArrowDown",
-        "ArrowLeft",
-        "ArrowLeft",
-        "ArrowDown",
-        "ArrowLeft",
-    ],
-    "second": [
-        "ArrowRight",
-        "ArrowRight",
-        "ArrowDown",
-        "ArrowDown",
-        "ArrowLeft",
-        "ArrowDown",
-        "ArrowRight",
-    ],
-    "always left": ["ArrowLeft"] * 7,
+    "first": ["ArrowLeft", "ArrowRight"],
+    "second": ["ArrowDown", "ArrowRight"],
+    "always left": ["ArrowLeft", "ArrowLeft"],
 }
 
 
 @pytest.fixture
-def page(world: factories.World, context: BrowserContext, live_server: Any) -> Iterator[Page]:
+def task() -> Task:
+    """Three topics of four texts each."""
+    return pair_corpus.make_task(topics=3, sources=4)
+
+
+@pytest.fixture
+def page(task: Task, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
-    sign_in(context, world.requester, live_server.url)
+    sign_in(context, task.project.owner, live_server.url)
     context.set_default_timeout(20_000)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
     page.goto("about:blank")
     assert errors == []
-
-
-def build(page: Page, live_server: Any, world: factories.World) -> Task:
-    """Twelve topics of four texts each: two answers of an earlier task, two from a file."""
-    building.begins(page, live_server, world)
-    building.asks_the_seven_and_one(page)
-    building.takes_answers(page)
-    with uploads.working():
-        building.takes_a_file(page)
-    building.goes_to(page, "Pairs")
-    page.get_by_role("button", name="Create pairs").click()
-    expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")
-    building.pays(page, least="1", bundle=str(BUNDLE))
-    page.get_by_text("Publish version 1…").click()
-    page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
-    expect(page.locator(".state").first).to_contain_text("Open")
-    return Task.objects.get(type="pairwise")
 
 
 def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str]) -> None:
@@ -89,7 +63,7 @@ def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str
     context.set_default_timeout(20_000)
     page = context.new_page()
     page.goto(live_server.url + reverse("work_home"))
-    page.get_by_role("button", name="Start Which answer is better?").focus()
+    page.get_by_role("button", name="Start Which tea text is better?").focus()
     page.keyboard.press("Enter")
     for number in range(1, BUNDLE + 1):
         expect(page.locator(".meta.bars").first).to_contain_text(f"Pair {number} of {BUNDLE}")
@@ -97,7 +71,7 @@ def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str
         page.wait_for_load_state()  # of the first pair; the others come without loading
         for key in keys:
             page.keyboard.press(key)
-        expect(page.locator("[data-answered]")).to_have_text("7 of 7 answered")
+        expect(page.locator("[data-answered]")).to_have_text("2 of 2 answered")
         page.keyboard.press("Enter")
     page.get_by_role("button", name=f"Submit {BUNDLE} pairs").focus()
     page.keyboard.press("Enter")
@@ -154,10 +128,9 @@ def battle(row: dict[str, Any]) -> tuple[Any, ...]:
     return (row["question_id"], row["model_a"], row["model_b"], row["winner"], *said)
 
 
-def test_a_study_is_built_judged_by_three_read_live_mended_and_exported(
-    page: Page, browser: Browser, live_server: Any, world: factories.World, tmp_path: Path
+def test_a_study_is_judged_by_three_read_live_mended_and_exported(
+    page: Page, browser: Browser, live_server: Any, task: Task, tmp_path: Path
 ) -> None:
-    task = build(page, live_server, world)
     results = live_server.url + reverse("pair_results", args=[task.project_id, task.pk])
     page.goto(results)
     is_well(page)
@@ -172,8 +145,8 @@ def test_a_study_is_built_judged_by_three_read_live_mended_and_exported(
     expect(page.locator("main")).to_contain_text(f"Run {run.number}")
     assert page.evaluate("window.sameDocument") is True
     is_well(page)
-    times = dwell.times_of(task)
-    assert len(times) == 3 * BUNDLE and all(row.changes == 7 for row in times.values())
+    times = speed.times_of(task)
+    assert len(times) == 3 * BUNDLE and all(row.changes == 2 for row in times.values())
 
     excludes(page, live_server, task, people["always left"])
     again = run_now(task)

@@ -1,4 +1,8 @@
-"""Judging in a real browser: by keyboard alone, on a phone, over killed tabs and lost networks."""
+"""Judging in a real browser: by keyboard alone, on a phone, over killed tabs.
+
+Lost networks, two tabs and an agreement taken back are the shared scripts' (``drafts.js``,
+``eventlog.js``): ``test_worker_page.py`` and ``test_worker_tabs.py`` have them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
-from annotation.models import Assignment, Consent
+from annotation.models import Assignment
 from annotation.task_types.pairwise.type import TEMPLATE
-from annotation.work.selectors import dwell, log
+from annotation.work.selectors import log, speed
 from tests.browser.sign_in import kill, log_is_sent, misfits
 from tests.browser.working.keys import is_saved, press
 from tests.support import factories, judging
@@ -133,7 +137,7 @@ def is_logged(held: Assignment) -> None:
         (f"d-{NAMES[2]}", "right"),
         (f"d-{NAMES[2]}", "left"),
     ]
-    times = dwell.times_of(held.task)
+    times = speed.times_of(held.task)
     by_item = dict(held.answers.values_list("item_id", "pk"))
     pairs = [times[by_item[item]] for item in items]
     assert [row.changes for row in pairs] == [8, 7, 7]
@@ -202,7 +206,7 @@ def test_how_long_each_response_is_under_the_pointer(
     press(page, "Enter")
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert 1800 <= times.left_ms <= 3500
     assert 600 <= times.right_ms <= 2500
     assert times.seconds_total * 1000 >= times.left_ms + times.right_ms
@@ -233,43 +237,9 @@ def test_on_a_phone_one_response_is_shown_in_the_place_of_the_other(
     page.locator("[data-next]").click()
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert 1000 <= times.left_ms <= 3000
     assert 2000 <= times.right_ms <= 5000
-
-
-def test_choices_made_offline_send_themselves_later(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_pair(page, live_server, held)
-    signed_in.set_offline(True)
-    press(page, *["ArrowRight"] * 7)
-    expect(page.locator("[data-saved=device]")).to_be_visible()
-    press(page, "Enter")
-    expect(page.get_by_text("No network: this answer is kept")).to_be_visible()
-    signed_in.set_offline(False)
-    is_saved(page)
-    draft = held.entries.get(position=0).draft
-    assert {draft[f"d-{name}"] for name in NAMES} == {"right"}
-    log_is_sent(page)
-    assert len(events_of(held, "change")) == 7
-
-
-def test_two_tabs_end_with_what_was_chosen_last(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_pair(page, live_server, held)
-    press(page, "ArrowLeft")
-    is_saved(page)
-    other = signed_in.new_page()
-    open_pair(other, live_server, held)
-    expect(answered(other)).to_have_text("1 of 7 answered")
-    press(other, "1", "ArrowRight", "ArrowDown")
-    expect(answered(page)).to_have_text("2 of 7 answered")
-    expect(page.locator(f"[name=d-{NAMES[0]}][value=right]")).to_be_checked()
-    is_saved(other)
-    draft = held.entries.get(position=0).draft
-    assert (draft[f"d-{NAMES[0]}"], draft[f"d-{NAMES[1]}"]) == ("right", "neutral")
 
 
 def test_radio_buttons_work_by_tab_and_space_when_keys_are_turned_off(
@@ -308,24 +278,8 @@ def test_a_text_is_rated_by_its_digits(
     page.get_by_role("button", name="Submit 1 rating").click()
     is_submitted(page)
     assert judging.stored_votes(held) == [{"clarity": "2", "breadth": "3"}]
-    (times,) = dwell.times_of(task).values()
+    (times,) = speed.times_of(task).values()
     assert (times.changes, times.revised) == (3, 1)
-
-
-def test_choices_are_kept_but_not_recorded_once_the_agreement_is_taken_back(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_pair(page, live_server, held)
-    press(page, "ArrowLeft")
-    log_is_sent(page)
-    before = len(log.assignment_events(held.pk))
-    assert len(events_of(held, "change")) == 1
-    Consent.objects.update(withdrawn_at="2030-01-01T00:00Z")
-    press(page, "ArrowLeft")
-    is_saved(page)
-    log_is_sent(page)
-    assert len(log.assignment_events(held.pk)) == before
-    assert held.entries.get(position=0).draft[f"d-{NAMES[1]}"] == "left"
 
 
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(

@@ -120,13 +120,9 @@ def test_the_question_leads_to_the_sentence_where_it_arose(
     assert chosen(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_has_no_serious_fault_and_fits_a_phone(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment, scheme: Any
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
-    page.emulate_media(color_scheme=scheme)
-    open_answer(page, live_server, held)
-    assert misfits(page, "rating") == []
     page.set_viewport_size({"width": 390, "height": 844})
     open_answer(page, live_server, held)
     assert misfits(page, "rating") == []

@@ -125,8 +125,8 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
     page.keyboard.press("Control+v")
 
     signed_in.set_offline(True)
-    page.keyboard.type(" The pair adds new branches", delay=300)
-    page.wait_for_timeout(12_000)
+    page.keyboard.type(" The pair adds new branches", delay=100)
+    page.wait_for_timeout(6_000)  # what is sent every five seconds has failed
     expect(page.locator("[data-saved=device]")).to_be_visible()
     signed_in.set_offline(False)
     page.keyboard.type(" and earth", delay=25)

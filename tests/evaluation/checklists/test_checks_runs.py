@@ -12,7 +12,7 @@ from evaluation.checklists.filled import ask as checks_ask
 from evaluation.checklists.filled import g_eval
 from evaluation.checklists.filled.text_scores import AGAINST, JUDGE, OTHERS
 from evaluation.llm.prompting import load
-from evaluation.llm_runs.forms.base import form_of
+from evaluation.llm_runs.forms import form_of
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as corpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Answer
-from evaluation.models import CandidateScore, LLMCall, RunFigure, RunState
+from evaluation.models import CandidateScore, LLMCall, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as corpus
 from tests.support.small_model import SmallModel, small_model
@@ -14,10 +14,8 @@ __all__ = ["small_model"]
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize("way", ["each", "all"])
-def test_a_real_model_fills_a_checklist_with_valid_answers_only(
-    small_model: SmallModel, way: str
-) -> None:
+def test_a_real_model_fills_a_checklist_with_valid_answers_only(small_model: SmallModel) -> None:
+    """All questions of a text in one call; answers by chance are ``llm/test_small_model.py``'s."""
     task = corpus.make_study(topics=1, people=1)
     model = small_model.make(task.project)
     for _ in range(2):  # the second run finds everything answered
@@ -25,21 +23,15 @@ def test_a_real_model_fills_a_checklist_with_valid_answers_only(
             by=task.project.owner,
             task=task,
             method="checklist_answers",
-            params={"model": model.pk, "way": way},
+            params={"model": model.pk, "way": "all"},
         )
         assert runs.execute(run.pk) == RunState.DONE
-        made = LLMCall.objects.count()
-        assert made == (20 if way == "each" else 5)
+        assert LLMCall.objects.count() == 5
     answers = Answer.objects.filter(item__task=task, system__name=model.name)
     assert answers.count() == 5
     codes = {(one.field, one.code, one.ordinal) for a in answers for one in a.choices.all()}
     assert {name for name, _, _ in codes} == {"q1", "q2", "q3", "q4"}
     assert {(code, ordinal) for _, code, ordinal in codes} <= {("yes", 1), ("no", 0)}
-    if way == "each":
-        first = RunFigure.objects.filter(name="chances").order_by("run_id").first()
-        assert first is not None
-        told = [p for row in first.data["items"].values() for p in row.values()]
-        assert len(told) == 20 and all(0 <= p <= 1 for p in told)
     scored = runs.start(by=task.project.owner, task=task, params={"resamples": 200})
     assert scored.method == "checklist" and runs.execute(scored.pk) == RunState.DONE
     rows = CandidateScore.objects.filter(run=scored, extra__kind="model")

@@ -1,8 +1,12 @@
-"""The demo: loaded through the real actions, scored, and left alone by a second call."""
+"""The demo: loaded through the real actions, scored, left alone by a second call, and every page.
+
+It takes most of a minute to load, so what looks at it stands here and shares one.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from decimal import Decimal
 from io import StringIO
 from statistics import mean
@@ -13,6 +17,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
+from playwright.sync_api import Browser
 
 from annotation.demo import judging
 from annotation.models import (
@@ -30,9 +35,10 @@ from annotation.models import (
     Task,
     User,
 )
-from annotation.work.selectors import dwell, log
+from annotation.work.selectors import log, speed
 from evaluation.demo import loader as demo_loader
 from evaluation.models import Run, SystemScore, WorkerScore
+from tests.support import crawl
 
 pytestmark = [pytest.mark.slow]
 
@@ -44,12 +50,15 @@ def load(**options: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(shared_rows: None) -> str:
-    """Loaded once for all of this module."""
-    said = load()
-    with connection.cursor() as cursor:  # the server does it within a minute, tests are faster
-        cursor.execute("ANALYZE")
-    return said
+def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
+    """Loaded once for all of this module, and committed: a browser's requests see it as well."""
+    with django_db_blocker.unblock():
+        said = load()
+        with connection.cursor() as cursor:  # the server does it within a minute, tests are faster
+            cursor.execute("ANALYZE")
+    yield said
+    with django_db_blocker.unblock():
+        call_command("flush", verbosity=0, interactive=False, inhibit_post_migrate=True)
 
 
 @pytest.mark.django_db
@@ -147,7 +156,7 @@ def test_the_study_is_live_and_was_handed_out_by_the_rules(told: str) -> None:
         assert abs(shares[0] - shares[1]) <= 4, pair.key
     own = Q(item__first__author=F("worker")) | Q(item__second__author=F("worker"))
     assert not Answer.objects.filter(own, item__task=study).exists()
-    times = dwell.times_of(study)
+    times = speed.times_of(study)
     assert len(times) >= judgments.count()
     assert {one.seconds_total > 2 for one in times.values()} == {True}
     calls = Answer.objects.filter(item__task=study, system__isnull=False)
@@ -225,3 +234,15 @@ def test_a_second_call_changes_nothing_and_takes_a_moment(told: str) -> None:
     assert time.monotonic() - began < 2
     assert (AuditEntry.objects.count(), Run.objects.count(), User.objects.count()) == before
     assert "Called something else by now" in again
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)  # the last here, as it leaves no row
+def test_every_page_fits_every_window_is_clean_for_axe_and_logs_no_error(
+    browser: Browser, told: str, live_server: Any
+) -> None:
+    inspector = crawl.Inspector(thorough=False)
+    crawl.everything(browser, live_server.url, inspector)
+    print("\n".join(["The slowest answers:", *inspector.slowest()]))
+    assert inspector.faults == []
+    assert len(inspector.seen) > 150  # the links were followed

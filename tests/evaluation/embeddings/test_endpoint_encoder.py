@@ -50,7 +50,7 @@ def test_aqer_runs_on_the_vectors_of_an_endpoint_and_pays_for_each_text_once() -
     assert calls.count() == run.uses.count() == asked
     assert sum(len(call.messages[0]["hashes"]) for call in calls) == len(texts)
     assert Endpoint.objects.get().spent == asked * Decimal("0.00001")
-    form = RunForm(options=run_types()["aqer"].options("aqer"), noun="answer")
+    form = RunForm(options=run_types()["aqer"].options, noun="answer")
     form.offer(task.project_id)
     assert f"endpoint:{model.pk}" in dict(form.fields["encoder"].widget.choices)
 

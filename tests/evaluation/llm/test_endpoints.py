@@ -19,7 +19,7 @@ from evaluation.llm import engine
 from evaluation.llm.ask import EndpointFails
 from evaluation.llm.calls import ask_all
 from evaluation.llm.endpoints import actions as endpoints
-from evaluation.llm.endpoints import keys, probe, probing
+from evaluation.llm.endpoints import keys, probe
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run
 from tests.support.factories import make_project
@@ -245,13 +245,13 @@ def test_a_probe_finds_what_a_model_can() -> None:
     with serving(able) as stub:
         endpoint = add(project, stub.base_url, name="Able")
         model = endpoints.add_model(by=project.owner, endpoint=endpoint, name="stub-1")
-        model = probing.probe_model(by=project.owner, model=model)
+        model = probe.probe_model(by=project.owner, model=model)
         assert probe.model_names(endpoint) == ["stub-1"]
         assert len(stub.asked) <= 8
         vectors = endpoints.add_model(
             by=project.owner, endpoint=endpoint, name="stub-1", use="embedding"
         )
-        assert probing.probe_model(by=project.owner, model=vectors).can == {"dim": 16}
+        assert probe.probe_model(by=project.owner, model=vectors).can == {"dim": 16}
     assert model.can == {
         "format": "json_schema",
         "limit": "max_completion_tokens",
@@ -271,10 +271,10 @@ def test_a_probe_of_a_plain_model_and_of_one_that_is_not_there() -> None:
     with serving(plain, usage=False) as stub:
         endpoint = add(project, stub.base_url)
         model = endpoints.add_model(by=project.owner, endpoint=endpoint, name="stub-1")
-        model = probing.probe_model(by=project.owner, model=model)
+        model = probe.probe_model(by=project.owner, model=model)
     assert (model.can["format"], model.can["logprobs"], model.can["seed"]) == ("text", False, False)
     assert "no usage" in model.probe_note
-    again = probing.probe_model(by=project.owner, model=model)  # the server is gone
+    again = probe.probe_model(by=project.owner, model=model)  # the server is gone
     assert again.probe_note == "The endpoint cannot be reached."
     assert again.can == model.can
     with pytest.raises(Conflict, match="cannot be reached"):

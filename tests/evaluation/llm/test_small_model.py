@@ -1,20 +1,18 @@
-"""The whole road to a real model: probed, held to forms, asked by probability, asked once."""
+"""The whole road to a real model: probed, held to forms, asked by probability, asked once.
+
+A worker that is killed meanwhile is ``test_together.py``'s, with a model that answers at once.
+"""
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
-from django.utils import timezone
 
 from evaluation.llm.calls import ask_all
 from evaluation.llm.endpoints import actions as endpoints
-from evaluation.llm.endpoints import probe, probing
+from evaluation.llm.endpoints import probe
 from evaluation.llm.schemas import SCORE, YES_NO
-from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall
+from evaluation.models import LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import ask, make_run
-from tests.support import jobs
-from tests.support.processes import Worker, until
 from tests.support.small_model import SmallModel
 
 
@@ -37,7 +35,7 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     model = endpoints.add_model(
         by=by, endpoint=endpoint, name=small_model.name, price_in=1, price_out=1
     )
-    model = probing.probe_model(by=by, model=model)
+    model = probe.probe_model(by=by, model=model)
     assert model.can == small_model.can
     room = {"temperature": 0, "max_tokens": 100}
     asks = [ask(n, SCORE, params=room) for n in range(2)]
@@ -59,36 +57,3 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     assert all((call.tokens_in or 0) < 700 for call in calls)
     assert all(reply.cached for reply in ask_all(run, model, asks))
     assert LLMAttempt.objects.count() == 4
-
-
-@pytest.mark.queue
-@pytest.mark.slow
-def test_a_killed_worker_goes_on_with_a_real_model_and_pays_for_nothing_twice(
-    small_model: SmallModel, worker: Worker
-) -> None:
-    calls, parallel = 10, 2
-    run = make_run()
-    model = small_model.make(run.project, hard_budget=5, parallel=parallel)
-    jobs.ask_many.delay(run.pk, model.pk, calls)
-    done = LLMCall.objects.filter(state=CallState.DONE)
-    until(lambda: done.count() >= 2, 90, "some answers of the real model")
-    worker.kill_with_pool()  # nothing is settled after that
-    kept = set(done.values_list("pk", flat=True))
-    assert 2 <= len(kept) < calls
-    LLMCall.objects.filter(state=CallState.SENT).update(lease_until=timezone.now())
-    worker.start()
-    jobs.ask_many.delay(run.pk, model.pk, calls)
-    # Questions of the helper differ by number alone, so each is a call of its own.
-    until(lambda: _ended(calls), 120, "an end of every call")
-    lost = LLMAttempt.objects.filter(outcome="lost")
-    assert lost.count() <= parallel
-    assert LLMAttempt.objects.filter(call__in=kept).count() == len(kept)
-    endpoint = Endpoint.objects.get(pk=model.endpoint_id)
-    assert endpoint.reserved == 0
-    spent = sum((row.cost or Decimal() for row in LLMAttempt.objects.all()), Decimal())
-    assert endpoint.spent == spent > 0
-
-
-def _ended(calls: int) -> bool:
-    ended = LLMCall.objects.filter(state__in=(CallState.DONE, CallState.FAILED))
-    return ended.count() == calls

@@ -192,7 +192,7 @@ def test_options_are_refused_with_the_field_that_is_wrong() -> None:
         ({"passage": "yes"}, "passage"),
     ):
         with pytest.raises(Invalid) as refused:
-            RUN_TYPES["answers"].clean_params(answering.ANSWERS, params)
+            RUN_TYPES["answers"].clean_params(params)
         assert field in refused.value.fields
     with pytest.raises(Invalid) as refused:
         answering.plan(task, {**answering.DEFAULTS, "model": 10**6})

@@ -17,7 +17,7 @@ from django.urls import reverse
 from annotation.authoring.actions import tasks
 from annotation.models import Project, Role, Task
 from annotation.task_types import TYPES
-from evaluation.llm.endpoints import probing
+from evaluation.llm.endpoints import probe as probing
 from evaluation.llm_runs import start as ask_start
 from evaluation.models import (
     CallState,

@@ -39,13 +39,12 @@ def test_a_small_model_answers_items_and_scores_them(small_model: SmallModel) ->
 def test_a_small_model_judges_pairs_in_both_orders(small_model: SmallModel) -> None:
     task = pair_corpus.make_task(topics=1, sources=2)
     model = small_model.make(task.project)
-    for mode, calls in (("combined", 2), ("individual", 4)):
-        run = finished(task, "judge_pairs", model=model.pk, mode=mode, max_tokens=100)
-        assert run.state == RunState.DONE, run.error
-        assert asked(run)["counts"]["asked"] == calls
-        assert asked(run)["counts"]["failed"] == 0
+    run = finished(task, "judge_pairs", model=model.pk, mode="combined", max_tokens=100)
+    assert run.state == RunState.DONE, run.error
+    counts = asked(run)["counts"]
+    assert (counts["asked"], counts["failed"]) == (2, 0)
     votes = ChoiceValue.objects.filter(answer__system__name=model.name)
-    assert votes.count() == 2 * 2 * 2  # judges, calls on the pair, dimensions
+    assert votes.count() == 2 * 2  # calls on the pair, dimensions
     assert set(votes.values_list("code", flat=True)) <= {"first", "neutral", "second"}
     assert not votes.filter(field="overall", code="neutral").exists()
     shown = votes.filter(field="overall").values_list(
@@ -53,4 +52,4 @@ def test_a_small_model_judges_pairs_in_both_orders(small_model: SmallModel) -> N
     )
     assert {(replicate, flipped) for _, replicate, flipped in shown} == {(0, False), (1, True)}
     finished(task, "judge_pairs", model=model.pk, mode="combined", max_tokens=100)
-    assert votes.count() == 8
+    assert votes.count() == 4

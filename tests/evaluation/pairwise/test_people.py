@@ -134,7 +134,7 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task)
     found = pair_workers.worker_list(
         task, core, told, "", by="competence", ascending=False, page=None
     )
-    rows = [row for part in found["parts"] for row in part.rows]
+    rows = [row for part in found["parts"] for row in part["rows"]]
     assert len(rows) == 12
     assert [r.estimate for r in rows] == sorted((r.estimate for r in rows), reverse=True)
     left = max(rows, key=lambda row: row.sides.left_share or 0)

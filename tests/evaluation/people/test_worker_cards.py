@@ -74,12 +74,12 @@ def test_competence_stands_by_dimension_with_its_agreement_and_its_limits() -> N
     worker = run.workerscore_rows.filter(dimension="").order_by("pk")[0].worker
     shown = card_of(worker)
     [study] = shown.scores.pairs
-    assert [line.label for line in study.lines] == ["All together", "Clarity", "Overall"]
+    assert [line["label"] for line in study.lines] == ["All together", "Clarity", "Overall"]
     pooled, clarity, _ = study.lines
-    assert clarity.score.low is not None and clarity.others.low is not None
+    assert clarity["score"].low is not None and clarity["others"].low is not None
     # Two dimensions of a pair are one look at it: no more certain than one dimension alone.
-    width = [line.others.high - line.others.low for line in (pooled, clarity)]  # type: ignore[operator]
-    assert pooled.others.n > clarity.others.n and width[0] > 0.8 * width[1]
+    width = [line["others"].high - line["others"].low for line in (pooled, clarity)]
+    assert pooled["others"].n > clarity["others"].n and width[0] > 0.8 * width[1]
     assert any("careless" in text for text in shown.cannot)
     WorkerScore.objects.filter(run=run, worker=worker, dimension="overall").update(component=2)
     text = opened(task.project.owner, "worker_card", task.project_id, worker.pk)

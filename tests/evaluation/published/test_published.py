@@ -25,10 +25,10 @@ from evaluation.methods.bradley_terry.method import fit
 from evaluation.methods.core.votes import Pairs
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise import arena_board
+from evaluation.published.formats import crowdrag as published
 from evaluation.published.reproduce.crowdrag import tables as crowdrag
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS, load
 from evaluation.published.reproduce.data import data_folder
-from evaluation.published.studies import crowdrag as published
 from evaluation.published.studies.crowdrag_checks import METHOD, TABLES
 from evaluation.published.studies.data import as_crowdrag
 from evaluation.runs import engine as runs

@@ -78,7 +78,7 @@ def test_only_staff_of_the_project_start_runs(task: Task) -> None:
 
 def test_a_form_offers_what_a_method_declares_and_refuses_the_same() -> None:
     for slug in ("aqer", "pairwise", "writing", "ratings", "checklist"):
-        options = run_types()[slug].options(slug)
+        options = run_types()[slug].options
         form = RunForm(options=options, noun="answer")
         offered = [one for one in options.options if one.label]
         assert [*form.fields] == [*(one.name for one in offered), "seed"]

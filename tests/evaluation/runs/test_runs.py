@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
+from evaluation.registry import RUN_TYPES
 from evaluation.runs import engine as runs
 from evaluation.runs.official import actions as official
 from tests.evaluation.corpora import texts as corpus
@@ -145,7 +147,7 @@ def test_a_process_that_lost_its_run_writes_nothing(monkeypatch: pytest.MonkeyPa
         Run.objects.filter(pk=run.pk).update(started_at=timezone.now())
         return done
 
-    monkeypatch.setattr(text_runs, "compute", overtaken)
+    monkeypatch.setitem(RUN_TYPES, "aqer", replace(text_runs.RUNS, compute=overtaken))
     assert runs.execute(run.pk) == "not mine"
     assert not WorkerScore.objects.exists()
     run.refresh_from_db()
@@ -192,7 +194,7 @@ def test_a_run_that_takes_too_long_is_stopped_with_words_and_can_be_started_agai
     task = corpus.make_answered()
     run = start(task)
     with monkeypatch.context() as slow:
-        slow.setattr(text_runs, "compute", endless)
+        slow.setitem(RUN_TYPES, "aqer", replace(text_runs.RUNS, compute=endless))
         assert runs.execute(run.pk) == RunState.FAILED
     run.refresh_from_db()
     assert run.state == RunState.FAILED and "longer than a run may" in run.error

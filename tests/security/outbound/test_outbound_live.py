@@ -25,10 +25,10 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.recruitment.actions import ways_in as recruitments
 from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc.devstack.supervisor import listen
-from crowdqc.jobs import heartbeat
+from crowdqc.jobs import worker
 from crowdqc.jobs.queues import ROLES
 from crowdqc.sealing import sealed
-from evaluation.llm.endpoints import probing
+from evaluation.llm.endpoints import probe as probing
 from evaluation.models import LanguageModel
 from tests.security.outbound.hostile import Hostile, hostile
 from tests.support import factories, prolific
@@ -86,7 +86,7 @@ def stack(folder: Path, **env: str) -> Iterator[str]:
         programs.enter_context(running(*workers, log=folder / "workers.log", **env))
 
         def up() -> bool:
-            ages = [heartbeat.age(heartbeat.worker_name(role)) for role in ROLES]
+            ages = [worker.age(worker.worker_name(role)) for role in ROLES]
             return all(age is not None for age in ages) and get(f"{address}/healthz")[0] == 200
 
         try:

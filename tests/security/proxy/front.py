@@ -24,7 +24,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import override_settings
 
 from annotation.models import User
-from crowdqc.proxy import Proxy, certificate
+from crowdqc.proxy import Proxy, __main__
 from tests.support.processes import ROOT, test_database_url, until
 
 NAMES = ["localhost"]
@@ -65,7 +65,7 @@ class Front:
     https: int
     http: int
     app: int
-    certificate: Path
+    __main__: Path
 
     @property
     def url(self) -> str:
@@ -106,7 +106,7 @@ def front(folder: Path, **proxy: object) -> Iterator[Front]:
     folder.chmod(0o755)
     https, http, app = free_port(), free_port(), free_port()
     pair = (folder / "certificate.pem", folder / "key.pem")
-    certificate.write(*pair, NAMES)
+    __main__.write(*pair, NAMES)
     setup = Proxy(
         state=folder,
         names=NAMES,

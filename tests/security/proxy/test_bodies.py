@@ -29,7 +29,10 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
         if "multipart/form-data" in path.read_text()
     ]
     pages = {
-        "annotation/authoring/import.html": ("task_import", {**PLACES, "kind": "system_answers"}),
+        "annotation/authoring/imports/import.html": (
+            "task_import",
+            {**PLACES, "kind": "system_answers"},
+        ),
         "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
         "evaluation/checklists/filled/scores.html": ("checklist_scores", PLACES),
         "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),

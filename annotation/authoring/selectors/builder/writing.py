@@ -14,8 +14,14 @@ from django.db.models.functions import Coalesce
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Item, ItemGroup, Task
 from annotation.task_types.writing import questionnaire
-from annotation.task_types.writing.missing import with_passages
-from annotation.task_types.writing.type import ENTRY, ENTRY_TEMPLATE, EXIT, EXIT_TEMPLATE, STYLES
+from annotation.task_types.writing.type import (
+    ENTRY,
+    ENTRY_TEMPLATE,
+    EXIT,
+    EXIT_TEMPLATE,
+    STYLES,
+    with_passages,
+)
 
 TOPICS_PER_PAGE = 50
 STAGES = (

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from django.http import QueryDict
 
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_POST
-
-from annotation.authoring.views.builder.context import find, moved, place_of, refused, saved
-from annotation.authoring.views.builder.place import Place
-from annotation.models import Task
+from annotation.authoring.views.builder.context import STEPS, saving, stepping
+from annotation.authoring.views.builder.parts import Place
+from annotation.models import Task, User
 from annotation.pairs.actions import checklist_items
 from crowdqc.errors import Invalid
 
-STEPS = {"up": -1, "down": 1}
 
-
-@login_required
-@require_POST
-def task_build_line(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@saving("line")
+def task_build_line(post: QueryDict, user: User, task: Task, place: Place) -> None:
     """Save the wording or the component of the open question."""
-    access, task = find(request, project_id, task_id)
-    place, post = place_of(request, task), request.POST
-    if not place.question:  # without scripts, and no line is open
-        return saved(request, access, task, {"note": "line"})
     fields = {name: post[name] for name in ("label", "component") if name in post}
-    try:
-        checklist_items.edit_question(by=access.user, task=task, name=place.question, fields=fields)
-    except Invalid as error:
-        return refused(request, access, task, error)
-    return saved(request, access, task, {"note": "line"})
+    checklist_items.edit_question(by=user, task=task, name=place.question, fields=fields)
 
 
-@login_required
-@require_POST
-def task_build_line_step(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@stepping("#new-note", part="asked")
+def task_build_line_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
     """Add questions, one a line; move or remove the open one."""
-    access, task = find(request, project_id, task_id)
-    place, to = place_of(request, task), request.POST.get("to", "")
-    place = place if place.part == "asked" else place.but(part="asked")
-    try:
-        place = _stepped(request.POST, access.user, task, place)
-    except Invalid as error:
-        return refused(request, access, task, error, into="#new-note")
-    return moved(request, access, task, place, focus=to == "add")
-
-
-def _stepped(post: Any, user: Any, task: Task, place: Place) -> Place:
     to = post.get("to", "")
     if to == "add":
         names = checklist_items.add_questions(

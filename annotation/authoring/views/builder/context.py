@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_task
 from annotation.accounts.projects.actions import current_consent_text
+from annotation.authoring.actions.rows import gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.views.builder.parts import builder_of
-from annotation.authoring.views.builder.place import Place
-from annotation.models import Role, Task
+from annotation.authoring.views.builder.parts import Place, builder_of
+from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 
 
@@ -109,7 +113,7 @@ def saved(request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
     context = {**context_of(access, task, place), **note}
-    return render(request, "annotation/authoring/_saved.html", context)
+    return render(request, "annotation/authoring/builder/_saved.html", context)
 
 
 def refused(
@@ -118,12 +122,14 @@ def refused(
     """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
     if request.htmx:  # type: ignore[attr-defined]
         context = {"error": error, "step": bool(into)}
-        found = render(request, "annotation/authoring/_field_error.html", context, status=422)
+        found = render(
+            request, "annotation/authoring/builder/_field_error.html", context, status=422
+        )
         if into:
             found["HX-Retarget"], found["HX-Reswap"] = into, "innerHTML"
         return found
     context = {**context_of(access, task, place_of(request, task)), "refused": error}
-    return render(request, "annotation/authoring/build.html", context, status=422)
+    return render(request, "annotation/authoring/builder/build.html", context, status=422)
 
 
 def moved(
@@ -134,6 +140,77 @@ def moved(
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(url)
     context = {**context_of(access, task, place), "with_header": True, "focus": focus}
-    response = render(request, "annotation/authoring/_builder.html", context)
+    response = render(request, "annotation/authoring/builder/_builder.html", context)
     response["HX-Replace-Url"] = url
     return response
+
+
+# Views of what is open -------------------------------------------------------------------------
+
+STEPS = {"up": -1, "down": 1}
+Save = Callable[[QueryDict, User, Task, Place], bool | None]
+Step = Callable[[QueryDict, User, Task, Place], Place]
+
+
+def saving(note: str, opened: str = "question") -> Callable[[Save], Callable[..., HttpResponse]]:
+    """A view that saves fields of the open row, ``opened`` naming it in a Place.
+
+    The function saves what the form sends, and returns whether the whole builder is shown anew;
+    where it raises Invalid, that is shown in the place of the field's help.
+    """
+
+    def wrap(save: Save) -> Callable[..., HttpResponse]:
+        @login_required
+        @require_POST
+        @wraps(save)
+        def view(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+            access, task = find(request, project_id, task_id)
+            place = place_of(request, task)
+            if not getattr(place, opened):  # without scripts, and none is open
+                return saved(request, access, task, {"note": note})
+            try:
+                again = save(request.POST, access.user, task, place)
+            except Invalid as error:
+                return refused(request, access, task, error)
+            if again:
+                return moved(request, access, task, place)
+            return saved(request, access, task, {"note": note})
+
+        return view
+
+    return wrap
+
+
+def stepping(
+    into: str, *, part: str = "", focus: Collection[str] = ("add",)
+) -> Callable[[Step], Callable[..., HttpResponse]]:
+    """A view that adds, moves or removes rows in a part of the builder.
+
+    The function takes the step named ``to`` and returns the place that is then shown; Invalid is
+    shown ``into`` an element. After the steps in ``focus`` the new row's field has the focus.
+    """
+
+    def wrap(step: Step) -> Callable[..., HttpResponse]:
+        @login_required
+        @require_POST
+        @wraps(step)
+        def view(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+            access, task = find(request, project_id, task_id)
+            place = place_of(request, task)
+            try:
+                place = step(request.POST, access.user, task, place.but(part=part or place.part))
+            except Invalid as error:
+                return refused(request, access, task, error, into=into)
+            return moved(request, access, task, place, focus=request.POST.get("to", "") in focus)
+
+        return view
+
+    return wrap
+
+
+def open_group(task: Task, place: Place, noun: str) -> ItemGroup:
+    """The open text, topic, dimension or document; Conflict where it is there no more."""
+    group = Build(task).group(place.text)
+    if group is None:
+        raise gone(noun)
+    return group

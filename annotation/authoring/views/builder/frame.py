@@ -71,8 +71,8 @@ def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     if request.method != "POST":
         return page_or_fragment(
             request,
-            "annotation/authoring/build.html",
-            "annotation/authoring/_builder.html",
+            "annotation/authoring/builder/build.html",
+            "annotation/authoring/builder/_builder.html",
             context_of(access, task, place_of(request, task)),
         )
     version = Build(task).version
@@ -280,4 +280,4 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     }
     if item is not None:
         context |= builder.previewed(build, item, settings, size)
-    return render(request, "annotation/authoring/preview.html", context)
+    return render(request, "annotation/authoring/builder/preview.html", context)

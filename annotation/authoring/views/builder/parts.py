@@ -2,18 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
 
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
-from annotation.authoring.views.builder.imports import IMPORTS, ImportRow
-from annotation.authoring.views.builder.place import Place
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type, part_of
 
-FOLDER = "annotation/authoring"
+
+@dataclass(frozen=True)
+class Place:
+    """A part of the builder, and what is open in it."""
+
+    part: str = "questions"
+    question: str = ""  # key of the open question or pair; name of the open dimension or scale
+    text: str = ""  # key of the text or topic that is shown
+    page: str = "1"
+    device: str = "phone"
+
+    @classmethod
+    def of(cls, request: HttpRequest, parts: Collection[str], usual: str) -> Place:
+        """The place that a request names in a builder of these parts, the usual one if none."""
+        get = request.GET.get
+        part, device = get("part", usual), get("as", "phone")
+        return cls(
+            part=part if part in parts else usual,
+            question=get("question", "")[:80],
+            text=get("text", "")[:80],
+            page=get("page", "1")[:8],
+            device=device if device in ("phone", "desktop") else "phone",
+        )
+
+    def but(self, **changes: Any) -> Place:
+        return replace(self, **changes)
+
+    @property
+    def query(self) -> str:
+        """The place as ``?part=...``."""
+        pairs = {
+            "part": self.part,
+            "question": self.question,
+            "text": self.text,
+            "page": "" if self.page == "1" else self.page,
+            "as": "" if self.device == "phone" else self.device,
+        }
+        return "?" + urlencode({name: value for name, value in pairs.items() if value})
+
+    @property
+    def as_phone(self) -> str:
+        return self.but(device="phone").query
+
+    @property
+    def as_desktop(self) -> str:
+        return self.but(device="desktop").query
+
+
+FOLDER = "annotation/authoring/free_text"
+FRAME = "annotation/authoring/builder"
 MOST_SEGMENTS = 40
 
 
@@ -29,8 +79,8 @@ class Part:
 
 TEXT = "Text and instructions"
 LAST = {
-    "time": Part("Time and pay", f"{FOLDER}/_part_time.html"),
-    "consent": Part("Consent and log", f"{FOLDER}/_part_consent.html"),
+    "time": Part("Time and pay", f"{FRAME}/_part_time.html"),
+    "consent": Part("Consent and log", f"{FRAME}/_part_consent.html"),
 }
 WORDS = ("instructions_shown", "order_over", "redundancy_help")
 
@@ -56,11 +106,6 @@ class BuilderParts:
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = False  # the summary is shown before it is published
     simulates_precision = True
-    imports: tuple[ImportRow, ...] = (
-        IMPORTS["items"],
-        IMPORTS["answers"],
-        IMPORTS["system_answers"],
-    )
     task_facts_template = f"{FOLDER}/_task_facts.html"
     task_links_template = ""
     # Words, in which {noun} is what one item is called.

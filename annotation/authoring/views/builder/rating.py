@@ -9,13 +9,23 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_POST
 
 from annotation.authoring.actions import asked, drafts, items
+from annotation.authoring.actions.rows import gone
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.context import find, moved, place_of, refused, saved
-from annotation.authoring.views.builder.place import Place
-from annotation.models import Item, ItemGroup, Task, User
+from annotation.authoring.views.builder.context import (
+    find,
+    moved,
+    open_group,
+    place_of,
+    refused,
+    saved,
+    saving,
+    stepping,
+)
+from annotation.authoring.views.builder.parts import Place
+from annotation.models import Item, Task, User
 from annotation.pairs.actions import rating_documents
 from annotation.task_types.rating.type import DOCUMENT
-from crowdqc.errors import Conflict, Invalid
+from crowdqc.errors import Invalid
 from crowdqc.numbers import whole
 
 PLAIN = ("evidence", "layout")
@@ -66,43 +76,27 @@ def task_build_rating(request: HttpRequest, project_id: int, task_id: int) -> Ht
     return saved(request, access, task, {"note": "rules"})
 
 
-def _document(task: Task, place: Place) -> ItemGroup:
-    group = Build(task).group(place.text)
-    if group is None:
-        raise Conflict("This document was removed meanwhile. Reload the page.")
-    return group
-
-
-@login_required
-@require_POST
-def task_build_document(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@saving("document", opened="text")
+def task_build_document(post: QueryDict, user: User, task: Task, place: Place) -> None:
     """Save the title or the text of the open document, or the question of its open answer."""
-    access, task = find(request, project_id, task_id)
-    place, post = place_of(request, task), request.POST
-    if not place.text:  # without scripts, and no document is open
-        return saved(request, access, task, {"note": "document"})
-    try:
-        group = _document(task, place)
-        if "title" in post or "passage" in post:
-            rating_documents.save_document(
-                by=access.user,
-                task=task,
-                group=group,
-                title=post.get("title", group.title),
-                passage=post.get("passage", group.passage),
-            )
-        if "question" in post or "anchor" in post:
-            item = _answer(task, place.question)
-            rating_documents.change_question(
-                by=access.user,
-                task=task,
-                item=item,
-                question=post.get("question", item.question),
-                anchor=_number(post.get("anchor", item.settings.get("anchor", 0))),
-            )
-    except Invalid as error:
-        return refused(request, access, task, error)
-    return saved(request, access, task, {"note": "document"})
+    group = open_group(task, place, "document")
+    if "title" in post or "passage" in post:
+        rating_documents.save_document(
+            by=user,
+            task=task,
+            group=group,
+            title=post.get("title", group.title),
+            passage=post.get("passage", group.passage),
+        )
+    if "question" in post or "anchor" in post:
+        item = _answer(task, place.question)
+        rating_documents.change_question(
+            by=user,
+            task=task,
+            item=item,
+            question=post.get("question", item.question),
+            anchor=_number(post.get("anchor", item.settings.get("anchor", 0))),
+        )
 
 
 def _number(raw: Any) -> int:
@@ -117,28 +111,18 @@ def _number(raw: Any) -> int:
 def _answer(task: Task, key: str) -> Item:
     item = Build(task).item(key)
     if item is None:
-        raise Conflict("This answer was removed meanwhile. Reload the page.")
+        raise gone("answer")
     return item
 
 
-@login_required
-@require_POST
-def task_build_document_step(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@stepping("#answers-note")
+def task_build_document_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
     """Add or remove a document; add an answer to the open one, or take its open answer out."""
-    access, task = find(request, project_id, task_id)
-    place, to = place_of(request, task), request.POST.get("to", "")
-    try:
-        place = _stepped(request.POST, access.user, task, place, to)
-    except Invalid as error:
-        return refused(request, access, task, error, into="#answers-note")
-    return moved(request, access, task, place, focus=to == "add")
-
-
-def _stepped(post: QueryDict, user: User, task: Task, place: Place, to: str) -> Place:
+    to = post.get("to", "")
     if to == "add":
         group = rating_documents.save_document(by=user, task=task, group=None, title="", passage="")
         return place.but(text=group.key, question="", page="1")
-    group = _document(task, place)
+    group = open_group(task, place, "document")
     if to == "remove":
         items.remove_group(by=user, task=task, group=group)
         return place.but(text="", question="")

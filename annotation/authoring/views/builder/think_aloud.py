@@ -2,110 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_POST
+from django.http import QueryDict
 
 from annotation.authoring.actions import think_topics
-from annotation.authoring.actions.think_topics import Sample
-from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.context import find, moved, place_of, refused, saved
-from annotation.authoring.views.builder.place import Place
-from annotation.models import ItemGroup, Task
-from crowdqc.errors import Conflict, Invalid
+from annotation.authoring.actions.rows import Rows, row_at, stepped, without
+from annotation.authoring.actions.think_topics import DIMENSION, SAMPLE
+from annotation.authoring.views.builder.context import STEPS, open_group, saving, stepping
+from annotation.authoring.views.builder.parts import Place
+from annotation.models import Task, User
+from crowdqc.errors import Invalid
 
-STEPS = {"up": -1, "down": 1}
 FIELDS = ("title", "text", "source", "score")  # of a sample; their inputs begin with "sample_"
 
 
-def _group(task: Task, place: Place) -> ItemGroup:
-    group = Build(task).group(place.text)
-    if group is None:
-        raise Conflict("This dimension was removed meanwhile. Reload the page.")
-    return group
-
-
-@login_required
-@require_POST
-def task_build_dimension(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@saving("dimension", opened="text")
+def task_build_dimension(post: QueryDict, user: User, task: Task, place: Place) -> None:
     """Save the name or rubric of the open dimension, or the fields of its open sample."""
-    access, task = find(request, project_id, task_id)
-    place, post = place_of(request, task), request.POST
-    if not place.text:  # without scripts, and no dimension is open
-        return saved(request, access, task, {"note": "dimension"})
     fields = {name: post[f"sample_{name}"] for name in FIELDS if f"sample_{name}" in post}
-    try:
-        if "name" in post or "rubric" in post:
-            think_topics.save_dimension(
-                by=access.user,
-                task=task,
-                group=_group(task, place),
-                name=post.get("name"),
-                rubric=post.get("rubric"),
-            )
-        if fields and place.question:
-            think_topics.change_samples(
-                by=access.user,
-                task=task,
-                key=place.text,
-                change=lambda rows: _with(rows, place.question, fields),
-            )
-    except Invalid as error:
-        return refused(request, access, task, error)
-    return saved(request, access, task, {"note": "dimension"})
+    if "name" in post or "rubric" in post:
+        think_topics.save_dimension(
+            by=user,
+            task=task,
+            group=open_group(task, place, DIMENSION),
+            name=post.get("name"),
+            rubric=post.get("rubric"),
+        )
+
+    def change(rows: Rows) -> Rows:
+        rows[row_at(rows, place.question, by="key", noun=SAMPLE)] |= fields
+        return rows
+
+    if fields and place.question:
+        think_topics.change_samples(by=user, task=task, key=place.text, change=change)
 
 
-def _with(rows: list[Sample], key: str, fields: dict[str, str]) -> list[Sample]:
-    rows[think_topics.sample_at(rows, key)] |= fields
-    return rows
-
-
-@login_required
-@require_POST
-def task_build_dimension_step(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+@stepping("#samples-note", part="dimensions", focus=("add", "sample-add"))
+def task_build_dimension_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
     """Add, move or remove a dimension; add, move or remove a sample of the open one."""
-    access, task = find(request, project_id, task_id)
-    place, to = place_of(request, task), request.POST.get("to", "")
-    place = place if place.part == "dimensions" else place.but(part="dimensions")
-    try:
-        place = _stepped(access.user, task, place, to)
-    except Invalid as error:
-        return refused(request, access, task, error, into="#samples-note")
-    return moved(request, access, task, place, focus=to in ("add", "sample-add"))
-
-
-def _stepped(user: Any, task: Task, place: Place, to: str) -> Place:
+    to = post.get("to", "")
     if to == "add":
         group = think_topics.save_dimension(by=user, task=task, name="", rubric="")
         return place.but(text=group.key, question="")
+    if to.startswith("sample-"):
+        return _samples_stepped(user, task, place, to.removeprefix("sample-"))
+    if to != "remove" and to not in STEPS:
+        raise _no_such_step()
+    group = open_group(task, place, DIMENSION)
     if to == "remove":
-        think_topics.remove_dimension(by=user, task=task, group=_group(task, place))
+        think_topics.remove_dimension(by=user, task=task, group=group)
         return place.but(text="", question="")
-    if to in STEPS:
-        group = _group(task, place)
-        think_topics.move_dimension(by=user, task=task, group=group, step=STEPS[to])
-        return place
-    return _samples_stepped(user, task, place, to)
+    think_topics.move_dimension(by=user, task=task, group=group, step=STEPS[to])
+    return place
 
 
-def _samples_stepped(user: Any, task: Task, place: Place, to: str) -> Place:
+def _samples_stepped(user: User, task: Task, place: Place, to: str) -> Place:
     """A sample added to the open dimension, or the open one moved or taken out."""
     key = place.question
 
-    def change(rows: list[Sample]) -> list[Sample]:
+    def change(rows: Rows) -> Rows:
         nonlocal key
-        if to == "sample-add":
+        if to == "add":
             key = think_topics.free_sample(rows)
             return [*rows, {"key": key}]
-        at = think_topics.sample_at(rows, place.question)
-        row = rows.pop(at)
-        if to != "sample-remove":
-            rows.insert(max(0, at + STEPS[to.removeprefix("sample-")]), row)
-        return rows
+        if to == "remove":
+            return without(rows, place.question, by="key", noun=SAMPLE)
+        return stepped(rows, place.question, STEPS[to], by="key", noun=SAMPLE)
 
-    if to not in ("sample-add", "sample-remove", "sample-up", "sample-down"):
-        raise Invalid("There is no such step.", fields={"to": "add, remove, up, down, sample-add."})
-    think_topics.change_samples(by=user, task=task, key=_group(task, place).key, change=change)
-    return place.but(question="" if to == "sample-remove" else key)
+    if to not in ("add", "remove", *STEPS):
+        raise _no_such_step()
+    group = open_group(task, place, DIMENSION)
+    think_topics.change_samples(by=user, task=task, key=group.key, change=change)
+    return place.but(question="" if to == "remove" else key)
+
+
+def _no_such_step() -> Invalid:
+    return Invalid("There is no such step.", fields={"to": "add, remove, up, down, sample-add."})

@@ -1,7 +1,8 @@
-"""The judgments of a task as other tools take them: what counts, who, seen how, in what order.
+"""The judgments of a task as other tools take them: battles, crowd-kit's frames, a matrix.
 
-The same rows as evaluation freezes: answers that count under versions that ask the same, without
-excluded workers. People appear under their pseudonyms alone.
+What counts, who, seen how, in what order: the same rows as evaluation freezes, answers that count
+under versions that ask the same, without excluded workers. People appear under their pseudonyms
+alone.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from annotation.models import Task
-from annotation.task_types.pairwise.sides import left_right, shown
+from annotation.files.writing.tables import Table
+from annotation.formats.exports import free_text
+from annotation.models import Candidate, Task
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, left_right, shown
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import TextRow
 from crowdqc.errors import Invalid
@@ -20,6 +23,15 @@ from crowdqc.errors import Invalid
 CHUNK = 2000
 Row = TypeVar("Row")
 OVERALL = "quality_overall"
+BATTLE = (
+    *("question_id", "model_a", "model_b", "winner", "judge", "conversation_a", "conversation_b"),
+    *("turn", "anony", "language", "tstamp"),
+)
+WINNER = {LEFT: "model_a", NEUTRAL: "tie", RIGHT: "model_b"}
+PAIRWISE = ("worker", "left", "right", "label")
+LABELS = ("task", "worker", "label")
+TEXTS = ("task", "worker", "text")
+CODER = "coder"
 
 
 class Vote(NamedTuple):
@@ -96,3 +108,131 @@ def in_chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
     source = iter(rows)
     while part := list(itertools.islice(source, size)):
         yield part
+
+
+def battles(task: Task, form: str, dimension: str = "") -> Table:
+    """Battles on one dimension (the only one, or overall quality).
+
+    Two texts of one source are no battle between sources: such votes are left out. Raises
+    Invalid where the task has no such dimension.
+    """
+    return Table(BATTLE, _battles(task, dimension_of(task, dimension)))
+
+
+def _battles(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
+    texts = texts_of(task)
+    said = {
+        pk: (query, text)
+        for pk, query, text in Candidate.objects.filter(pk__in=texts.rows).values_list(
+            "pk", "query", "text"
+        )
+    }
+
+    def talk(text: int) -> list[dict[str, str]]:
+        query, content = said[text]
+        asked = [{"role": "user", "content": query}] if query else []
+        return [*asked, {"role": "assistant", "content": content}]
+
+    for vote in votes(task, dimension):
+        left, right = vote.left, vote.right
+        if left is None or right is None or _one_source(vote, texts):
+            continue
+        yield {
+            "question_id": texts.rows[left].topic,
+            "model_a": texts.source(left),
+            "model_b": texts.source(right),
+            "winner": WINNER[vote.side],
+            "judge": vote.worker,
+            "conversation_a": talk(left),
+            "conversation_b": talk(right),
+            "turn": 1,
+            "anony": True,
+            "language": "",
+            "tstamp": vote.at,
+        }
+
+
+def one_source(task: Task, dimension: str = "") -> dict[str, int]:
+    """How many votes are no battles."""
+    texts = texts_of(task)
+    return {
+        "one_source": sum(
+            _one_source(vote, texts) for vote in votes(task, dimension_of(task, dimension))
+        )
+    }
+
+
+def _one_source(vote: Vote, texts: Texts) -> bool:
+    if vote.left is None or vote.right is None:
+        return True
+    return texts.source(vote.left) == texts.source(vote.right)
+
+
+def comparisons(task: Task, form: str, dimension: str = "") -> Table:
+    """The pairwise frame of one dimension: texts by their ids as seen, the better one as label.
+
+    This frame has no ties, so neutral votes are left out.
+    """
+    return Table(PAIRWISE, _comparisons(task, dimension_of(task, dimension)))
+
+
+def labels(task: Task, form: str, dimension: str = "") -> Table:
+    """The classification frame of one dimension or scale: items by their ids.
+
+    Labels are those of the pair as it is stored (first, neutral, second), or points of the scale.
+    """
+    name = dimension_of(task, dimension)
+    rows = (
+        {"task": vote.item, "worker": vote.worker, "label": vote.code} for vote in votes(task, name)
+    )
+    return Table(LABELS, rows)
+
+
+def texts(task: Task, form: str, dimension: str = "") -> Table:
+    """The frame of texts: what people answered, that counts, to the questions in force."""
+    rows = (
+        {"task": row["item_id"], "worker": row["worker_id"], "text": row["answer"]}
+        for row in free_text.rows(task, "answers")
+    )
+    return Table(TEXTS, rows)
+
+
+def ties(task: Task, dimension: str = "") -> dict[str, int]:
+    """How many votes the pairwise frame leaves out."""
+    name = dimension_of(task, dimension)
+    return {
+        "neutral": sum(vote.second is None or vote.side == NEUTRAL for vote in votes(task, name))
+    }
+
+
+def _comparisons(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
+    texts = texts_of(task).rows
+    for vote in votes(task, dimension):
+        if vote.left is None or vote.right is None or vote.side == NEUTRAL:
+            continue
+        left, right = texts[vote.left].key, texts[vote.right].key
+        better = left if vote.side == LEFT else right
+        yield {"worker": vote.worker, "left": left, "right": right, "label": better}
+
+
+def matrix(task: Task, form: str, dimension: str = "") -> Table:
+    """The matrix of one dimension or scale: ordinals of the pair as stored (-1 first, 0, 1 second)
+    or points of the scale. Of several votes of a person on an item the first stands.
+    """
+    cells: dict[str, dict[str, Any]] = {}
+    items: dict[str, None] = {}
+    for vote in votes(task, dimension_of(task, dimension)):
+        cells.setdefault(vote.worker, {}).setdefault(vote.item, vote.ordinal)
+        items[vote.item] = None
+    units = sorted(items)
+    rows = (
+        {CODER: worker, **{unit: given.get(unit) for unit in units}}
+        for worker, given in cells.items()
+    )
+    return Table((CODER, *units), rows)
+
+
+def repeated(task: Task, dimension: str = "") -> dict[str, int]:
+    """How many votes the matrix has no cell for."""
+    given = [(vote.worker, vote.item) for vote in votes(task, dimension_of(task, dimension))]
+    return {"given_again": len(given) - len(set(given))}

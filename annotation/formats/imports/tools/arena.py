@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from annotation.files.reading.importer import MAX_SHOWN, Checked, Field, refuse, text_print
+from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse, text_print
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
@@ -152,8 +152,8 @@ VERDICT = "the verdict"
 UNNAMED = "unnamed"  # who judged battles of an upload that names no judges
 
 
-class Battles:
-    """The same as rows of an upload; ``check`` gives battles as dictionaries."""
+class Battles(Importer):
+    """The same as rows of an upload."""
 
     slug = "arena"
     title = "Arena battles"
@@ -181,16 +181,16 @@ class Battles:
         Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
     )
 
-    def check(
-        self, rows: Iterable[Row], mapping: Mapping[str, str], known: Mapping[bytes, int]
-    ) -> Checked:
-        """Battles to add, those that are there already (``known``: how often), and bad ones."""
-        checked, left, alike = Checked(), Counter(known), Counter[str]()
+    def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[bytes, int]) -> None:
+        """Battles as dictionaries; ``known``: how often each is there."""
+        checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
         both_bad = 0
         for row in rows:
-            raw = {name: row.values.get(column, "").strip() for name, column in mapping.items()}
+            raw = {
+                name: row.values.get(column, "").strip() for name, column in reader.mapping.items()
+            }
             found = _battle(_Line(row.line, checked.problems), raw, UNNAMED)
             if found is None:
                 continue
@@ -207,12 +207,11 @@ class Battles:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
         if both_bad:
             checked.facts.append(f"{both_bad:,} where both were bad, counted as ties")
-        if UNNAMED in judges and "judge" not in mapping:
+        if UNNAMED in judges and "judge" not in reader.mapping:
             checked.notes.append(
                 "The file names no judges, so all battles count as one judge’s: intervals hold "
                 "for this judge only."
             )
-        return checked
 
 
 def print_of(battle: Battle) -> bytes:

@@ -3,8 +3,8 @@ label)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from annotation.files.reading.importer import (
     Checked,
@@ -20,6 +20,7 @@ from annotation.files.reading.sheet import check_size, read
 from annotation.task_types.pairwise.sides import LEFT, RIGHT
 from crowdqc.errors import Invalid
 
+One = TypeVar("One")
 PAIRWISE = (
     Field("worker", "Worker", True),
     Field("left", "Left", True),
@@ -54,41 +55,37 @@ class Label(NamedTuple):
 
 def read_comparisons(content: bytes, name: str) -> list[Comparison]:
     """The rows of a pairwise frame. Raises Invalid naming the column, or the bad rows."""
-    sheet, mapping = _opened(content, name, PAIRWISE)
-    checked = Checked(problems=Problems(sheet.unreadable))
-    reader = Reader(mapping, checked)
-    found = []
-    for row in sheet.rows:
-        values = _filled(reader, row, PAIRWISE)
-        if values is None:
-            continue
-        worker, left, right, label = values
+
+    def take(reader: Reader, row: Row) -> Comparison:
+        worker, left, right, label = _filled(reader, row, PAIRWISE)
         if left == right:
-            reader.bad(row, "right", "It is compared with itself.", "Leave the row out.")
-        elif label not in (left, right):
-            reader.bad(
-                row,
-                "label",
-                "The label is neither the left nor the right one.",
-                "Write the better one's name; this frame has no ties.",
-            )
-        else:
-            winner = LEFT if label == left else RIGHT
-            found.append(Comparison(row.line, worker, left, right, winner))
-    refuse(name, checked.problems, len(found), "rows")
-    return found
+            reader.refuse(row, "right", "It is compared with itself.", "Leave the row out.")
+        if label not in (left, right):
+            wrong = "The label is neither the left nor the right one."
+            mend = "Write the better one's name; this frame has no ties."
+            reader.refuse(row, "label", wrong, mend)
+        return Comparison(row.line, worker, left, right, LEFT if label == left else RIGHT)
+
+    return _read(content, name, PAIRWISE, take)
 
 
 def read_labels(content: bytes, name: str) -> list[Label]:
     """The rows of a classification frame. Raises Invalid naming the column, or the bad rows."""
-    sheet, mapping = _opened(content, name, LABELS)
+    return _read(
+        content, name, LABELS, lambda reader, row: Label(row.line, *_filled(reader, row, LABELS))
+    )
+
+
+def _read(
+    content: bytes, name: str, fields: Sequence[Field], take: Callable[[Reader, Row], One]
+) -> list[One]:
+    """A file that is taken whole, row by row."""
+    sheet, mapping = _opened(content, name, fields)
     checked = Checked(problems=Problems(sheet.unreadable))
-    reader = Reader(mapping, checked)
-    found = []
+    reader, found = Reader(mapping, checked), list[One]()
     for row in sheet.rows:
-        values = _filled(reader, row, LABELS)
-        if values is not None:
-            found.append(Label(row.line, *values))
+        with reader:
+            found.append(take(reader, row))
     refuse(name, checked.problems, len(found), "rows")
     return found
 
@@ -106,13 +103,11 @@ def _opened(content: bytes, name: str, fields: Sequence[Field]) -> tuple[Sheet, 
     return sheet, mapping
 
 
-def _filled(reader: Reader, row: Row, fields: Sequence[Field]) -> list[str] | None:
-    """The values of a row of names; None where one is missing or too long, which is said."""
-    values = [reader.value(row, one.name) for one in fields]
-    if not all(reader.fits(row, one.name, 120, "a name") for one in fields):
-        return None
-    empty = next((one for one, value in zip(fields, values, strict=True) if not value), None)
-    if empty is None:
-        return values
-    reader.bad(row, empty.name, f"There is no {empty.name}.", "Leave the row out.")
-    return None
+def _filled(reader: Reader, row: Row, fields: Sequence[Field]) -> list[str]:
+    """The values of a row of names, all of them there. Raises Refused."""
+    for one in fields:
+        reader.fit(row, one.name, 120, "a name")
+    return [
+        reader.needed(row, one.name, f"There is no {one.name}.", "Leave the row out.")
+        for one in fields
+    ]

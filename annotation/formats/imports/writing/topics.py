@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Reader, Row
+from annotation.files.reading.importer import Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.numbers import plural, whole
 
 MAX_KEY, MAX_QUERY = 39, 20_000  # characters of a topic's id and of its query
 MAX_PASSAGES, MAX_DOCUMENT, MAX_TITLE, MAX_TEXT = 200, 80, 300, 20_000
@@ -48,10 +49,10 @@ def content_of(query: str, passages: Iterable[Mapping[str, str]]) -> Content:
     return query, [(one["key"], one["title"], one["text"]) for one in passages]
 
 
-class Topics:
+class Topics(Importer):
     """Topics from JSONL (one a line, passages as a list) or CSV (one row a passage).
 
-    ``check`` gives rows of ``topic``, ``query`` and ``passages``, the best first.
+    Its rows have ``topic``, ``query`` and ``passages``, the best first.
     """
 
     slug = "topics"
@@ -72,44 +73,33 @@ class Topics:
         Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
         Field("title", "Its title", False, TITLES[1:]),
     )
+    limits = (
+        ("topic", MAX_KEY, "a topic's id"),
+        ("query", MAX_QUERY, "a query"),
+        ("passage", MAX_TEXT, "a passage"),
+        ("passage_key", MAX_DOCUMENT, "an id"),
+        ("title", MAX_TITLE, "a title"),
+    )
 
-    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: KnownTopics) -> Checked:
-        """Topics to add, those that are there already, and what is wrong with the other rows."""
-        checked = Checked(rows=0)
-        reader = Reader(mapping, checked)
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownTopics) -> None:
+        """Topics with their passages in order; the rows of one topic come in together."""
         found: dict[str, Found] = {}
         for row in rows:
-            one = self._row(reader, row)
-            if one is None:
-                continue
-            key = reader.value(row, "topic")
-            there = found.setdefault(key, one)
-            if there is not one:
-                self._join(reader, row, there, one)
+            with reader:
+                mend = "Write one that no other topic has."
+                key = reader.needed(row, "topic", "A topic needs an id.", mend)
+                reader.limit(row, self.limits)
+                one = _told(reader, row)
+                there = found.setdefault(key, one)
+                if there is not one:
+                    self._join(reader, row, there, one)
         for key, one in found.items():
-            self._settle(reader, key, one, known)
-        _facts(checked)
-        return checked
-
-    def _row(self, reader: Reader, row: Row) -> Found | None:
-        """What one row says of its topic; None where it is bad, which is noted."""
-        if not reader.value(row, "topic"):
-            reader.bad(row, "topic", "A topic needs an id.", "Write one that no other topic has.")
-            return None
-        limits = (
-            ("topic", MAX_KEY, "a topic's id"),
-            ("query", MAX_QUERY, "a query"),
-            ("passage", MAX_TEXT, "a passage"),
-            ("title", MAX_TITLE, "a title"),
-            ("passage_key", MAX_DOCUMENT, "an id"),
-        )
-        if not all(reader.fits(row, name, most, noun) for name, most, noun in limits):
-            return None
-        query = reader.value(row, "query")
-        if any(reader.value(row, name) for name in ("passages", "references_texts")):
-            listed = _listed(reader, row)
-            return None if listed is None else Found(row, query, True, list(enumerate(listed)))
-        return _one_passage(reader, row, query)
+            with reader.together(one.lines, "topic"):
+                self._settle(reader, key, one, known)
+        good = reader.checked.good
+        if good:
+            passages = sum(len(one["passages"]) for one in good)
+            reader.checked.facts += [plural(len(good), "topic"), plural(passages, "passage")]
 
     @staticmethod
     def _join(reader: Reader, row: Row, there: Found, one: Found) -> None:
@@ -123,47 +113,24 @@ class Topics:
             if there.whole and one.whole and same:
                 reader.repeated(row, "topic", there.row.line, "passages")
                 return
-            reader.bad(
-                row,
-                "topic",
-                f"Given twice, first on {first}.",
-                "Keep one, or give this one another id.",
-            )
-            return
+            mend = "Keep one, or give this one another id."
+            reader.refuse(row, "topic", f"Given twice, first on {first}.", mend)
         if one.query and there.query and one.query != there.query:
-            reader.bad(
-                row,
-                ["topic", "query"],
-                f"This topic has another query on {first}.",
-                "A topic has one query; give this one a topic of its own.",
-            )
-            return
+            wrong = f"This topic has another query on {first}."
+            mend = "A topic has one query; give this one a topic of its own."
+            reader.refuse(row, ["topic", "query"], wrong, mend)
         there.query = there.query or one.query
         rank, passage = one.passages[0]
         if any(at == rank != -1 for at, _ in there.passages):
-            reader.bad(
-                row,
-                ["topic", "rank"],
-                f"Passage {rank} of this topic is there already.",
-                "Give each passage a rank of its own.",
-            )
-            return
+            wrong = f"Passage {rank} of this topic is there already."
+            reader.refuse(row, ["topic", "rank"], wrong, "Give each passage a rank of its own.")
         if passage["key"] and any(row["key"] == passage["key"] for _, row in there.passages):
-            reader.bad(
-                row,
-                ["topic", "passage_key"],
-                "This passage of the topic is there already.",
-                "Delete the row, or give the passage another id.",
-            )
-            return
+            wrong = "This passage of the topic is there already."
+            mend = "Delete the row, or give the passage another id."
+            reader.refuse(row, ["topic", "passage_key"], wrong, mend)
         if len(there.passages) == MAX_PASSAGES:
-            reader.bad(
-                row,
-                "topic",
-                f"The topic has {MAX_PASSAGES} passages already.",
-                "Keep the best, and delete the others.",
-            )
-            return
+            wrong = f"The topic has {MAX_PASSAGES} passages already."
+            reader.refuse(row, "topic", wrong, "Keep the best, and delete the others.")
         there.passages.append((rank, passage))
         there.lines.append(row.line)
         if any(at == -1 for at, _ in there.passages):
@@ -171,30 +138,24 @@ class Topics:
 
     @staticmethod
     def _settle(reader: Reader, key: str, one: Found, known: KnownTopics) -> None:
-        """Whether a topic is new, as the draft has it, or bad."""
+        """Whether a topic is new, or as the draft has it. Raises Refused."""
         if not one.query:
-            reader.bad(one.row, "query", "The topic has no query.", "Write what is asked.")
-            reader.spoil(one.lines, "topic")
-            return
+            reader.refuse(one.row, "query", "The topic has no query.", "Write what is asked.")
         there = known.topics.get(key)
-        if there is None:
-            reader.checked.good.append({"topic": key, "query": one.query, "passages": one.ranked})
-            reader.checked.rows = reader.checked.used + len(one.lines)
-        elif _same(there, content_of(one.query, one.ranked)):
-            reader.checked.there += len(one.lines)
-        else:
+        if there is not None and not _same(there, content_of(one.query, one.ranked)):
             what = "another query" if there[0] != one.query else "other passages"
-            reader.bad(
-                one.row,
-                "topic",
-                f"The task has this topic with {what}.",
-                "Change it in the builder, or give this one another id.",
-            )
-            reader.spoil(one.lines, "topic")
+            wrong = f"The task has this topic with {what}."
+            mend = "Change it in the builder, or give this one another id."
+            reader.refuse(one.row, "topic", wrong, mend)
+        made = {"topic": key, "query": one.query, "passages": one.ranked}
+        reader.checked.add(made, len(one.lines), there=there is not None)
 
 
-def _one_passage(reader: Reader, row: Row, query: str) -> Found | None:
-    """A row that tells one passage of its topic, or none; None where it is bad."""
+def _told(reader: Reader, row: Row) -> Found:
+    """What one row says of its topic: all of its passages, one, or none. Raises Refused."""
+    query = reader.value(row, "query")
+    if any(reader.value(row, name) for name in ("passages", "references_texts")):
+        return Found(row, query, True, list(enumerate(_listed(reader, row))))
     rank = reader.value(row, "rank")
     one = {
         "key": reader.value(row, "passage_key"),
@@ -203,13 +164,12 @@ def _one_passage(reader: Reader, row: Row, query: str) -> Found | None:
     }
     if not any(one.values()) and not rank:
         return Found(row, query, True)
-    if not one["text"]:
-        reader.bad(row, "passage", "The passage has no text.", "Write it, or delete the row.")
-        return None
-    if rank and not (rank.isascii() and rank.isdigit() and len(rank) < 7):
-        reader.bad(row, "rank", "This is not a whole number.", "Number the passages 1, 2, 3.")
-        return None
-    return Found(row, query, False, [(int(rank) if rank else -1, one)])
+    wrong, mend = "The passage has no text.", "Write it, or delete the row."
+    reader.needed(row, "passage", wrong, mend)
+    at = whole(rank, high=999_999) if rank.isdigit() else None
+    if rank and at is None:
+        reader.refuse(row, "rank", "This is not a whole number.", "Number the passages 1, 2, 3.")
+    return Found(row, query, False, [(-1 if at is None else at, one)])
 
 
 def _same(there: Content, given: Content) -> bool:
@@ -220,7 +180,7 @@ def _same(there: Content, given: Content) -> bool:
     return all(old[1:] == new[1:] and new[0] in ("", old[0]) for old, new in pairs)
 
 
-def _list(reader: Reader, row: Row, name: str) -> list[Any] | None:
+def _list(reader: Reader, row: Row, name: str) -> list[Any]:
     raw = reader.value(row, name)
     if not raw:
         return []
@@ -229,41 +189,29 @@ def _list(reader: Reader, row: Row, name: str) -> list[Any] | None:
     except Unreadable:
         found = None
     if not isinstance(found, list):
-        reader.bad(row, name, "This is no list.", 'Write a JSON list: ["...", "..."].')
-        return None
+        mend = 'Write a JSON list: ["...", "..."].'
+        reader.refuse(row, name, "This is no list.", mend)
     if len(found) > MAX_PASSAGES:
-        reader.bad(
-            row,
-            name,
-            f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic.",
-            "Keep the best.",
-        )
-        return None
+        wrong = f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic."
+        reader.refuse(row, name, wrong, "Keep the best.")
     return found
 
 
-def _listed(reader: Reader, row: Row) -> list[Passage] | None:
-    """The passages of a topic that is told on one line; None where something is wrong."""
+def _listed(reader: Reader, row: Row) -> list[Passage]:
+    """The passages of a topic that is told on one line. Raises Refused."""
     name = "passages" if reader.value(row, "passages") else "references_texts"
     given = _list(reader, row, name)
     ids = _list(reader, row, "references_ids") if name == "references_texts" else []
-    if given is None or ids is None:
-        return None
     if ids and len(ids) != len(given):
-        reader.bad(
-            row,
-            ["references_ids"],
-            f"{len(ids)} ids for {len(given)} passages.",
-            "Give each passage an id, or leave the ids out.",
-        )
-        return None
+        wrong = f"{len(ids)} ids for {len(given)} passages."
+        mend = "Give each passage an id, or leave the ids out."
+        reader.refuse(row, ["references_ids"], wrong, mend)
     found: list[Passage] = []
     for rank, raw in enumerate(given, 1):
         one = _passage(raw, str(ids[rank - 1]) if ids else "")
         wrong = _wrong(one, found)
         if wrong:
-            reader.bad(row, name, f"Passage {rank}: {wrong}", "Mend it, or leave it out.")
-            return None
+            reader.refuse(row, name, f"Passage {rank}: {wrong}", "Mend it, or leave it out.")
         found.append(one)
     return found
 
@@ -297,12 +245,3 @@ def _wrong(one: Passage, before: Iterable[Passage]) -> str:
     if one["key"] and any(other["key"] == one["key"] for other in before):
         return f"{one['key']} is there twice."
     return ""
-
-
-def _facts(checked: Checked) -> None:
-    topics, passages = len(checked.good), sum(len(one["passages"]) for one in checked.good)
-    if topics:
-        checked.facts += [
-            f"{topics:,} {'topic' if topics == 1 else 'topics'}",
-            f"{passages:,} {'passage' if passages == 1 else 'passages'}",
-        ]

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace import core as mace_core
 from evaluation.methods.competence.mace import data as mace_data
-from evaluation.methods.competence.mace import prevalence as mace_prevalence
 from evaluation.methods.competence.mace.core import Fitted
-from evaluation.methods.competence.mace.data import Priors, State, Votes
+from evaluation.methods.competence.mace.data import Priors, State, Votes, parts_with_company
 from evaluation.methods.competence.mace.tables import posterior
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
-from evaluation.methods.core.mace_checks import parts_with_company
 from evaluation.methods.core.votes import Labels
 
 TOGETHER = 100_000  # numbers in one table of a batch (800 kB); a larger fit stands alone
@@ -204,7 +202,7 @@ class _Batch:
         many /= many.sum(axis=2, keepdims=True)
         spam, know = (np.ascontiguousarray(two[:, :, place]) for place in (0, 1))
         strategy = many[votes.worker, :, votes.shown]
-        prevalence = mace_prevalence.start(votes, self.priors, plan.restarts)
+        prevalence = mace_data.start_prevalence(votes, self.priors, plan.restarts)
         return State(
             spam,
             know,

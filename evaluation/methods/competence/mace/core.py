@@ -7,7 +7,7 @@ under truth l. So an item's log posterior of l is, up to a constant, the sum of
 log(1 + kn_j / a) over its votes for l: a sparse matrix (cells x strategies) times a table. And the
 expected count of knowing votes is the transposed matrix times the posterior. Labels that nobody
 gave to an item all share the weight 1 and are only counted, so the cost does not depend on them.
-Where the prevalence of labels is estimated (``mace_prevalence``), every weight has it as a factor.
+Where the prevalence of labels is estimated (``data``), every weight has it as a factor.
 """
 
 from __future__ import annotations
@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from evaluation.methods.competence.mace import prevalence as mace_prevalence
-from evaluation.methods.competence.mace.data import Priors, State, Votes, adding
+from evaluation.methods.competence.mace.data import (
+    Priors,
+    State,
+    Votes,
+    absent_prevalence,
+    adding,
+    expected_labels,
+    improve_prevalence,
+    prevalence_divergence,
+    start_prevalence,
+)
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
 
 BLOCK = 2_000_000  # numbers in one table of a block of restarts (16 MB)
@@ -90,7 +99,7 @@ def starts(
         strategy,
         np.full_like(spam, np.inf),
         np.full_like(strategy, np.inf),
-        mace_prevalence.start(votes, priors, restarts),
+        start_prevalence(votes, priors, restarts),
     )
 
 
@@ -121,7 +130,7 @@ def e_step(
         rest = votes.absent[:, None]
     else:
         weight *= np.take(prevalence, votes.cell_place, axis=0)
-        rest = mace_prevalence.absent(votes, prevalence)
+        rest = absent_prevalence(votes, prevalence)
     total = votes.per_item @ weight
     total += rest * none
     inverse = 1.0 / total
@@ -146,7 +155,7 @@ def m_step(
     true: FloatArray | None = None,
 ) -> State:
     """New parameters from expected counts: section 3.1 (variational), or smoothed counts."""
-    prevalence = None if true is None else mace_prevalence.improved(votes, priors, true)
+    prevalence = None if true is None else improve_prevalence(votes, priors, true)
     total, count, k = votes.total[:, None], votes.count[:, None], votes.labels
     spamming = np.maximum(total - knowing, 0.0)
     drawn = np.maximum(count - cells, 0.0)
@@ -183,7 +192,7 @@ def advance(votes: Votes, priors: Priors, state: State) -> State:
     posterior, missing, _ = e_step(votes, ratio, state.prevalence)
     true = None
     if state.prevalence is not None:
-        true = mace_prevalence.expected(votes, state.prevalence, posterior, missing)
+        true = expected_labels(votes, state.prevalence, posterior, missing)
     return m_step(votes, priors, *expected(votes, ratio, posterior), true)
 
 
@@ -240,7 +249,7 @@ def objectives(
     gap -= spamming * digamma(spamming + k * prior)
     bound = likelihood - _by_part(votes.worker_part, gap, votes.parts)
     if state.true is not None:
-        bound -= mace_prevalence.divergence(votes, priors, state.true)
+        bound -= prevalence_divergence(votes, priors, state.true)
     return likelihood, bound
 
 

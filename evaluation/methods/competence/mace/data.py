@@ -1,16 +1,30 @@
-"""Votes laid out for MACE and Dawid-Skene as sparse matrices, and MACE's parameters."""
+"""Votes laid out for MACE and Dawid-Skene as sparse matrices, and MACE's parameters.
+
+The prevalence, how often each label is true, is what MACE as published leaves out. Hovy et al.
+(section 3) draw the true label uniformly. On skewed labels that calls a rare label far too often,
+below what a majority does; so the prevalence is estimated here, by component, as Dawid and Skene do
+(1979, eq. 2.4), with a Dirichlet prior. It belongs to the truth and so lives in canonical
+coordinates, as strategies live in displayed ones.
+
+Where a label is a place in a pair ('mirrored'), which text is stored first is an accident: first
+and second share one prevalence, and only the neutral label has its own. Else labels would depend on
+the ids of texts, and a system that is mostly stored first would lend its lead to single pairs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import digamma, gammaln
 
-from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.base import DataError, FloatArray, IntArray, TooFewWorkers
+from evaluation.methods.core.components import components
 from evaluation.methods.core.votes import Labels
 
 
@@ -76,7 +90,7 @@ class Priors:
 
     ``alpha`` and ``beta`` are the Beta prior of spamming and of knowing, ``strategy`` the
     Dirichlet prior of each label of a strategy; ``smoothing`` is added to every count in EM.
-    ``prevalence`` says how often labels are true (``mace_prevalence``), with a Dirichlet prior of
+    ``prevalence`` says how often labels are true (``data``), with a Dirichlet prior of
     ``true`` a label.
     """
 
@@ -110,27 +124,12 @@ class State:
     @property
     def tables(self) -> tuple[FloatArray | None, ...]:
         """All of them, in the order of the fields."""
-        return (
-            self.spam,
-            self.know,
-            self.strategy,
-            self.knowing,
-            self.cells,
-            self.prevalence,
-            self.true,
-        )
+        return tuple(getattr(self, one.name) for one in fields(self))
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> State:
         """Every table changed alike."""
-        return State(
-            change(self.spam),
-            change(self.know),
-            change(self.strategy),
-            change(self.knowing),
-            change(self.cells),
-            None if self.prevalence is None else change(self.prevalence),
-            None if self.true is None else change(self.true),
-        )
+        known: list[Any] = [None if one is None else change(one) for one in self.tables]
+        return State(*known)
 
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
         """These restarts (R,) only."""
@@ -143,15 +142,12 @@ class State:
         place: NDArray[np.bool_],
     ) -> State:
         """These workers (j,), strategies (u,) and places of prevalences only."""
-        return State(
-            self.spam[worker],
-            self.know[worker],
-            self.strategy[strategy],
-            self.knowing[worker],
-            self.cells[strategy],
-            None if self.prevalence is None else self.prevalence[place],
-            None if self.true is None else self.true[place],
-        )
+        chosen = (worker, worker, strategy, worker, strategy, place, place)
+        known: list[Any] = [
+            None if one is None else one[rows]
+            for one, rows in zip(self.tables, chosen, strict=True)
+        ]
+        return State(*known)
 
 
 def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:
@@ -198,3 +194,124 @@ def summed(group: IntArray, weight: FloatArray, size: int) -> FloatArray:
 def adding(group: IntArray, size: int) -> csr_array:
     """The sparse matrix (size, n) that adds up rows of one group."""
     return vote_matrix(group, np.arange(len(group)), np.ones(len(group)), (size, len(group)))
+
+
+class TooFewLabels(DataError):
+    """Fewer than two labels to choose from, so every vote is right."""
+
+
+def label_parts(data: Labels) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers and items; a worker who shares no item is in none.
+
+    Raises TooFewLabels and TooFewWorkers.
+    """
+    if len(data.labels) < 2:
+        raise TooFewLabels(f"there is only the label {data.labels[0]!r}; there must be two")
+    if len(np.unique(data.worker)) < 2:
+        raise TooFewWorkers("one worker alone voted; there is nobody to compare with")
+    workers, items = parts_with_company(data.worker, data.item, len(data.workers), len(data.items))
+    if not workers.any():
+        raise TooFewWorkers("no item has votes of two workers; there is nothing to compare")
+    return workers, items
+
+
+def parts_with_company(
+    worker: IntArray, item: IntArray, workers: int, items: int
+) -> tuple[IntArray, IntArray]:
+    """Component numbers of workers and items; 0 also where one worker alone makes a component."""
+    left, right = components(worker, item, workers, items)
+    alone = np.bincount(left, minlength=1) == 1  # numbered by size, so these come last
+    alone[0] = False
+    return np.where(alone[left], 0, left), np.where(alone[right], 0, right)
+
+
+PREVALENCES = ("estimated", "mirrored", "uniform")
+
+
+def prevalence_groups(prevalence: str, labels: int) -> IntArray:
+    """The group (K,) of each label; the labels of a group are equally likely."""
+    own = np.arange(labels)
+    return np.minimum(own, own[::-1]) if prevalence == "mirrored" else own
+
+
+def start_prevalence(votes: Votes, priors: Priors, restarts: int) -> FloatArray | None:
+    """Where restarts begin: all labels equally likely."""
+    if priors.prevalence == "uniform":
+        return None
+    return np.full(((votes.parts + 1) * votes.labels, restarts), 1.0 / votes.labels)
+
+
+def absent_prevalence(votes: Votes, prevalence: FloatArray) -> FloatArray:
+    """The prevalence (i, R) of the labels together that an item did not get."""
+    found: FloatArray = votes.not_given[0] @ prevalence
+    return found
+
+
+def expected_labels(
+    votes: Votes, prevalence: FloatArray, posterior: FloatArray, missing: FloatArray
+) -> FloatArray:
+    """Expected number of items ((parts + 1) * K, R) of which each label is true.
+
+    ``posterior`` (c, R) of the cells, ``missing`` (i, R) what a label without votes has times its
+    prevalence.
+    """
+    found: FloatArray = votes.not_given[1] @ missing
+    found *= prevalence
+    found += votes.per_place @ posterior
+    return found
+
+
+def improve_prevalence(votes: Votes, priors: Priors, true: FloatArray) -> FloatArray:
+    """New prevalences from expected numbers: exp-digamma of a Dirichlet posterior, or smoothed."""
+    counts, share = _grouped(votes, priors, true)
+    total = counts.sum(axis=1, keepdims=True)
+    ratio = np.exp(digamma(counts) - digamma(total)) if priors.variational else counts / total
+    return _spread(votes, priors, ratio, share)
+
+
+def draw_prevalence(
+    votes: Votes, priors: Priors, true: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Prevalences drawn from their Dirichlet posterior given how many items have each label."""
+    counts, share = _grouped(votes, priors, true)
+    found = np.maximum(rng.standard_gamma(counts), 1e-300)
+    return _spread(votes, priors, found / found.sum(axis=1, keepdims=True), share)
+
+
+def mean_prevalence(votes: Votes, priors: Priors, state: State) -> FloatArray:
+    """Posterior mean (parts, K) of the prevalences of one restart; uniform where not estimated."""
+    if state.true is None:
+        return np.full((votes.parts, votes.labels), 1.0 / votes.labels)
+    counts, share = _grouped(votes, priors, state.true)
+    found = _spread(votes, priors, counts / counts.sum(axis=1, keepdims=True), share)
+    return found[votes.labels :, 0].reshape(votes.parts, votes.labels)
+
+
+def prevalence_divergence(votes: Votes, priors: Priors, true: FloatArray) -> FloatArray:
+    """KL (parts, R) of the prevalences' Dirichlet posterior from the prior."""
+    counts, share = _grouped(votes, priors, true)
+    prior = (priors.true * share)[None, :, None]
+    n = counts - prior
+    one = n * digamma(counts) - gammaln(counts) + gammaln(prior)
+    total, start = counts.sum(axis=1), prior.sum()
+    found: FloatArray = one.sum(axis=1) + gammaln(total) - gammaln(start)
+    return (found - n.sum(axis=1) * digamma(total))[1:]
+
+
+def _grouped(votes: Votes, priors: Priors, true: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Counts with their prior (parts + 1, groups, R), and the labels in each group (groups,)."""
+    of = prevalence_groups(priors.prevalence, votes.labels)
+    share = np.bincount(of).astype(np.float64)
+    by_label = true.reshape(votes.parts + 1, votes.labels, -1)
+    counts = np.zeros((votes.parts + 1, len(share), by_label.shape[2]))
+    for label, group in enumerate(of):
+        counts[:, group] += by_label[:, label]
+    counts += ((priors.true if priors.variational else priors.smoothing) * share)[None, :, None]
+    return counts, share
+
+
+def _spread(votes: Votes, priors: Priors, by_group: FloatArray, share: FloatArray) -> FloatArray:
+    """A table ((parts + 1) * K, R) in which the labels of a group share it evenly."""
+    of = prevalence_groups(priors.prevalence, votes.labels)
+    even = by_group / share[None, :, None]
+    return even[:, of].reshape((votes.parts + 1) * votes.labels, -1)

@@ -15,20 +15,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.methods.competence.mace import beside as mace_beside
+from evaluation.methods.competence import dawid_skene
 from evaluation.methods.competence.mace import core as mace_core
 from evaluation.methods.competence.mace import data as mace_data
-from evaluation.methods.competence.mace import prevalence as mace_prevalence
 from evaluation.methods.competence.mace import sampler as mace_sampler
 from evaluation.methods.competence.mace import tables as mace_tables
-from evaluation.methods.competence.mace.data import Priors, Votes
-from evaluation.methods.core.base import BadParameter, Hooks, Result
-from evaluation.methods.core.mace_checks import label_parts
+from evaluation.methods.competence.mace.data import Priors, Votes, label_parts, summed
+from evaluation.methods.core.base import BadParameter, Hooks, IntArray, Result
 from evaluation.methods.core.params import (
     LEVEL,
     PART_OF_STUDY,
-    Method,
     Params,
     choice,
     flag,
@@ -56,7 +54,7 @@ PARAMS = Params(
         real("alpha", 0.5, 0.01, 1e6),
         real("beta", 0.5, 0.01, 1e6),
         real("strategy_prior", 10.0, 0.01, 1e6),
-        choice("prevalence", "estimated", mace_prevalence.PREVALENCES),
+        choice("prevalence", "estimated", mace_data.PREVALENCES),
         real("prevalence_prior", 1.0, 0.01, 1e6),
         real("noise", 10.0, 0, 100),
         choice("objective", "likelihood", ("likelihood", "bound")),
@@ -69,8 +67,12 @@ PARAMS = Params(
         flag("beside", True),
     ),
     together=_check_objective,
+    version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
+LEAVES = 0.1  # share of items on which labels leave the majority from which it is said
+NONE = -1  # no label: not scored, or no one label has most votes
+ROUNDS, TOLERANCE, SMOOTHING = 1000, 1e-7, 0.01  # of Dawid-Skene, its own defaults
 SETTLED = 0.01  # without a tolerance: a round may still move a competence by this much
 
 
@@ -87,7 +89,7 @@ def fit(
     ``threshold`` share of items kept, least entropy first, and ``min_posterior`` of a kept label;
     ``resamples`` draws and ``level`` of the intervals. ``prevalence`` of the labels 'estimated'
     with a Dirichlet ``prevalence_prior`` a label, 'mirrored' (a label and its mirror image share
-    one: for pairs, see mace_prevalence) or 'uniform' as published; ``beside``: labels of the
+    one: for pairs, see mace.data) or 'uniform' as published; ``beside``: labels of the
     majority and of Dawid-Skene too. As published: prevalence='uniform', polish=0, tolerance=0.
 
     Estimates: ``worker`` (competence with low and high; ``spam``, the published number, which in
@@ -107,30 +109,25 @@ def fit(
     votes = mace_data.prepare(data, worker_part, item_part)
     own = priors(settings, votes.labels)
     kept = _best(votes, own, settings, rng=rng, hooks=hooks)
-    draws = others = None
+    draws, others = None, dict[str, NDArray[Any]]()
     if settings["resamples"]:
         draws = mace_sampler.draw(
             votes, own, kept.state, draws=settings["resamples"], rng=rng, hooks=hooks
         )
     if settings["beside"]:
-        others = mace_beside.beside(data, worker_part, item_part, hooks=hooks)
+        others = beside(data, worker_part, item_part, hooks=hooks)
     estimates = mace_tables.tables(data, votes, own, kept, draws, others=others, settings=settings)
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates=estimates,
-        intervals={},
-        diagnostics=mace_tables.diagnostics(
-            data,
-            votes,
-            kept,
-            draws,
-            by_bound=settings["objective"] == "bound",
-            others=others,
-            label=estimates["item"]["label"],
-        ),
+    by_bound = settings["objective"] == "bound"
+    diagnostics = mace_tables.diagnostics(data, votes, kept, draws, by_bound=by_bound)
+    if others:
+        label = estimates["item"]["label"]
+        diagnostics["against_majority"] = against_majority(label, others["majority"])
+        diagnostics["warnings"] += filter(None, [_warning(others, label)])
+    return PARAMS.result(
+        settings,
+        estimates,
+        diagnostics,
         converged=bool(kept.change.max(initial=0.0) < (settings["tolerance"] or SETTLED)),
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -178,12 +175,58 @@ def priors(settings: dict[str, Any], labels: int) -> Priors:
     )
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="MACE",
-    data=Labels,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+def majority(data: Labels) -> IntArray:
+    """The label (i,) with most votes of each item; NONE without votes or where two are level."""
+    k, items = len(data.labels), len(data.items)
+    votes = summed(data.item * k + data.label, data.weight, items * k).reshape(items, k)
+    most = votes.max(axis=1)
+    alone = (votes >= most[:, None] - 1e-9).sum(axis=1) == 1
+    return np.where((most > 0) & alone, votes.argmax(axis=1), NONE)
+
+
+def beside(
+    data: Labels, worker_part: IntArray, item_part: IntArray, *, hooks: Hooks
+) -> dict[str, NDArray[Any]]:
+    """What stands beside MACE's labels: those (i,) of the majority and of Dawid and Skene.
+
+    Three models that agree say more than one. ``dawid_skene_posterior`` holds if Dawid and Skene's
+    model holds: it is no accuracy. On the components of MACE. Raises Cancelled.
+    """
+    counts = dawid_skene.prepare(data, worker_part, item_part)
+    quiet = hooks.quiet()
+    found = dawid_skene.em(
+        counts, smoothing=SMOOTHING, iterations=ROUNDS, tolerance=TOLERANCE, hooks=quiet
+    ).posterior
+    scored = item_part > 0
+    return {
+        "majority": majority(data),
+        "dawid_skene": np.where(scored, found.argmax(axis=1), NONE),
+        "dawid_skene_posterior": np.where(scored, found.max(axis=1), np.nan),
+    }
+
+
+def against_majority(label: IntArray, most: IntArray) -> dict[str, Any]:
+    """On how many items labels leave the majority, of those that have both."""
+    both = (label != NONE) & (most != NONE)
+    differ = int((label[both] != most[both]).sum())
+    return {"differ": differ, "items": int(both.sum()), "share": differ / max(int(both.sum()), 1)}
+
+
+def _warning(others: Mapping[str, NDArray[Any]], label: IntArray) -> str:
+    """What is said where labels leave the majority on more than LEAVES of the items, else ''.
+
+    Either few workers know, or the model does not fit; nothing else shows it.
+    """
+    own, other = (
+        against_majority(one, others["majority"]) for one in (label, others["dawid_skene"])
+    )
+    if own["share"] <= LEAVES:
+        return ""
+    return (
+        f"labels leave the majority on {own['differ']} of {own['items']} items "
+        f"({own['share']:.0%}; those of Dawid-Skene on {other['differ']}): check some of them by "
+        "hand before you use them"
+    )
+
+
+METHOD = PARAMS.as_method("MACE", Labels, fit, internal=PART_OF_STUDY)

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.competence.mace import prevalence as mace_prevalence
 from evaluation.methods.competence.mace.core import e_step, odds
-from evaluation.methods.competence.mace.data import Priors, State, Votes
+from evaluation.methods.competence.mace.data import Priors, State, Votes, draw_prevalence
 from evaluation.methods.core.base import FloatArray, Hooks
 
 CHAINS = 4
@@ -89,7 +88,7 @@ def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator)
     true = prevalence = None
     if state.prevalence is not None:
         true = _true(votes, state.prevalence, chosen, rng)
-        prevalence = mace_prevalence.drawn(votes, priors, true, rng)
+        prevalence = draw_prevalence(votes, priors, true, rng)
     # Weights need not be whole: what is left over is a vote with that probability.
     votes_right = np.floor(right + rng.random(right.shape)).astype(np.int64)
     cells = np.minimum(rng.binomial(votes_right, ratio / (1.0 + ratio)), votes.count[:, None])

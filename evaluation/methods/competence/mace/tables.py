@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.methods.competence.mace import beside as mace_beside
-from evaluation.methods.competence.mace import prevalence as mace_prevalence
-from evaluation.methods.competence.mace.beside import Beside
 from evaluation.methods.competence.mace.core import Fitted
-from evaluation.methods.competence.mace.data import Priors, Votes, summed
+from evaluation.methods.competence.mace.data import Priors, Votes, mean_prevalence, summed
 from evaluation.methods.competence.mace.sampler import Draws
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
 
-TIE = 1e-9  # two posteriors this close are one
 UNSETTLED = 1.1  # r_hat from which chains are said to differ
 NEAR = 0.5  # of log likelihood: a restart this close found the same optimum
 
@@ -27,10 +25,10 @@ def tables(
     fitted: Fitted,
     draws: Draws | None,
     *,
-    others: Beside | None,
+    others: Mapping[str, NDArray[Any]],
     settings: dict[str, Any],
 ) -> dict[str, Table]:
-    """The estimates of a fit; they are described at ``mace.fit``."""
+    """The estimates of a fit, described at ``mace.fit``; ``others`` (i,) are more of its items."""
     probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     item = items(
@@ -40,18 +38,11 @@ def tables(
         threshold=settings["threshold"],
         min_posterior=settings["min_posterior"],
     )
-    if others is not None:
-        beside = {
-            "majority": others.majority,
-            "dawid_skene": others.dawid_skene,
-            "dawid_skene_posterior": others.posterior,
-        }
-        item = Table({**item.columns, **beside})
     return {
         "worker": _workers(votes, priors, fitted, draws, settings["level"]),
         "strategy": _strategies(votes, priors, fitted),
-        "prior": prior(mace_prevalence.mean(votes, priors, fitted.state)),
-        "item": item,
+        "prior": prior(mean_prevalence(votes, priors, fitted.state)),
+        "item": Table({**item.columns, **others}),
         "posterior": long(probability),
     }
 
@@ -201,17 +192,11 @@ def diagnostics(
     draws: Draws | None,
     *,
     by_bound: bool,
-    others: Beside | None,
-    label: IntArray,
 ) -> dict[str, Any]:
     """What to know of each component, who and what was left out, and warnings."""
     score = fitted.bound if by_bound else fitted.likelihood
     near = (score >= score.max(axis=1, keepdims=True) - NEAR).sum(axis=1)
     likelihood, bound = fitted.at_end
-    said = cautions(data, votes.worker_part, draws)
-    if others is not None:
-        said["against_majority"] = mace_beside.against_majority(label, others.majority)
-        said["warnings"] += filter(None, [mace_beside.warning(others, label)])
     return {
         "components": [
             {
@@ -230,7 +215,7 @@ def diagnostics(
         "polished": fitted.polished,
         "last_change": float(fitted.change.max(initial=0.0)),
         **left_out(data, votes.worker_part),
-        **said,
+        **cautions(data, votes.worker_part, draws),
     }
 
 

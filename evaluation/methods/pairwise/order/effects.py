@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.bootstrap import (
+from evaluation.methods.agreement.coefficients import contingency, tau_of
+from evaluation.methods.agreement.counts import (
+    NoVariation,
     alpha_rows,
     alpha_statistic,
     estimate,
     grouped,
     patterns,
 )
-from evaluation.methods.agreement.counts import NoVariation
-from evaluation.methods.agreement.pairs import contingency, tau_of
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -30,16 +30,17 @@ from evaluation.methods.core.base import (
     FloatArray,
     IntArray,
     Table,
+    of_rows,
 )
-from evaluation.methods.core.order_clustered import (
+from evaluation.methods.core.units import (
     Clustered,
     difference,
     ratio,
     share,
+    simultaneous,
     within_slope,
 )
-from evaluation.methods.core.units import simultaneous
-from evaluation.methods.pairwise.order.data import MISSING, ShownVotes, Units
+from evaluation.methods.pairwise.judgments import MISSING, ShownVotes, Units
 
 ALL = "all"
 
@@ -96,7 +97,7 @@ def within_item_alpha(
                 **found,
             }
         )
-    return _table(rows)
+    return of_rows(rows)
 
 
 def across_item_alpha(
@@ -142,7 +143,7 @@ def across_item_alpha(
                 **found,
             }
         )
-    return _table(rows)
+    return of_rows(rows)
 
 
 def _alphas(
@@ -200,13 +201,13 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
     rows = []
     for name, columns in [(ALL, offered), *((data.dimensions[k], [k]) for k in offered)]:
         if not columns:
-            return _table([{"dimension": ALL, **_no_drift("nobody was ever neutral")}])
+            return of_rows([{"dimension": ALL, **_no_drift("nobody was ever neutral")}])
         neutral = (side[:, columns] == 0).sum(axis=1).astype(np.float64)
         given = (~np.isnan(side[:, columns])).sum(axis=1).astype(np.float64)
         family = 1 if name == ALL else len(offered)
         found = _drift(data, first, neutral, given, simultaneous(confidence, family))
         rows.append({"dimension": name, **found, "family": family})
-    return _table(rows)
+    return of_rows(rows)
 
 
 def _drift(
@@ -286,7 +287,7 @@ def side_preference(
                 "reason": "no pair was judged both ways round" if not pairs else found.reason,
             }
         )
-    return _table(rows)
+    return of_rows(rows)
 
 
 def _balance(data: ShownVotes, given: FloatArray) -> tuple[FloatArray, int]:
@@ -348,10 +349,6 @@ def _early(data: ShownVotes, split: int) -> NDArray[np.bool_]:
     return data.position <= split
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    return Table({name: np.array([row[name] for row in rows]) for name in rows[0]})
-
-
 def interdependence(
     label: IntArray,
     dimensions: tuple[str, ...],
@@ -393,7 +390,7 @@ def interdependence(
                 rows.append({"first": dimensions[a], "second": dimensions[b], **both})
     if not rows:
         raise BadShape("there is one dimension; there must be two")
-    return _table(rows)
+    return of_rows(rows)
 
 
 def _tau(label: IntArray, units: Units, size: int, **drawing: Any) -> dict[str, Any]:

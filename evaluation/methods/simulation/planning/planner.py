@@ -16,10 +16,15 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, Result, Table
-from evaluation.methods.simulation.planning.draws import Draws, Study
-from evaluation.methods.simulation.planning.labels import LabelStudy
-from evaluation.methods.simulation.planning.pairs import PairStudy
+from evaluation.methods.core.base import (
+    BadParameter,
+    FloatArray,
+    Hooks,
+    Result,
+    Table,
+    check_within,
+)
+from evaluation.methods.simulation.planning.labels import Draws, LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 from evaluation.methods.simulation.simulation import whole_number
 
@@ -78,8 +83,7 @@ def plan(
 
     Raises BadParameter, Cancelled.
     """
-    if not 0 < level < 1:
-        raise BadParameter(f"level is {level!r}; it must lie between 0 and 1")
+    check_within("level", level)
     design.check()
     wanted = design.usual if replicates is None else replicates
     whole_number("replicates", wanted, LEAST)

@@ -19,13 +19,7 @@ from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.core.redundancy import FEW, options_for, ranking_column
 from evaluation.methods.simulation import simulated_texts
-from evaluation.methods.simulation.planning.draws import (
-    BUDGET,
-    Draws,
-    check_gap,
-    check_size,
-    mean_interval,
-)
+from evaluation.methods.simulation.planning.labels import BUDGET, Draws, Study, mean_interval
 from evaluation.methods.simulation.simulated_texts import QUESTIONS, WIDTH, Simulated
 from evaluation.methods.simulation.simulation import choose_workers, share
 
@@ -44,7 +38,7 @@ LARGEST = 400_000
 
 
 @dataclass(frozen=True)
-class TextStudy:
+class TextStudy(Study):
     """``items`` questions, each answered by ``votes`` of the ``workers``; two systems answer all.
 
     A system's quality is the expected cosine of its answers with the truth: ``quality`` of the
@@ -52,10 +46,6 @@ class TextStudy:
     say who the workers are.
     """
 
-    workers: int = 20
-    items: int = 100
-    votes: int = 5
-    gap: float = 0.05
     quality: float = 0.6
     model: str = "f2"
     strength: float | None = None
@@ -64,11 +54,6 @@ class TextStudy:
     def slug(self) -> str:
         """The model's name."""
         return self.model
-
-    @property
-    def judgments(self) -> int:
-        """Answers that have to be written."""
-        return self.items * self.votes
 
     @property
     def warnings(self) -> list[str]:
@@ -89,8 +74,7 @@ class TextStudy:
 
     def check(self) -> None:
         """Raise BadParameter, naming it, on a value outside its range."""
-        check_size(self.workers, self.items, self.votes, 2)
-        check_gap(self.gap)
+        super().check()
         share("quality", self.quality)
         if not self.quality > 0 or self.quality + self.gap >= 1:
             raise BadParameter(

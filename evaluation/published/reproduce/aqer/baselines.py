@@ -8,10 +8,10 @@ on lower-case words without signs. ROUGE-L and BERTScore were not measured befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -20,37 +20,13 @@ from evaluation.methods.baselines import rasa, roy
 from evaluation.methods.baselines.baseline_boards import best_rows
 from evaluation.methods.baselines.baselines import Rows, majority_scores
 from evaluation.methods.core.base import FloatArray, IntArray, Texts
-from evaluation.methods.text.corpus import Tokens, TokenVectors, stems, words
-from evaluation.methods.text.metrics import (
-    Similarity,
-    bert_score,
-    bleu,
-    f1,
-    pairs,
-    rouge_l,
-    token_ids,
-    tokens,
-)
-from evaluation.published.reproduce.aqer.responses import CHOOSERS
-from evaluation.published.reproduce.data import GradedAnswers
+from evaluation.methods.text.corpus import Tokens, TokenVectors, stems, token_ids, treebank, words
+from evaluation.methods.text.metrics import Similarity, bert_score, bleu, f1, pairs, rouge_l
+from evaluation.published.reproduce.aqer.responses import CHOOSERS, Bench
+from evaluation.published.reproduce.data import VARIANTS, GradedAnswers
 from evaluation.published.reproduce.rows import Row
-from evaluation.published.reproduce.semi_synthetic import VARIANTS
 
 Say = Callable[[str], None]
-
-
-class Bench(Protocol):
-    """What ``aqer_cs.Bench`` gives: the answers, MiniLM's vectors, and who gives which answer."""
-
-    @property
-    def answers(self) -> GradedAnswers: ...
-    @property
-    def vectors(self) -> Mapping[str, Any]: ...
-    @property
-    def repetitions(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    def dealt(self, variant: str, repetition: int) -> IntArray: ...
 
 
 class Scored(NamedTuple):
@@ -110,7 +86,7 @@ class Words:
     @cached_property
     def tokens(self) -> Tokens:
         """Words of the answers as NLTK cuts them."""
-        return token_ids([tokens(text) for text in self.answers.texts])
+        return token_ids([treebank(text) for text in self.answers.texts])
 
     @cached_property
     def plain(self) -> Tokens:
@@ -270,9 +246,8 @@ def worker_rows(bench: Bench, scorers: Mapping[str, Score], *, say: Say) -> list
 
 def response_rows(
     bench: Bench, scorers: Mapping[str, Score], *, say: Say, variant: str = "rand20"
-) -> list[Row]:
+) -> Iterator[Row]:
     """Best response (App. I) and held-out responses, with the voters AQER's rows have."""
-    out = []
     for slug, score in scorers.items():
         entry = ENTRIES[slug]
         say(f"{entry.name}, single responses")
@@ -290,8 +265,7 @@ def response_rows(
                 (f"{count} workers vote, held-out authors, {entry.name}, Pearson", "Figure 3", 2),
             ):
                 mean = float(found[:, values].mean())
-                out.append(Row(table, quantity, variant, None, mean, note))
-    return out
+                yield Row(table, quantity, variant, None, mean, note)
 
 
 def _one(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,8 @@ from evaluation.methods.core.base import FloatArray, IntArray, Texts
 from evaluation.methods.text.corpus import words
 from evaluation.published.reproduce.aqer import baselines as aqer_cs_baselines
 from evaluation.published.reproduce.aqer import responses
-from evaluation.published.reproduce.data import GradedAnswers, mohler
+from evaluation.published.reproduce.data import VARIANTS, GradedAnswers, deal, mohler
 from evaluation.published.reproduce.rows import Row
-from evaluation.published.reproduce.semi_synthetic import VARIANTS, deal
 
 REPETITIONS = 150  # published: 25 to 100, which leave .02 of chance in Spearman
 CURVE = (80, 70, 60, 50, 40, 30, 20, 10, 5)
@@ -251,9 +250,8 @@ def _correlation(bench: Bench, recipe: Recipe, variant: str, repetition: int) ->
     return float(np.corrcoef(scores, truth)[0, 1])
 
 
-def curve_rows(bench: Bench, *, variant: str = "rand20") -> list[Row]:
+def curve_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
     """Pearson with fewer questions (App. E), each repetition with other questions."""
-    rows = []
     for count in CURVE:
         values = []
         for repetition in range(bench.repetitions):
@@ -262,14 +260,11 @@ def curve_rows(bench: Bench, *, variant: str = "rand20") -> list[Row]:
             kept = dealt[np.sort(rng.choice(len(dealt), size=count, replace=False))]
             fit = bench.fit(kept, "minilm")
             values.append(float(np.corrcoef(fit.grades, bench.truth(kept))[0, 1]))
-        rows.append(
-            Row(
-                "Figure E1",
-                f"{count} questions, MiniLM, Pearson",
-                variant,
-                PUBLISHED_CURVE.get(count),
-                float(np.mean(values)),
-                f"sd {np.std(values, ddof=1):.3f} over {len(values)} repetitions",
-            )
+        yield Row(
+            "Figure E1",
+            f"{count} questions, MiniLM, Pearson",
+            variant,
+            PUBLISHED_CURVE.get(count),
+            float(np.mean(values)),
+            f"sd {np.std(values, ddof=1):.3f} over {len(values)} repetitions",
         )
-    return rows

@@ -7,7 +7,7 @@ the published language models' answers were not released.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,14 +39,14 @@ class Bench(Protocol):
     def fit(self, dealt: IntArray, encoder: str) -> Iterated[Any]: ...
 
 
-def best_response_rows(bench: Bench, *, variant: str = "rand20") -> list[Row]:
+def best_response_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
     """Mean grade of the response chosen per question among 5, 10 or 15 random workers."""
     return _rows(
         bench, variant, _choose, "Figure I1", "best response of {} workers, {}, mean grade 0-5"
     )
 
 
-def held_out_rows(bench: Bench, *, variant: str = "rand20") -> list[Row]:
+def held_out_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
     """How well the scores of responses that did not vote follow their grades (section 6.2)."""
     return _rows(bench, variant, _held_out, "Figure 3", "{} workers vote, {}")
 
@@ -57,8 +57,7 @@ def _rows(
     measure: Callable[[Bench, IntArray, IntArray], dict[str, float]],
     table: str,
     words: str,
-) -> list[Row]:
-    rows = []
+) -> Iterator[Row]:
     for count in CHOOSERS:
         found: list[dict[str, float]] = []
         for repetition in range(bench.repetitions):
@@ -70,10 +69,9 @@ def _rows(
         for quantity in found[0]:
             values = np.array([one[quantity] for one in found])
             note = f"{FIGURE}; sd {values.std(ddof=1):.3f} over {len(values)} sets of voters"
-            rows.append(
-                Row(table, words.format(count, quantity), variant, None, float(values.mean()), note)
+            yield Row(
+                table, words.format(count, quantity), variant, None, float(values.mean()), note
             )
-    return rows
 
 
 def _choose(bench: Bench, voting: IntArray, rest: IntArray) -> dict[str, float]:

@@ -6,13 +6,13 @@ un-iterated score stands beside each curve, since iterating does not always help
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from evaluation.methods.aqer import bounds as aqer_bounds
+from evaluation.methods.aqer import diagnostics
 from evaluation.methods.aqer.rounds import PUBLISHED, iterate, prepare
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.simulation import simulated_texts as simulated
@@ -106,7 +106,7 @@ def reproduce(
     for number, curve in enumerate(CURVES):
         say(f"{curve.table}, {curve.protocol}")
         rows += curve_rows(curve, [seed, number], repetitions)
-    return rows + bound_rows()
+    return [*rows, *bound_rows()]
 
 
 def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) -> list[Row]:
@@ -143,20 +143,18 @@ def measure(make: Make, value: float, seed: list[int]) -> tuple[float, float]:
     return _pearson(fit.grades, data.quality), _pearson(fit.uniterated, data.quality)
 
 
-def bound_rows() -> list[Row]:
+def bound_rows() -> Iterator[Row]:
     """Eq. 6 and 8 at delta .05 (Figure 1); a worst case above 1 is called vacuous."""
-    rows = []
     for workers in CROWDS:
         for quality in QUALITIES:
-            found = aqer_bounds.bound(quality, workers)
+            found = diagnostics.bound(quality, workers)
             name = f"{workers} workers of quality {quality:g}"
             said = f"{FIGURE}; vacuous" if found.vacuous else FIGURE
             for words, value, note in (
                 ("expected error, eq. 6", found.expected, FIGURE),
                 ("worst error, eq. 8", found.worst, said),
             ):
-                rows.append(Row("Figure 1", f"{name}, {words}", "delta .05", None, value, note))
-    return rows
+                yield Row("Figure 1", f"{name}, {words}", "delta .05", None, value, note)
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:

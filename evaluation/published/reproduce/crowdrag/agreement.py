@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from evaluation.methods.agreement.coefficients import differentiability_split, krippendorff_alpha
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.components import components
-from evaluation.methods.core.order_clustered import Clustered, difference
+from evaluation.methods.core.units import Clustered, difference
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.methods.pairwise.order.effects import (
     across_item_alpha,
     interdependence,
@@ -30,24 +31,23 @@ Mask = NDArray[np.bool_]
 CUT = 0.7  # votes of a higher published spam probability go
 
 
-def agreement_rows(data: CrowdRag) -> list[Row]:
+def agreement_rows(data: CrowdRag) -> Iterator[Row]:
     """Table 4: alpha of the crowd (C), after the published filter (C*), and of the experts."""
     votes = data.artifact
     wanted = _table4(data, votes)
-    rows = []
     for name, (protocol, values) in wanted.items():
-        rows += compared(
+        yield from compared(
             "Table 4", f"alpha, {name}", protocol, printed=published.TABLE4[name], values=values
         )
         mean, printed = float(np.mean(values)), published.TABLE4_MEAN[name]
         said = rounding(printed, mean)
-        rows.append(Row("Table 4", f"alpha, {name}, mean", protocol, printed, mean, said))
+        yield Row("Table 4", f"alpha, {name}, mean", protocol, printed, mean, said)
     split = _differentiable(data, votes)
     judged = np.unique(2 * votes.pair + votes.flipped)
     sizes = (len(judged), int((~split[judged]).sum()), int(split[judged].sum()))
     for (name, printed), size in zip(published.TABLE4_ITEMS.items(), sizes, strict=True):
-        rows.append(Row("Table 4", f"items, {name}", "ordered pairs", printed, size))
-    return rows + _filter_rows(data, votes)
+        yield Row("Table 4", f"items, {name}", "ordered pairs", printed, size)
+    yield from _filter_rows(data, votes)
 
 
 def _differentiable(data: CrowdRag, votes: ShownVotes) -> Mask:
@@ -149,7 +149,7 @@ def _filter_rows(data: CrowdRag, votes: ShownVotes) -> list[Row]:
     ]
 
 
-def order_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
+def order_rows(data: CrowdRag, rng: np.random.Generator) -> Iterator[Row]:
     """Table 5: alpha by direction and by position."""
     votes = data.artifact
     # The published data is sorted by the left response, so the stored order comes first.
@@ -169,21 +169,19 @@ def order_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
     pairs = (
         f"{int(within['pairs'][0])} pairs judged both ways, a worker's flipped second vote dropped"
     )
-    rows = []
     for name, values in columns.items():
         protocol = "1,352 ordered pairs" if name in list(columns)[4:] else pairs
-        rows += compared(
+        yield from compared(
             "Table 5", f"alpha, {name}", protocol, printed=published.TABLE5[name], values=values
         )
         mean, printed = float(np.mean(values)), published.TABLE5_MEAN[name]
         said = rounding(printed, mean)
         if name == "largest difference":
             said = f"the printed column has the mean {np.mean(published.TABLE5[name]):.3f}, not .01"
-        rows.append(Row("Table 5", f"alpha, {name}, mean", protocol, printed, mean, said))
-    return rows
+        yield Row("Table 5", f"alpha, {name}, mean", protocol, printed, mean, said)
 
 
-def interdependence_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
+def interdependence_rows(data: CrowdRag, rng: np.random.Generator) -> Iterator[Row]:
     """Table 6: Kendall's tau-b of the published gold labels."""
     found = interdependence(data.gold.label, DIMENSIONS, size=len(LABELS), rng=rng, resamples=100)
     tau = np.full((len(DIMENSIONS),) * 2, np.nan)
@@ -192,13 +190,12 @@ def interdependence_rows(data: CrowdRag, rng: np.random.Generator) -> list[Row]:
         tau[place[row["first"]], place[row["second"]]] = row["tau_b"]
     upper = list(zip(*np.triu_indices(len(DIMENSIONS), 1), strict=True))
     protocol = f"gold labels of {len(data.gold.pair):,} ordered pairs"
-    rows = []
     for (a, b), printed in zip(upper, published.TABLE6, strict=True):
         name = f"tau-b, {published.SHORT[a]} and {published.SHORT[b]}"
         value = float(tau[a, b])
-        rows.append(Row("Table 6", name, protocol, printed, value, rounding(printed, value)))
+        yield Row("Table 6", name, protocol, printed, value, rounding(printed, value))
     means: FloatArray = np.nanmean(tau, axis=1)
-    return rows + compared(
+    yield from compared(
         "Table 6", "tau-b, mean", protocol, printed=published.TABLE6_MEAN, values=means
     )
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.pairwise.order.data import ShownVotes, turned_back
+from evaluation.methods.pairwise.judgments import ShownVotes, turned_back
 from evaluation.published.reproduce.columns import columns
 
 DIMENSIONS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,10 +92,10 @@ def grade_rows(data: CrowdRag) -> list[Row]:
             else "differs beyond equal merits",
         ),
     ]
-    return rows + _mean_rows(data, found.as_published) + wilcoxon_rows(data)
+    return [*rows, *_mean_rows(data, found.as_published), *wilcoxon_rows(data)]
 
 
-def _mean_rows(data: CrowdRag, grade: IntArray) -> list[Row]:
+def _mean_rows(data: CrowdRag, grade: IntArray) -> Iterator[Row]:
     """Means over topics by style and origin, as printed to one decimal."""
     style, origin = data.graded.style, data.graded.origin
     cells: dict[str, NDArray[np.bool_]] = {}
@@ -103,7 +104,6 @@ def _mean_rows(data: CrowdRag, grade: IntArray) -> list[Row]:
             cells[f"{name}, {who}"] = (style == k) & ((origin == j) | (who == "both"))
     for j, who in enumerate(WHO[:2]):
         cells[f"all styles, {who}"] = origin == j
-    rows = []
     for name, rows_in in cells.items():
         means: FloatArray = grade[rows_in].mean(axis=0)
         column = name.split(", ")
@@ -118,10 +118,7 @@ def _mean_rows(data: CrowdRag, grade: IntArray) -> list[Row]:
             said = _one_decimal(target, float(value))
             if what == "mean" and said == "differs":
                 said = f"the printed column has the mean {np.mean(printed[:-1]):.2f}"
-            rows.append(
-                Row("Table 7", f"mean grade, {name}, {what}", RECIPE, target, float(value), said)
-            )
-    return rows
+            yield Row("Table 7", f"mean grade, {name}, {what}", RECIPE, target, float(value), said)
 
 
 def _one_decimal(printed: float, measured: float) -> str:

@@ -7,6 +7,8 @@ of a pair into one alpha, so that the model's agreement with itself counts as ag
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from evaluation.methods.agreement.rank_correlation import spearman
@@ -52,7 +54,7 @@ def judge_rows(data: CrowdRag) -> list[Row]:
             values=_mean_rho(turned, itself=True),
         )
         rows += _fixed_rows(kind, calls, gold)
-    return rows + _both_rows(data) + _decisive_rows(data, gold)
+    return [*rows, *_both_rows(data), *_decisive_rows(data, gold)]
 
 
 def _both_ways(found: Directed, pairs: int) -> Directed:
@@ -145,7 +147,7 @@ def _both_rows(data: CrowdRag) -> list[Row]:
     )
 
 
-def _decisive_rows(data: CrowdRag, gold: Directed) -> list[Row]:
+def _decisive_rows(data: CrowdRag, gold: Directed) -> Iterator[Row]:
     """How often two decisive labels agree: the model and gold, a worker and the other four."""
     calls = data.llm["combined"]
     order, known = np.argsort(gold.item), gold.item
@@ -153,32 +155,26 @@ def _decisive_rows(data: CrowdRag, gold: Directed) -> list[Row]:
     label = gold.label[order[place]]
     votes = data.artifact
     item = 2 * votes.pair + votes.flipped
-    rows = []
     for k, name in enumerate(published.SHORT):
         both = (calls.label[:, k] != 1) & (label[:, k] != 1)
         share = float((calls.label[both, k] == label[both, k]).mean())
-        rows.append(
-            Row(
-                "Table 9, corrected",
-                f"decisive labels, LLM agrees with gold, {name}",
-                "combined, same order, neither neutral",
-                None,
-                share,
-                FINDING,
-            )
+        yield Row(
+            "Table 9, corrected",
+            f"decisive labels, LLM agrees with gold, {name}",
+            "combined, same order, neither neutral",
+            None,
+            share,
+            FINDING,
         )
     for k, name in enumerate(published.SHORT):
-        rows.append(
-            Row(
-                "Table 9, corrected",
-                f"decisive votes, a worker agrees with the others, {name}",
-                "majority of the decisive among the other four",
-                None,
-                _with_majority(item, votes.vote[:, k], 2 * len(votes.pairs)),
-                FINDING,
-            )
+        yield Row(
+            "Table 9, corrected",
+            f"decisive votes, a worker agrees with the others, {name}",
+            "majority of the decisive among the other four",
+            None,
+            _with_majority(item, votes.vote[:, k], 2 * len(votes.pairs)),
+            FINDING,
         )
-    return rows
 
 
 def _with_majority(item: IntArray, vote: IntArray, items: int) -> float:

@@ -11,7 +11,7 @@ moved to where they belong, all 14 figures of BLEU agree to three decimals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from evaluation.pairwise.overlap import SCORES, correlations, pairs_of, scores
@@ -52,7 +52,7 @@ def similarity_rows(
     """
     graded = data.graded
     first, second = pairs_of(graded.topic)
-    rows = []
+    rows: list[Row] = []
     for scorer in SCORES:
         if scorer == "BERTScore" and not bert:
             continue
@@ -71,16 +71,12 @@ def similarity_rows(
 
 def _printed_and_corrected(
     scorer: str, quantity: str, printed: Sequence[float], values: Sequence[float]
-) -> list[Row]:
+) -> Iterator[Row]:
     """Every dimension against the figure beside its name, and against the one that is its own."""
     own = dict(zip(BELONGS, printed, strict=True))
-    rows = []
     for table, targets in (("Table 8", dict(enumerate(printed))), ("Table 8, corrected", own)):
         for k, name in enumerate(published.SHORT):
             said = "" if targets[k] == own[k] else MISPLACED
             if not said and round(values[k], 3) != targets[k]:
                 said = WHY[scorer]
-            rows.append(
-                Row(table, f"{quantity}, {name}", SCORES[scorer], targets[k], values[k], said)
-            )
-    return rows
+            yield Row(table, f"{quantity}, {name}", SCORES[scorer], targets[k], values[k], said)

@@ -23,7 +23,9 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.writing.measures import corrections, part_text, speed
-from evaluation.methods.writing.process import Process, Sources, read
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Process
+from evaluation.methods.writing.process import read
 from evaluation.methods.writing.signals import (
     DEFAULTS,
     FIRED,

@@ -50,5 +50,5 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESTA
 def table_rows(data: CrowdRag, *, seed: int = 0) -> list[Row]:
     """The rows that need neither a MACE fit nor the texts."""
     rng = np.random.default_rng([seed, 0])
-    rows = agreement_rows(data) + order_rows(data, rng) + interdependence_rows(data, rng)
+    rows = [*agreement_rows(data), *order_rows(data, rng), *interdependence_rows(data, rng)]
     return rows + hidden_rows(data) + grade_rows(data) + judge_rows(data)

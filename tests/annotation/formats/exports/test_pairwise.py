@@ -23,8 +23,8 @@ from annotation.panels.actions import exclusions
 from annotation.work.actions import answers
 from crowdqc.errors import Invalid
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
-from evaluation.methods.bradley_terry.arena import pairs_from_battles
 from evaluation.pairwise import dataset as judged
+from tests.evaluation.methods.bradley_terry.battles import pairs_from_battles
 from tests.support import factories as make
 from tests.support.crowdrag_study import make_folder
 from tests.support.judging import make_pairs, make_ratings

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.files.reading.importer import guess
-from annotation.formats.imports import FORMATS
 from annotation.formats.imports.items import made_id
+from annotation.formats.registry import FORMATS
 from annotation.models import Item
 from tests.annotation.formats.imports.test_pages import read_and_import, signed_in, upload
 from tests.support import factories as make

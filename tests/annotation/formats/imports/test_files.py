@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 
 from annotation.files.reading.importer import MAX_BYTES, Checked, guess
 from annotation.files.reading.sheet import read, sheet_of
-from annotation.formats.imports import FORMATS, authors
-from annotation.formats.imports.answers import KnownAnswers
+from annotation.formats.imports import authors
+from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
-from annotation.formats.imports.documents import KnownDocuments
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judgment_lines import KnownJudgments
-from annotation.formats.imports.ratings import KnownRatings
-from annotation.formats.imports.samples import KnownSamples
-from annotation.formats.imports.system_answers import KnownSystems
+from annotation.formats.imports.ratings import KnownDocuments, KnownRatings
+from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.writing.responses import KnownResponses
 from annotation.formats.imports.writing.topics import KnownTopics
+from annotation.formats.registry import FORMATS
 from crowdqc.errors import Invalid
 
 KEYS = [f"voy-{n:02d}" for n in range(1, 9)]

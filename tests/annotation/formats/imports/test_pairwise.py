@@ -200,7 +200,7 @@ def test_a_file_that_is_wrong_is_named_with_column_and_line_and_nothing_is_writt
 def test_a_study_that_fails_half_way_leaves_nothing_behind(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evaluation.published.studies import crowdrag as published
+    from evaluation.published.formats import crowdrag as published
 
     def broken(*args: object, **named: object) -> None:
         raise Conflict("no")

@@ -17,8 +17,8 @@ from annotation.authoring.actions import tasks
 from annotation.files.reading.importer import Checked, guess
 from annotation.files.reading.sheet import read
 from annotation.formats.actions.imports import import_content
-from annotation.formats.imports import FORMATS
 from annotation.formats.imports.writing.topics import KnownTopics, content_of
+from annotation.formats.registry import FORMATS
 from annotation.models import Task
 from tests.support import factories
 from tests.support.uploads import work

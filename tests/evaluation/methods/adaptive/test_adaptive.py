@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import beta as beta_distribution
 
 from evaluation.methods.adaptive import beliefs as adaptive_beliefs
-from evaluation.methods.adaptive import gain as adaptive_gain
+from evaluation.methods.adaptive import method as adaptive_gain
 from evaluation.methods.adaptive.beliefs import FIRST, SECOND
 from evaluation.methods.adaptive.method import TARGETS, Plan, plan_votes
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, FloatArray

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdqc.errors import Invalid
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import ShownVotes
 from evaluation.published.reproduce.data import data_folder
 
 DIMENSIONS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import krippendorff
@@ -10,15 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.metrics.agreement import AnnotationTask
-from scipy.stats import kendalltau
 
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement import counts as agreement_counts
-from evaluation.methods.agreement.coefficients import NoVariation, TooFewVotes
-from evaluation.methods.core.base import BadParameter, BadShape, BadVector, UnknownIndex
+from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
+from evaluation.methods.core.base import BadParameter, BadShape, BadVector
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.agreement.data import real_votes
+from tests.evaluation.methods.named import labels_from_names
 
 # Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four observers, twelve units.
 OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
@@ -76,7 +74,7 @@ def crowd(seed: int, items: int = 60, votes: int = 4, workers: int = 9) -> Label
 def test_alpha_gives_krippendorffs_own_worked_example(level: str, published: float) -> None:
     given = [(o, u, v) for o, row in enumerate(OBSERVERS) for u, v in enumerate(row) if v != "."]
     observer, unit, value = (list(map(str, column)) for column in zip(*given, strict=True))
-    data = Labels.from_names(observer, unit, value)
+    data = labels_from_names(observer, unit, value)
     assert agreement.krippendorff_alpha(data, level) == pytest.approx(published, abs=5e-4)
 
 
@@ -118,7 +116,6 @@ def test_names_row_order_and_the_direction_of_the_scale_change_nothing(seed: int
         lambda d: agreement.krippendorff_alpha(d, "ordinal"),
         agreement.fleiss_kappa,
         agreement.percent_agreement,
-        lambda d: np.sort(agreement.worker_pairs(d)["kappa"]),
     ):
         assert measure(other) == pytest.approx(measure(data), abs=1e-12, nan_ok=True)
 
@@ -137,58 +134,8 @@ def test_fleiss_kappa_gives_the_textbook_example() -> None:
     assert agreement.fleiss_kappa(votes_of(FLEISS)) == pytest.approx(0.210, abs=5e-4)
 
 
-def test_cohens_kappa_and_percent_equal_the_second_implementation() -> None:
-    rng = np.random.default_rng(3)
-    one, two = rng.integers(0, 4, 80), rng.integers(0, 4, 80)
-    two = np.where(rng.random(80) < 0.4, one, two)
-    pairs = [
-        (name, k, v) for name, xs in (("a", one), ("b", two)) for k, v in enumerate(xs.tolist())
-    ]
-    assert agreement.cohen_kappa(one, two) == pytest.approx(AnnotationTask(pairs).kappa())
-    # Weighted: the distance of two votes on an item against that of any two votes.
-    for weighting, power in (("linear", 1), ("quadratic", 2)):
-        met, any_two = (
-            (np.abs(a - b) ** power).mean() for a, b in ((one, two), (one[:, None], two))
-        )
-        assert agreement.cohen_kappa(one, two, weighting=weighting) == pytest.approx(
-            1 - met / any_two
-        )
-    # Rows and columns 20, 5 / 10, 15: observed .7, expected .5.
-    first, second = (
-        np.repeat([0, 0, 1, 1], [20, 5, 10, 15]),
-        np.repeat([0, 1, 0, 1], [20, 5, 10, 15]),
-    )
-    assert agreement.cohen_kappa(first, second) == pytest.approx(0.4)
-    assert agreement.cohen_kappa([0, 1, -1, 0], [0, 1, 1, 1]) == pytest.approx(0.4)
+def test_percent_agreement_counts_pairs_of_votes() -> None:
     assert agreement.percent_agreement(votes_of([[2, 0], [1, 2], [1, 0]])) == pytest.approx(4 / 6)
-
-
-def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
-    data = crowd(5)
-    table = {(r["first"], r["second"]): r for r in agreement.worker_pairs(data).rows()}
-    grid = np.full((9, 60), -1)
-    grid[data.worker, data.item] = data.label
-    assert set(table) == set(combinations(range(9), 2))
-    for (a, b), row in table.items():
-        both = (grid[a] >= 0) & (grid[b] >= 0)
-        x, y = grid[a, both], grid[b, both]
-        assert row["n"] == both.sum()
-        assert row["percent"] == pytest.approx((x == y).mean())
-        assert row["kappa"] == pytest.approx(agreement.cohen_kappa(x, y))
-        assert row["tau_b"] == pytest.approx(kendalltau(x, y).statistic)
-        assert agreement.kendall_tau_b(x, y) == pytest.approx(row["tau_b"])
-
-
-def test_two_workers_without_variation_get_a_reason() -> None:
-    data = Labels.from_names(
-        ["a", "b"] * 3, ["x", "x", "y", "y", "z", "z"], ["1"] * 6, labels=["1", "2"]
-    )
-    row = agreement.worker_pairs(data).rows()[0]
-    assert (row["percent"], row["kappa"], row["reason"]) == (
-        1.0,
-        None,
-        "both gave one label throughout",
-    )
 
 
 def test_items_that_belong_together_do_not_count_twice() -> None:
@@ -266,13 +213,6 @@ def test_pairs_are_differentiable_where_most_dimensions_have_a_majority() -> Non
         (lambda: agreement.alpha_from_counts([[0.5, 1]]), BadVector, "whole number"),
         (lambda: agreement.alpha_from_counts([[np.nan, 1]]), BadVector, "whole number"),
         (lambda: agreement.alpha_from_counts([1, 2]), BadShape, "dimensions"),
-        (lambda: agreement.cohen_kappa([0, 1], [0]), BadShape, "shapes"),
-        (lambda: agreement.cohen_kappa([0, 1], [-1, -1]), TooFewVotes, "share no item"),
-        (lambda: agreement.cohen_kappa([0, 5], [0, 1], labels=2), UnknownIndex, "first"),
-        (lambda: agreement.cohen_kappa([1, 1], [1, 1]), NoVariation, "one and the same"),
-        (lambda: agreement.kendall_tau_b([1, 2], [3, 3]), NoVariation, "same throughout"),
-        (lambda: agreement.kendall_tau_b([1, np.nan], [3, 4]), BadVector, "finite"),
-        (lambda: agreement.worker_pairs(votes_of([[1, 0]])), TooFewVotes, "two workers"),
         (
             lambda: agreement.alpha_interval(crowd(0), rng=np.random.default_rng(0), resamples=5),
             BadParameter,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.methods.agreement.coefficients import NoVariation, krippendorff_alpha
+from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.methods.agreement.corrected_alpha import corrected_alpha, shuffled
+from evaluation.methods.agreement.counts import NoVariation
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, EmptyData, FloatArray
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.agreement.data import real_votes

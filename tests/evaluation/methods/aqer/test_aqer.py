@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer import resample as aqer_resample
-from evaluation.methods.aqer.gram import Replicates, questions_of, replicate
+from evaluation.methods.aqer.resample import Replicates, questions_of, replicate
 from evaluation.methods.aqer.rounds import Options, iterate, prepare
 from evaluation.methods.core.adjusted import Design
 from evaluation.methods.core.base import (

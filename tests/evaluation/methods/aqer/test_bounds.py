@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from evaluation.methods.aqer.bounds import bound, sea_error, worst_sea_error
+from evaluation.methods.aqer.diagnostics import bound, sea_error, worst_sea_error
 from evaluation.methods.core.base import BadParameter
 
 TABLE = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,13 @@ from tests.studies.aqer_redundancy import (
     texts_of,
     thin,
 )
-from tests.studies.redundancy_sets import Crowd, cached_encoder, explanations, simulated_sets
+from tests.studies.redundancy_sets import (
+    Crowd,
+    CrowdSet,
+    cached_encoder,
+    explanations,
+    simulated_sets,
+)
 
 SOURCES = {source.name: source for source in simulated_sets()}
 PUBLISHED_VARIANT = VARIANTS.index(("iterated", "own in", "raw"))
@@ -74,12 +79,19 @@ def test_where_workers_got_questions_alike_the_default_allows_for_hard_ones() ->
     assert found[best_by_default(5)] > found[raw] + 0.1
 
 
+@pytest.fixture(scope="module")
+def real_answers(tmp_path_factory: pytest.TempPathFactory) -> CrowdSet:
+    """Answers of six models and people with human grades, dealt to bundles of twenty."""
+    encode = cached_encoder("char-svd", tmp_path_factory.mktemp("vectors"))
+    return explanations(data_folder(), encode)
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("answers", [2, 3])
-def test_the_default_ranks_real_answers_best_or_nearly(answers: int, tmp_path: Path) -> None:
-    """Answers of six models and people with human grades, dealt to bundles of twenty."""
-    encode = cached_encoder("char-svd", tmp_path)
-    found = measure(explanations(data_folder(), encode), answers, 4).correlations
+def test_the_default_ranks_real_answers_best_or_nearly(
+    answers: int, real_answers: CrowdSet
+) -> None:
+    found = measure(real_answers, answers, 4).correlations
     assert found[best_by_default(answers)] > found.max() - 0.05
     assert found[best_by_default(answers)] > found[PUBLISHED_VARIANT] + 0.03
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from evaluation.methods.baselines import rasa, rasa_core
+from evaluation.methods.baselines import rasa
 from evaluation.methods.core.base import BadParameter, Texts, TooFewWorkers
 from tests.evaluation.methods.simulated import crowd
 
@@ -55,8 +55,8 @@ def test_reliabilities_and_best_responses_are_crowdkits(crowdkit_rasa: Any) -> N
 
 @pytest.mark.parametrize("kept", [0, 5_000_000])
 def test_a_settled_fit_satisfies_both_equations(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rasa_core, "GRAM", kept)  # with and without the inner products
-    monkeypatch.setattr(rasa_core, "BLOCK", 7)
+    monkeypatch.setattr(rasa, "GRAM", kept)  # with and without the inner products
+    monkeypatch.setattr(rasa, "BLOCK", 7)
     texts = crowd(EVEN, questions=12, density=0.8, seed=2)
     fit = rasa.reliabilities(texts, tolerance=1e-13)
     unit = texts.vectors / texts.norms[:, None]
@@ -79,7 +79,7 @@ def test_a_settled_fit_satisfies_both_equations(kept: int, monkeypatch: pytest.M
 def test_a_resample_is_a_fit_of_the_questions_it_drew() -> None:
     texts = crowd(EVEN, questions=6, seed=5)
     drawn = np.array([[2, 0, 1, 0, 3, 0], [1, 1, 1, 1, 1, 1]])
-    found = rasa_core.replicates(
+    found = rasa.replicates(
         texts, np.arange(len(texts)), drawn.astype(float), alpha=0.05, tolerance=1e-13
     )
     for weights, row in zip(drawn, found, strict=True):

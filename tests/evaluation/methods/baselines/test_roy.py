@@ -12,8 +12,7 @@ from nltk.translate.bleu_score import sentence_bleu
 
 from evaluation.methods.baselines import roy
 from evaluation.methods.core.base import BadParameter, TooFewWorkers
-from evaluation.methods.text.corpus import Responses, stems
-from evaluation.methods.text.metrics import token_ids
+from evaluation.methods.text.corpus import Responses, stems, token_ids
 from tests.evaluation.methods.aqer.worded import written
 
 QUALITY = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])

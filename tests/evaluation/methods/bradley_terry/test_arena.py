@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from evaluation.methods.bradley_terry.arena import BadBattle, arena_ratings, pairs_from_battles
+from evaluation.methods.bradley_terry.arena import arena_ratings
 from evaluation.methods.core.base import EmptyData
 from evaluation.methods.core.votes import TIE
+from tests.evaluation.methods.bradley_terry.battles import BadBattle, pairs_from_battles
 
 # What arena-rank 0.1.1 gives for ``many_battles``: rating, lower and upper bound of each model.
 ARENA_RANK = (

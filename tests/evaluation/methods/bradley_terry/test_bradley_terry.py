@@ -10,22 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from evaluation.methods.bradley_terry import cells as bt_units
+from evaluation.methods.bradley_terry import intervals as bt_sandwich
 from evaluation.methods.bradley_terry import method as bt
-from evaluation.methods.bradley_terry import sandwich as bt_sandwich
 from evaluation.methods.bradley_terry import ties as bt_ties
-from evaluation.methods.bradley_terry import units as bt_units
 from evaluation.methods.bradley_terry.cells import cells_of
 from evaluation.methods.bradley_terry.fit import Model, derivatives, look, maximise
-from evaluation.methods.bradley_terry.tables import by_table, fit_tables
+from evaluation.methods.bradley_terry.grades import by_table
 from evaluation.methods.core.base import (
     BadParameter,
-    BadShape,
-    BadVector,
-    EmptyData,
     FloatArray,
     Result,
 )
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
+from tests.evaluation.methods.named import pairs_from_names
 
 # Citations among four journals (Stigler 1994; Agresti 2002): wins of the first, of the second.
 CITATIONS = {
@@ -97,7 +95,7 @@ def test_the_published_home_advantage_comes_out() -> None:
                     away.append(game[:-2])
                     outcome.append(result)
                     wins.append(count)
-    data = Pairs.from_names(home, away, outcome, left=[1] * len(home), weight=wins)
+    data = pairs_from_names(home, away, outcome, left=[1] * len(home), weight=wins)
     found = fit(data, regularisation=0.0, side=True).estimates
     merit = found["player"]["estimate"] - found["player"]["estimate"][0]
     assert data.players == ("Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor")
@@ -348,7 +346,8 @@ def test_many_small_tables_are_fitted_as_each_alone() -> None:
     table, a = rng.integers(0, 12, 400), rng.integers(0, 5, 400)
     b, y = (a + rng.integers(1, 5, 400)) % 5, rng.integers(0, 3, 400)
     small = by_table(a, b, y, table, players=5, tables=12)
-    rows = fit_tables(small, rng=rng, ties="none", resamples=0).estimates["player"]
+    found = fit(small.data, ties="none").estimates["player"]
+    rows = {**found.columns, "table": small.table, "player": small.player}
     for number in range(12):
         here = table == number
         alone = fit(Pairs.build(a[here], b[here], y[here], players="vwxyz"), ties="none")
@@ -357,21 +356,6 @@ def test_many_small_tables_are_fitted_as_each_alone() -> None:
         for column in ("estimate", "se", "rank"):
             expected = alone.estimates["player"][column][player]
             assert rows[column][at] == pytest.approx(expected, abs=1e-7)
-
-
-def test_votes_weigh_as_much_as_their_judge_is_competent() -> None:
-    data = crowd(9, 300, judges=3)
-    found = bt.weighted(data, [1.0, 0.5, 0.0])
-    assert found.weight.sum() == pytest.approx(
-        data.weight[data.judge == 0].sum() + data.weight[data.judge == 1].sum() / 2
-    )
-    assert set(found.judge.tolist()) == {0, 1}
-    with pytest.raises(BadShape, match="3 judges"):
-        bt.weighted(data, [1.0])
-    with pytest.raises(BadVector, match=r"competence\[1\]"):
-        bt.weighted(data, [1.0, float("nan"), 0.0])
-    with pytest.raises(EmptyData, match="competence"):
-        bt.weighted(data, [0.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(

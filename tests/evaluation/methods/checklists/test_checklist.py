@@ -13,13 +13,13 @@ from scipy import stats
 from evaluation.methods.checklists.correlation import pooled, sample_level
 from evaluation.methods.checklists.diversity import (
     TooFewAttributes,
+    fit_topics,
     self_cosine,
     self_jaccard,
     self_rouge_l,
     topic_spread,
 )
-from evaluation.methods.checklists.method import Checks, checklist_score, fit
-from evaluation.methods.checklists.topics import fit_topics
+from evaluation.methods.checklists.study import Study, checklist_score, fit
 from evaluation.methods.core.base import BadParameter, BadVector, DuplicateAnswer, EmptyData
 from evaluation.methods.text.corpus import token_ids, words
 
@@ -72,26 +72,31 @@ def test_article_numbers_and_row_order_do_not_matter(seed: int) -> None:
     assert (other.articles, other.undefined) == (one.articles, one.undefined)
 
 
-def checks(**more: Any) -> Checks:
-    """Three texts, four questions; the last text has no answer at all."""
-    return Checks.build(
-        [0, 0, 0, 0, 1, 1, 1, 2],
-        [0, 1, 2, 3, 0, 1, 2, 0],
-        [1, 1, 1, 0, 0, 1, np.nan, np.nan],
+def checks(human: list[float] | None = None) -> Study:
+    """Three texts and four questions, answered by one model; the last text has no answer at all."""
+    return Study.build(
+        [0] * 6,
+        [0, 0, 0, 0, 1, 1],
+        [0, 1, 2, 3, 0, 1],
+        [1, 1, 1, 0, 0, 1],
+        person=[False],
+        authors=["m"],
         texts=["a", "b", "c"],
         questions=["q1", "q2", "q3", "q4"],
-        **more,
+        article=[0, 0, 0],
+        articles=["x"],
+        human=human,
     )
 
 
 def test_missing_answers_count_in_neither_number() -> None:
     found = fit(checks(), rng=np.random.default_rng(0))
     rows = found.estimates["text"].rows()
-    assert [row["estimate"] for row in rows] == [4.0, 3.0, None]
-    assert [row["component"] for row in rows] == [1, 1, 0]
-    assert found.diagnostics["missing_answers"] == 2
-    assert found.diagnostics["texts_without_answers"] == ["c"]
-    assert "correlation" not in found.estimates
+    assert [(row["text"], row["total"], row["estimate"]) for row in rows] == [
+        (0, 4, 4.0),
+        (1, 2, 3.0),
+    ]
+    assert len(found.estimates["correlation"]) == 0
 
 
 def test_scores_are_compared_with_human_ones_where_there_are_some() -> None:
@@ -99,17 +104,24 @@ def test_scores_are_compared_with_human_ones_where_there_are_some() -> None:
     rows = {(row["kind"], row["setting"]): row for row in found.estimates["correlation"].rows()}
     assert rows["kendall", "pooled"]["estimate"] == 1
     assert rows["kendall", "sample-level"]["low"] is None  # one article has no spread
-    assert found.diagnostics["texts_compared"] == 2
+    assert rows["kendall", "pooled"]["n"] == 2
 
 
 def test_bad_answers_are_named() -> None:
-    with pytest.raises(BadVector, match=r"yes\[0\] is 2"):
-        Checks.build([0], [0], [2.0], texts=["a"], questions=["q"])
-    with pytest.raises(DuplicateAnswer, match="answered twice"):
-        Checks.build([0, 0], [0, 0], [1, 1], texts=["a"], questions=["q"])
-    nothing = Checks.build([0], [0], [np.nan], texts=["a"], questions=["q"])
-    with pytest.raises(EmptyData, match="no question"):
-        fit(nothing, rng=np.random.default_rng(0))
+    names: dict[str, Any] = {
+        "person": [True],
+        "authors": ["p"],
+        "texts": ["a"],
+        "questions": ["q"],
+        "article": [0],
+        "articles": ["x"],
+    }
+    with pytest.raises(BadVector, match="neither 1 nor 0"):
+        Study.build([0], [0], [0], [2.0], **names)
+    with pytest.raises(DuplicateAnswer, match="twice"):
+        Study.build([0, 0], [0, 0], [0, 0], [1, 1], **names)
+    with pytest.raises(EmptyData, match="empty"):
+        Study.build([], [], [], [], **names)
     with pytest.raises(BadParameter, match="level is 1"):
         fit(checks(), rng=np.random.default_rng(0), level=1)
 

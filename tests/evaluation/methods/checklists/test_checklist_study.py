@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from evaluation.methods.checklists.agreement import kappa_of, majority_of, table_of
-from evaluation.methods.checklists.conditions import compare_rows
-from evaluation.methods.checklists.signal import signal_rows
+from evaluation.methods.checklists.agreement import kappa_of, majority_of, signal_rows, table_of
+from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.study import Study, fit
 from evaluation.methods.core.base import DuplicateAnswer, EmptyData
 

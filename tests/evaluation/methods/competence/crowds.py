@@ -15,6 +15,7 @@ from crowdqc.errors import Invalid
 from evaluation.methods.core.base import IntArray
 from evaluation.methods.core.votes import Labels
 from evaluation.published.reproduce.data import data_folder
+from tests.evaluation.methods.named import labels_from_names
 
 RNG = np.random.default_rng
 
@@ -75,7 +76,7 @@ def in_order_of_appearance(data: Labels) -> Labels:
     for column in (data.worker, data.item, data.label):
         _, first, code = np.unique(column, return_index=True, return_inverse=True)
         names.append([f"{k:05}" for k in first.argsort().argsort()[code]])
-    return Labels.from_names(*names)
+    return labels_from_names(*names)
 
 
 def frame(data: Labels, pandas: Any) -> Any:
@@ -99,7 +100,7 @@ def real_labels(name: str) -> tuple[Labels, IntArray]:
     with path.open(encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle))
     columns = ([row[name] for row in rows] for name in ("worker", "item", "label"))
-    data = Labels.from_names(*columns)
+    data = labels_from_names(*columns)
     known = {row["item"]: data.labels.index(row["gold"]) for row in rows if row["gold"]}
     return data, np.array([known.get(item, -1) for item in data.items])
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.methods.competence import dawid_skene, dawid_skene_core
+from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.mace.data import TooFewLabels, label_parts
 from evaluation.methods.core.base import BadParameter, Cancelled, FloatArray, Hooks, TooFewWorkers
-from evaluation.methods.core.mace_checks import TooFewLabels, label_parts
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.competence.crowds import beside, built, frame, peer, votes_of_few
 
@@ -97,10 +97,8 @@ def test_crowd_kit_gives_the_same_after_as_many_rounds() -> None:
 @given(votes_of_few)
 def test_no_round_makes_the_likelihood_worse(rows: list[Any]) -> None:
     data = built(rows)
-    counts = dawid_skene_core.prepare(data, *label_parts(data))
-    fitted = dawid_skene_core.em(
-        counts, smoothing=1e-10, iterations=25, tolerance=0.0, hooks=Hooks()
-    )
+    counts = dawid_skene.prepare(data, *label_parts(data))
+    fitted = dawid_skene.em(counts, smoothing=1e-10, iterations=25, tolerance=0.0, hooks=Hooks())
     assert (np.diff(fitted.likelihood) > -1e-6).all()
 
 

@@ -14,9 +14,8 @@ from scipy.special import digamma
 from evaluation.methods.competence.mace import core as mace_core
 from evaluation.methods.competence.mace import data as mace_data
 from evaluation.methods.competence.mace import method as mace
-from evaluation.methods.competence.mace.data import Priors, State, Votes
+from evaluation.methods.competence.mace.data import Priors, State, TooFewLabels, Votes, label_parts
 from evaluation.methods.core.base import BadParameter, Cancelled, Hooks, TooFewWorkers
-from evaluation.methods.core.mace_checks import TooFewLabels, label_parts
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.competence.crowds import (
     beside,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluation.methods.competence import dawid_skene
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.competence.mace.batch import Plan, fit_each
-from evaluation.methods.competence.mace.beside import majority
+from evaluation.methods.competence.mace.method import majority
 from evaluation.methods.core.base import Hooks
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.competence.crowds import (

@@ -19,6 +19,7 @@ from evaluation.methods.core.base import (
     UnknownIndex,
 )
 from evaluation.methods.registry import METHODS, get_method
+from tests.evaluation.methods.named import texts_from_names
 
 VECTORS = np.eye(3)
 
@@ -67,10 +68,10 @@ def test_answers_come_sorted_by_question_and_lead_back_to_their_source() -> None
 
 
 def test_names_are_mapped_once_and_an_unknown_name_is_named() -> None:
-    texts = Texts.from_names(["b", "a"], ["x", "x"], VECTORS[:2])
+    texts = texts_from_names(["b", "a"], ["x", "x"], VECTORS[:2])
     assert (texts.workers, texts.worker.tolist()) == (("a", "b"), [0, 1])
     with pytest.raises(UnknownIndex, match="worker 'c' is not among"):
-        Texts.from_names(["c", "a"], ["x", "x"], VECTORS[:2], workers=["a", "b"])
+        texts_from_names(["c", "a"], ["x", "x"], VECTORS[:2], workers=["a", "b"])
 
 
 def test_systems_must_answer_the_same_questions_but_may_answer_twice() -> None:

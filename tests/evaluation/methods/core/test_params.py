@@ -17,7 +17,7 @@ from evaluation.methods.core.params import (
     whole,
 )
 from evaluation.methods.registry import METHODS
-from evaluation.registry import IMPORTED, RUN_TYPES
+from evaluation.registry import RUN_TYPES
 
 OPTIONS = Params(
     "trial",
@@ -66,4 +66,4 @@ def test_what_is_not_given_stays_at_its_default() -> None:
 def test_every_method_takes_its_own_defaults_and_can_be_started_or_says_where_it_is_used() -> None:
     for slug, method in METHODS.items():
         method.check(**method.params)
-        assert (slug in RUN_TYPES or slug in IMPORTED) != bool(method.internal), slug
+        assert (slug in RUN_TYPES) != bool(method.internal), slug

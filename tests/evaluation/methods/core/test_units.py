@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 from evaluation.methods.agreement import coefficients as agreement
-from evaluation.methods.agreement.significance_resample import bca
-from evaluation.methods.aqer_study.correlation import Drawn, compared
-from evaluation.methods.checklists.conditions import compare_rows
+from evaluation.methods.agreement.significance import bca
+from evaluation.methods.aqer_study.method import Drawn, compared
+from evaluation.methods.checklists.agreement import of_units, signal_rows
+from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.diversity import self_cosine, self_jaccard
-from evaluation.methods.checklists.signal import of_units, signal_rows
 from evaluation.methods.core import units
 from evaluation.methods.core.domains import Part, pool
-from evaluation.methods.core.order_clustered import share
+from evaluation.methods.core.units import share
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import agreement_table
+from evaluation.methods.pairwise.judgments import ShownVotes, Units
 from evaluation.methods.pairwise.order import effects as order_effects
-from evaluation.methods.pairwise.order.data import ShownVotes, Units
 from evaluation.methods.rescaling import ratings
 from evaluation.methods.rescaling.data import shared
+from evaluation.methods.rescaling.method import agreement as tau_agreement
 from evaluation.methods.rescaling.method import rescale
-from evaluation.methods.rescaling.tau import agreement as tau_agreement
 from evaluation.methods.text.corpus import token_ids
 from evaluation.methods.writing.draws import Draws
 from evaluation.methods.writing.questionnaires import Forms, correlations

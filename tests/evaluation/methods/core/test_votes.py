@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from evaluation.methods.core import votes
 from evaluation.methods.core.base import BadShape, BadVector, EmptyData, UnknownIndex
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Labels, Pairs
+from tests.evaluation.methods.named import labels_from_names
 
 
 def test_equal_votes_become_one_row_that_weighs_as_many() -> None:
-    data = Labels.from_names(["b", "a", "b"], ["x", "x", "x"], ["no", "yes", "no"])
+    data = labels_from_names(["b", "a", "b"], ["x", "x", "x"], ["no", "yes", "no"])
     assert data.workers == ("a", "b")
     assert (data.worker.tolist(), data.label.tolist()) == ([0, 1], [1, 0])
     assert data.weight.tolist() == [1.0, 2.0]

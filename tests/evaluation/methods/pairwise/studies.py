@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.pairwise.judgments import SIDES, Judgments
-from evaluation.methods.pairwise.order.data import MISSING, ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments, ShownVotes
 
 RNG = np.random.default_rng
 

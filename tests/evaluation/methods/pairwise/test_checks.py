@@ -12,14 +12,13 @@ import pytest
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import BadParameter, EmptyData, Hooks, Result, Table, UnknownIndex
-from evaluation.methods.core.pairwise_tables import EVERY
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.agreement import differentiable, split_alphas, without_each
 from evaluation.methods.pairwise.exclusion import exclusion_effect
 from evaluation.methods.pairwise.gold import spam_fits
-from evaluation.methods.pairwise.judgments import Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY
 from tests.evaluation.methods.pairwise.studies import RNG, study, turned
 from tests.evaluation.methods.pairwise.test_pairwise import rows_of, same
 

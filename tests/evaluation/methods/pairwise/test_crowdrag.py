@@ -10,13 +10,12 @@ import pytest
 
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import Result
-from evaluation.methods.core.pairwise_tables import votes_behind
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.agreement import agreement_table, differentiable
 from evaluation.methods.pairwise.grades import candidates
 from evaluation.methods.pairwise.judges import judge_tables
-from evaluation.methods.pairwise.judgments import SIDES, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import SIDES, Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import votes_behind
 from evaluation.published.reproduce.crowdrag import published
 from evaluation.published.reproduce.crowdrag.data import (
     DIMENSIONS,

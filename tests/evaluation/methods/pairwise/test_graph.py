@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evaluation.methods.pairwise.graph import parts_of
-from evaluation.methods.pairwise.order.data import ShownVotes
-from evaluation.methods.pairwise.positions import by_position
+from evaluation.methods.pairwise.judgments import ShownVotes
+from evaluation.methods.pairwise.method import parts_of
+from evaluation.methods.pairwise.order.study import by_position
 
 
 def shown(edges: list[tuple[int, int]], *, seed: int = 0) -> ShownVotes:

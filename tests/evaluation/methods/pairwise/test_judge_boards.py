@@ -10,8 +10,7 @@ from scipy import stats
 
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.judge_boards import judge_boards
-from evaluation.methods.pairwise.judgments import SIDES, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import SIDES, Judgments, ShownVotes
 from evaluation.methods.rescaling.point_scores import author_means, boards_agree
 
 

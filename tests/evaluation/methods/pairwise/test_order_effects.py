@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import kendalltau
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, Table, UnknownIndex
-from evaluation.methods.core.order_clustered import ratio
+from evaluation.methods.core.units import ratio
+from evaluation.methods.pairwise.judgments import MISSING, ShownVotes
 from evaluation.methods.pairwise.order import effects as order
-from evaluation.methods.pairwise.order.data import MISSING, ShownVotes
 from tests.evaluation.methods.agreement.data import real_votes, shown_crowd
 
 

@@ -14,12 +14,11 @@ from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import BadParameter, Cancelled, Hooks, Result, Table
-from evaluation.methods.core.pairwise_tables import EVERY
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.boards import boards
-from evaluation.methods.pairwise.judgments import MISSING, Judgments
-from evaluation.methods.pairwise.order.data import ShownVotes
+from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
+from evaluation.methods.pairwise.tables import EVERY
 from tests.evaluation.methods.pairwise.studies import RNG, auc, study, turned
 
 FAST = {"restarts": 3, "draws": 0, "resamples": 100}

@@ -13,8 +13,15 @@ from scipy import stats
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, Cancelled, Hooks
 from evaluation.methods.rescaling.data import Annotations, NothingShared, incomplete, shared
-from evaluation.methods.rescaling.method import LABEL, SCALE, fit, label_means, rescale
-from evaluation.methods.rescaling.tau import agreement, without_ties
+from evaluation.methods.rescaling.method import (
+    LABEL,
+    SCALE,
+    agreement,
+    fit,
+    label_means,
+    rescale,
+    without_ties,
+)
 
 LABELS = ("none", "some", "all")
 

@@ -12,8 +12,7 @@ from django.core.management import CommandError, call_command
 from scipy.special import ndtr
 
 from evaluation.methods.core.base import BadParameter, Cancelled, Hooks
-from evaluation.methods.simulation.planning.labels import gold
-from evaluation.methods.simulation.planning.pairs import net_preference
+from evaluation.methods.simulation.planning.labels import gold, net_preference
 from evaluation.methods.simulation.planning.planner import mean, plan, proportion, spread, study
 from evaluation.methods.simulation.simulation import (
     LabelCrowd,

@@ -14,19 +14,17 @@ from nltk.tokenize import word_tokenize
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector
-from evaluation.methods.text.corpus import TokenVectors, treebank
-from evaluation.methods.text.lcs import lcs_lengths
+from evaluation.methods.text.corpus import TokenVectors, stem, token_ids, treebank
 from evaluation.methods.text.metrics import (
     Similarity,
     bert_score,
     bleu,
     f1,
+    lcs_lengths,
     pairs,
     reduce_pairs,
     rouge_l,
-    token_ids,
 )
-from evaluation.methods.text.stem import stem
 
 NLTK = {"none": "method0", "epsilon": "method1", "add_one": "method2", "nist": "method3"}
 ENDS = ["", "s", "ing", "ed", "ation", "izer", "iveness", "ement", "ness", "ically", "ies", "ion"]

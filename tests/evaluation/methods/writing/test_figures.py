@@ -13,9 +13,14 @@ from scipy.stats import spearmanr
 
 from evaluation.methods.core.base import BadParameter, Cancelled, Hooks
 from evaluation.methods.writing import method as writing
-from evaluation.methods.writing.documents import Pairs, expected
+from evaluation.methods.writing.documents import (
+    Pairs,
+    expected,
+    places,
+    with_each_other,
+    with_ranking,
+)
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.order import places, with_each_other, with_ranking
 from evaluation.methods.writing.statements import cut
 from tests.evaluation.methods.writing.cited import Written, figures, responses, row
 

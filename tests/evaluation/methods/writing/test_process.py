@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.work.selectors.log import item_events, replay
-from evaluation.methods.writing.process import Opening, Process, Sources, View, read
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Opening, Process, View
+from evaluation.methods.writing.process import read
 from tests.evaluation.methods.writing.written import FOREIGN, PASSAGES, Writer, snapshots, units
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.writing.measures import speed
-from evaluation.methods.writing.process import Process, Sources, read
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.presence import Process
+from evaluation.methods.writing.process import read
 from evaluation.methods.writing.signals import (
     DEFAULTS,
     PARAMETERS,

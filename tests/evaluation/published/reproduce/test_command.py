@@ -6,21 +6,24 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
 from crowdqc.errors import Invalid
-from evaluation.methods.aqer.bounds import bound
+from evaluation.methods.aqer.diagnostics import bound
 from evaluation.methods.core.base import BadParameter, BadShape
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import responses
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
-from evaluation.published.reproduce.data import GradedAnswers, data_folder, mohler
+from evaluation.published.reproduce.data import GradedAnswers, data_folder, deal, mohler
 from evaluation.published.reproduce.rows import Row
-from evaluation.published.reproduce.semi_synthetic import deal
+from tests.studies.redundancy_sets import cached_encoder
+from tests.support.processes import ROOT
 
+VECTORS = ROOT / "build" / "vectors"
 # Variant: plain AQER and its tolerance, no iteration (MiniLM, 25 repetitions).
 TARGETS = {
     "top20": (0.916, 0.02, 0.879),
@@ -50,8 +53,12 @@ def folder() -> Path:
 
 @pytest.fixture(scope="module")
 def bench(folder: Path) -> aqer_cs.Bench:
+    """All answers, whose vectors are kept for the next time: making them takes most of a minute."""
     answers = mohler(folder)
-    vectors = aqer_cs.encode(answers, ("minilm", "char-svd"), lambda line: None)
+    with pytest.MonkeyPatch.context() as patch:
+        kept = {slug: cached_encoder(slug, VECTORS) for slug in ("minilm", "char-svd")}
+        patch.setattr(aqer_cs, "get_encoder", lambda slug: SimpleNamespace(encode=kept[slug]))
+        vectors = aqer_cs.encode(answers, tuple(kept), lambda line: None)
     return aqer_cs.Bench(answers, vectors, repetitions=25, seed=0)
 
 

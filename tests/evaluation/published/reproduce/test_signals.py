@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdqc.errors import Invalid
-from evaluation.methods.writing.process import Sources, read
+from evaluation.methods.writing.origins import Sources
+from evaluation.methods.writing.process import read
 from evaluation.published.reproduce import REPRODUCTIONS
 from evaluation.published.reproduce.crowdrag import signals as crowdrag_signals
 from evaluation.published.reproduce.crowdrag.signals import WritingLog

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from evaluation.methods.agreement.rank_correlation import pearson, spearman
@@ -92,19 +94,15 @@ def _share(name: str, target: float, values: FloatArray, note: str) -> Row:
     return Row(SECTION, name, "share of answers given", target, float((given == 1).mean()), note)
 
 
-def _omissions(quality: FloatArray, omitted: FloatArray) -> list[Row]:
+def _omissions(quality: FloatArray, omitted: FloatArray) -> Iterator[Row]:
     """Said to be about the same at every quality."""
-    rows = []
     for point in np.unique(quality[np.isfinite(quality)]).tolist():
         given = omitted[(quality == point) & np.isfinite(omitted)]
-        rows.append(
-            Row(
-                SECTION,
-                f"some passages omitted, quality {point:.0f}",
-                "share of answers given",
-                None,
-                float((given == 1).mean()) if len(given) else float("nan"),
-                f"{len(given)} answers; said to be about the same at every quality",
-            )
+        yield Row(
+            SECTION,
+            f"some passages omitted, quality {point:.0f}",
+            "share of answers given",
+            None,
+            float((given == 1).mean()) if len(given) else float("nan"),
+            f"{len(given)} answers; said to be about the same at every quality",
         )
-    return rows

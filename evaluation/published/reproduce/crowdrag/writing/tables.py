@@ -6,16 +6,21 @@ or figure follow the recipe of the published analysis; rows of "..., corrected" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from evaluation.methods.writing import method as writing
-from evaluation.methods.writing.documents import Pairs, overlap
+from evaluation.methods.writing.documents import (
+    Pairs,
+    edges_of,
+    general,
+    measures,
+    overlap,
+    with_ranking,
+)
 from evaluation.methods.writing.draws import Draws
-from evaluation.methods.writing.general import edges_of, general, measures
-from evaluation.methods.writing.order import with_ranking
 from evaluation.methods.writing.readability import readability
 from evaluation.methods.writing.reuse import reuse, scores
 from evaluation.methods.writing.statements import cut
@@ -103,12 +108,11 @@ RHO = (
 SPREAD = "printed as a 95 % interval, but it is the standard deviation over topics"
 
 
-def overlap_rows(printed: Figures, ours: Figures) -> list[Row]:
+def overlap_rows(printed: Figures, ours: Figures) -> Iterator[Row]:
     """Table 3, Jaccard."""
-    rows = []
     for (first, second, name), (means, spreads) in zip(PAIRS, JACCARD, strict=True):
         found = [pairing(printed["overlap"], first, second, style) for style in STYLES]
-        rows += _table3(
+        yield from _table3(
             "Jaccard",
             name,
             "marks read as published",
@@ -121,17 +125,14 @@ def overlap_rows(printed: Figures, ours: Figures) -> list[Row]:
             if second
             else "with the whole ranking the coefficient is only the share of passages cited"
         )
-        rows.append(
-            Row(
-                "Table 3, corrected",
-                f"Jaccard, {name}, average",
-                "all pairs",
-                means[3],
-                number(every["value"]),
-                note,
-            )
+        yield Row(
+            "Table 3, corrected",
+            f"Jaccard, {name}, average",
+            "all pairs",
+            means[3],
+            number(every["value"]),
+            note,
         )
-    return rows
 
 
 def _table3(
@@ -140,34 +141,26 @@ def _table3(
     protocol: str,
     targets: tuple[tuple[float, ...], tuple[float, ...]],
     found: Iterable[tuple[float, float]],
-) -> list[Row]:
+) -> Iterator[Row]:
     values, spreads = zip(*found, strict=True)
-    rows = []
     for style, mean, value in zip(STYLES, targets[0], values, strict=False):
-        rows.append(
-            figure_row("Table 3", f"{measure}, {name}, {style}", protocol, (mean, value), "")
-        )
+        yield figure_row("Table 3", f"{measure}, {name}, {style}", protocol, (mean, value), "")
     for style, target, value in zip(STYLES, targets[1], spreads, strict=True):
-        rows.append(
-            Row(
-                "Table 3",
-                f"{measure}, {name}, {style}, plus or minus",
-                "standard deviation",
-                target,
-                value,
-                SPREAD,
-            )
-        )
-    rows.append(
-        figure_row(
+        yield Row(
             "Table 3",
-            f"{measure}, {name}, average",
-            MEAN_OF_STYLES,
-            (targets[0][3], float(np.mean(values))),
-            FROM_PRINTED,
+            f"{measure}, {name}, {style}, plus or minus",
+            "standard deviation",
+            target,
+            value,
+            SPREAD,
         )
+    yield figure_row(
+        "Table 3",
+        f"{measure}, {name}, average",
+        MEAN_OF_STYLES,
+        (targets[0][3], float(np.mean(values))),
+        FROM_PRINTED,
     )
-    return rows
 
 
 FROM_PRINTED = "printed is the mean of the printed three"
@@ -178,12 +171,11 @@ MISTAKEN = (
 )
 
 
-def order_rows(found: Writing, ours: Figures) -> list[Row]:
+def order_rows(found: Writing, ours: Figures) -> Iterator[Row]:
     """Table 3, Spearman: as published, and between rank and place in the text."""
-    rows = []
     for (first, second, name), targets in zip(PAIRS, RHO, strict=True):
         measured = alphabetical_rho(found.as_published, found.documents, first, second)
-        rows += [
+        yield from [
             Row(
                 row.table,
                 row.quantity,
@@ -198,30 +190,25 @@ def order_rows(found: Writing, ours: Figures) -> list[Row]:
         ]
         for k, style in enumerate((*STYLES, "")):
             true = pairing(ours["order"], first, second, style)
-            rows.append(
-                Row(
-                    "Table 3, corrected",
-                    f"Spearman, {name}, {style or 'average'}",
-                    "rank and number of the statement that cites it first",
-                    targets[0][k],
-                    number(true["value"]),
-                    f"{interval(true)}; sd {number(true['sd']):.2f}, {true['undefined']} of "
-                    f"{true['undefined'] + true['pairs']} undefined",
-                )
+            yield Row(
+                "Table 3, corrected",
+                f"Spearman, {name}, {style or 'average'}",
+                "rank and number of the statement that cites it first",
+                targets[0][k],
+                number(true["value"]),
+                f"{interval(true)}; sd {number(true['sd']):.2f}, {true['undefined']} of "
+                f"{true['undefined'] + true['pairs']} undefined",
             )
         if not second:
             mine = found.data.group == ORIGINS.index(first)
-            rows.append(
-                Row(
-                    "Table 3, corrected",
-                    f"Spearman, {name}, average, each number a place of its own",
-                    "rank and order of first citation",
-                    targets[0][3],
-                    float(np.nanmean(with_ranking(found.data.first)[mine])),
-                    "numbers within a mark are mostly listed upwards, which is habit, not order",
-                )
+            yield Row(
+                "Table 3, corrected",
+                f"Spearman, {name}, average, each number a place of its own",
+                "rank and order of first citation",
+                targets[0][3],
+                float(np.nanmean(with_ranking(found.data.first)[mine])),
+                "numbers within a mark are mostly listed upwards, which is habit, not order",
             )
-    return rows
 
 
 FIGURE2 = {
@@ -232,54 +219,46 @@ FIGURE2 = {
 }
 
 
-def rank_rows(found: Writing, ours: Figures) -> list[Row]:
+def rank_rows(found: Writing, ours: Figures) -> Iterator[Row]:
     """Figure 2: mean ranks as published, medians, and how often the first ranks are cited."""
-    rows = []
     for (group, kind), targets in FIGURE2.items():
         each = [mean_rank(found.as_published, group, style, kind == "cited") for style in STYLES]
         for style, target, value in zip(
             (*STYLES, "average"), targets, (*each, float(np.mean(each))), strict=True
         ):
-            rows.append(
-                Row(
-                    "Figure 2",
-                    f"rank of {kind} passages, {style}, {WHO[group]}",
-                    "mean rank from 0, mean over responses",
-                    target,
-                    value,
-                    "printed as the median; the figures are means of ranks that start at 0",
-                )
+            yield Row(
+                "Figure 2",
+                f"rank of {kind} passages, {style}, {WHO[group]}",
+                "mean rank from 0, mean over responses",
+                target,
+                value,
+                "printed as the median; the figures are means of ranks that start at 0",
             )
         for style, target in zip((*STYLES, ""), targets, strict=True):
             true = cell(ours["ranks"], group, style)[kind]
-            rows.append(
-                Row(
-                    "Figure 2, corrected",
-                    f"rank of {kind} passages, {style or 'average'}, {WHO[group]}",
-                    "median rank from 1, mean over responses",
-                    target,
-                    number(true["value"]),
-                    interval(true),
-                )
+            yield Row(
+                "Figure 2, corrected",
+                f"rank of {kind} passages, {style or 'average'}, {WHO[group]}",
+                "median rank from 1, mean over responses",
+                target,
+                number(true["value"]),
+                interval(true),
             )
     for group in ORIGINS:
         every = cell(ours["ranks"], group)
         for rank in (one for one in (1, 10, 20) if one <= len(every["low"])):
             low, high = every["low"][rank - 1], every["high"][rank - 1]
-            rows.append(
-                Row(
-                    "Figure 2",
-                    f"probability of being cited, rank {rank}, {WHO[group]}",
-                    "all styles",
-                    None,
-                    number(every["probability"][rank - 1]),
-                    interval({"low": low, "high": high}),
-                )
+            yield Row(
+                "Figure 2",
+                f"probability of being cited, rank {rank}, {WHO[group]}",
+                "all styles",
+                None,
+                number(every["probability"][rank - 1]),
+                interval({"low": low, "high": high}),
             )
-    return rows
 
 
-def reuse_rows(printed: Figures) -> list[Row]:
+def reuse_rows(printed: Figures) -> Iterator[Row]:
     """Figure 3 and section 4.4."""
     protocol = "sentence BLEU-8, lines of the passage as references"
     targets = {
@@ -287,7 +266,6 @@ def reuse_rows(printed: Figures) -> list[Row]:
         ("human", "essay"): 0.88,
         **dict.fromkeys((("llm", style) for style in STYLES), 1.0),
     }
-    rows = []
     for group in ORIGINS:
         for style in STYLES:
             found, target = cell(printed["reuse"], group, style), targets.get((group, style))
@@ -301,26 +279,21 @@ def reuse_rows(printed: Figures) -> list[Row]:
                     "share is probably read from the figure"
                 )
             name = f"{style}, {WHO[group]}"
-            rows.append(
-                Row(
-                    "Figure 3",
-                    f"statements under BLEU 25, {name}",
-                    protocol,
-                    target,
-                    number(found["below"]["value"]),
-                    why,
-                )
+            yield Row(
+                "Figure 3",
+                f"statements under BLEU 25, {name}",
+                protocol,
+                target,
+                number(found["below"]["value"]),
+                why,
             )
-            rows.append(
-                Row(
-                    "Figure 3",
-                    f"heavy reuse (BLEU 50 or more), {name}",
-                    protocol,
-                    None,
-                    number(found["heavy"]["value"]),
-                )
+            yield Row(
+                "Figure 3",
+                f"heavy reuse (BLEU 50 or more), {name}",
+                protocol,
+                None,
+                number(found["heavy"]["value"]),
             )
-    return rows
 
 
 def position_rows(ours: Figures) -> list[Row]:
@@ -415,20 +388,16 @@ def readability_rows(found: Writing, ours: Figures) -> list[Row]:
     return rows
 
 
-def number_rows(found: Writing) -> list[Row]:
+def number_rows(found: Writing) -> Iterator[Row]:
     """Which passage a number means: words shared with that of its place and its neighbours."""
-    rows = []
     shifts = {0: "counted from 0", -1: "counted from 1", 1: "one further on"}
     shares = shared_words(found.data, list(shifts))
     for name, each in zip(shifts.values(), shares, strict=True):
         for group, share in zip(ORIGINS, each, strict=True):
-            rows.append(
-                Row(
-                    "citations",
-                    f"words of a statement in passage {name}, {WHO[group]}",
-                    "mean over citations",
-                    None,
-                    float(share),
-                )
+            yield Row(
+                "citations",
+                f"words of a statement in passage {name}, {WHO[group]}",
+                "mean over citations",
+                None,
+                float(share),
             )
-    return rows

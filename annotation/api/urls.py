@@ -1,0 +1,160 @@
+"""Addresses of the API, its schema and its page."""
+
+from django.urls import URLPattern, path
+from django.views.decorators.cache import cache_page
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.views import APIView
+
+from annotation.accounts.roles import api as roles
+from annotation.api import (
+    files,
+    me,
+    notifications,
+    panels,
+    payments,
+    project,
+    recruitment,
+    staff,
+    work,
+)
+from annotation.api.frame import docs
+from annotation.payouts.corrections import api as corrections
+
+SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
+
+
+def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern]:
+    """Addresses below a prefix: of each the part after it, the endpoint and its name."""
+    return [
+        path(f"{prefix}{part}/", view.as_view(), name=f"api_{name}") for part, view, name in rows
+    ]
+
+
+urlpatterns = [
+    path(
+        "schema/",
+        cache_page(SCHEMA_SECONDS)(SpectacularAPIView.as_view()),
+        name="api_schema",
+    ),
+    path("", docs.page, name="api_docs"),
+    path("projects/<int:project_id>/", project.ProjectDetail.as_view(), name="api_project"),
+    path("tasks/<int:task_id>/", staff.TaskDetail.as_view(), name="api_task"),
+    path(
+        "tasks/<int:task_id>/export/<slug:what>.<slug:form>",
+        files.TaskExport.as_view(),
+        name="api_export",
+    ),
+    *endpoints(
+        "",
+        ("token", me.Token, "token"),
+        ("projects", project.Projects, "projects"),
+        ("answers/<int:answer_id>", staff.AnswerDetail, "answer"),
+        ("notices", notifications.Notices, "notices"),
+        ("notices/read", notifications.NoticesRead, "notices_read"),
+    ),
+    *endpoints(
+        "projects/<int:project_id>/",
+        ("consent-texts", project.ConsentTexts, "consent_texts"),
+        ("staff", project.Staff, "staff"),
+        ("workers", project.Workers, "workers"),
+        ("people/<int:membership_id>", project.Person, "person"),
+        ("invitations", project.Invitations, "invitations"),
+        ("invitations/mail", project.InvitationsByMail, "invitations_mail"),
+        ("invitations/<int:invitation_id>", project.OneInvitation, "invitation"),
+        ("role-grants", roles.RoleGrants, "role_grants"),
+        ("role-grants/<int:grant_id>/confirm", roles.RoleConfirm, "role_confirm"),
+        ("role-grants/<int:grant_id>/decline", roles.RoleDecline, "role_decline"),
+        ("corrections", corrections.Corrections, "corrections"),
+        (
+            "corrections/<int:correction_id>/approve",
+            corrections.CorrectionApprove,
+            "correction_approve",
+        ),
+        (
+            "corrections/<int:correction_id>/decline",
+            corrections.CorrectionDecline,
+            "correction_decline",
+        ),
+        ("audit", project.Audit, "audit"),
+        ("ledger", payments.Ledger, "ledger"),
+        ("accounts", payments.Accounts, "accounts"),
+        ("rejections", payments.Rejections, "rejections"),
+        ("rejections/<int:rejection_id>/decide", payments.RejectionDecide, "rejection_decide"),
+        ("payments", payments.Payments, "payments"),
+        ("payments/sent", payments.PaymentsSent, "payments_sent"),
+        ("payments/<int:payment_id>/again", payments.PaymentAgain, "payment_again"),
+        ("payments/<int:payment_id>/resolve", payments.PaymentResolve, "payment_resolve"),
+        ("files", files.Files, "files"),
+        ("files/<int:file_id>", files.OneFile, "file"),
+        ("files/<int:file_id>/content", files.FileContent, "file_content"),
+        ("panels", panels.Panels, "panels"),
+        ("panels/<int:panel_id>", panels.OnePanel, "panel"),
+        ("panels/<int:panel_id>/members", panels.Members, "panel_members"),
+        ("panels/<int:panel_id>/members/<int:member_id>/end", panels.MemberEnd, "panel_member_end"),
+        ("hooks", notifications.Hooks, "hooks"),
+        ("hooks/<int:hook_id>", notifications.OneHook, "hook"),
+        ("hooks/<int:hook_id>/step", notifications.HookStep, "hook_step"),
+        ("hooks/<int:hook_id>/deliveries", notifications.Deliveries, "deliveries"),
+        (
+            "hooks/<int:hook_id>/deliveries/<int:delivery_id>/again",
+            notifications.DeliverAgain,
+            "deliver_again",
+        ),
+        ("tasks", staff.ProjectTasks, "tasks"),
+    ),
+    *endpoints(
+        "tasks/<int:task_id>/",
+        ("publish", staff.TaskPublish, "task_publish"),
+        ("move", staff.TaskMove, "task_move"),
+        ("items", staff.TaskItems, "items"),
+        ("answers", staff.TaskAnswers, "answers"),
+        ("system-answers", staff.TaskSystemAnswers, "system_answers"),
+        ("topics", staff.TaskTopics, "topics"),
+        ("responses", staff.TaskResponses, "responses"),
+        ("samples", staff.TaskSamples, "samples"),
+        ("attributes", staff.TaskAttributes, "attributes"),
+        ("checks", staff.TaskChecks, "checks"),
+        ("judge", staff.TaskJudge, "judge"),
+        ("judgments", staff.TaskJudgments, "judgments"),
+        ("assignments", staff.TaskAssignments, "assignments"),
+        ("panels", panels.Asking, "task_panels"),
+        ("rounds", panels.Rounds, "rounds"),
+        ("rounds/<int:assignment_id>", panels.RoundDecide, "round"),
+        ("recruitments", recruitment.Ways, "ways"),
+        ("recruitments/<int:recruitment_id>", recruitment.OneWay, "way"),
+        ("recruitments/<int:recruitment_id>/links", recruitment.WayLinks, "way_links"),
+        ("recruitments/<int:recruitment_id>/let-in", recruitment.WayLetIn, "way_let_in"),
+        ("statements", payments.Statements, "statements"),
+        (
+            "statements/<int:statement_id>/rows/<int:place>/book",
+            payments.StatementBook,
+            "statement_book",
+        ),
+    ),
+    *endpoints(
+        "work/",
+        ("ledger", me.OwnLedger, "own_ledger"),
+        ("rejections", me.OwnRejections, "own_rejections"),
+        ("rejections/<int:rejection_id>/reply", me.OwnReply, "own_reply"),
+        ("consents", me.OwnConsents, "own_consents"),
+        ("rounds", me.OwnRounds, "own_rounds"),
+        ("assignments/<int:assignment_id>/log", me.OwnLog, "own_log"),
+        ("projects/<int:project_id>/erase-logs", me.OwnLogsErase, "own_logs_erase"),
+        ("join", work.Join, "join"),
+        ("tasks", work.OpenTasks, "open_tasks"),
+        ("tasks/<int:task_id>/claim", work.Claim, "claim"),
+        ("projects/<int:project_id>/consent", work.WorkConsent, "consent"),
+        ("assignments", work.OwnAssignments, "own_assignments"),
+        ("assignments/<int:assignment_id>", work.OwnAssignment, "assignment"),
+    ),
+    *endpoints(
+        "work/assignments/<int:assignment_id>/",
+        ("questions/<int:position>", work.ShowQuestion, "question"),
+        ("drafts/<int:item_id>", work.Draft, "draft"),
+        ("submit", work.Submit, "submit"),
+        ("extend", work.Extend, "extend"),
+        ("return", work.GiveBack, "return"),
+        ("streams", work.Streams, "streams"),
+        ("events", work.Events, "events"),
+    ),
+]

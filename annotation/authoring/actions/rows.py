@@ -1,0 +1,156 @@
+"""Ordered rows of a draft, edited one by one: of its settings, and of a text's or topic's list."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import as_stored, edit_draft, lock_draft
+from annotation.authoring.actions.items import place
+from annotation.models import ItemGroup, Task, TaskVersion, User
+from crowdqc.errors import Conflict, Invalid
+
+Rows = list[dict[str, Any]]
+Change = Callable[[Rows], Rows]
+
+
+def gone(noun: str) -> Conflict:
+    """What to raise where a row that somebody edits is there no more."""
+    return Conflict(f"This {noun} was removed meanwhile. Reload the page.")
+
+
+def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> int:
+    """Where the row of this name stands, from 0; Conflict where it is there no more."""
+    for at, row in enumerate(rows):
+        if row[by] == name:
+            return at
+    raise gone(noun)
+
+
+def stepped(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "line") -> Rows:
+    """The rows with the one called ``name`` so many places further down; at an end it stays."""
+    at = row_at(rows, name, by=by, noun=noun)
+    row = rows.pop(at)
+    rows.insert(max(0, at + step), row)
+    return rows
+
+
+def without(rows: Rows, name: str, *, by: str = "name", noun: str = "line", last: str = "") -> Rows:
+    """The rows but the one called ``name``; Conflict says ``last`` where it is the only one."""
+    at = row_at(rows, name, by=by, noun=noun)
+    if last and len(rows) == 1:
+        raise Conflict(last)
+    return rows[:at] + rows[at + 1 :]
+
+
+@transaction.atomic
+def change_rows(*, by: User, task: Task, name: str, change: Change) -> TaskVersion:
+    """Change the rows of a setting in the draft; rows that stay as they are begin no version."""
+    shown = task.versions.order_by("-number").first()
+    if shown is not None and change(copy.deepcopy(shown.settings[name])) == shown.settings[name]:
+        return shown
+    draft = lock_draft(task, by=by)  # two fields saved at once stand in line
+    rows = change(copy.deepcopy(draft.settings[name]))
+    return edit_draft(by=by, task=task, fields={"settings": {name: rows}})
+
+
+# The list of a group: the passages of a topic, the samples of a dimension ------------------------
+
+
+def free_row_key(taken: set[str], prefix: str) -> str:
+    """The first of prefix1, prefix2, ... that is not taken; from then on it is."""
+    number = 1
+    while f"{prefix}{number}" in taken:
+        number += 1
+    taken.add(f"{prefix}{number}")
+    return f"{prefix}{number}"
+
+
+def clean_listed(
+    raw: Sequence[Mapping[str, Any]],
+    *,
+    where: str,
+    noun: str,
+    most: int,
+    limits: Iterable[tuple[str, int]],
+    check: Callable[[dict[str, str], str], None],
+) -> list[dict[str, str]]:
+    """The rows of a group's list as stored, each with a key of its own.
+
+    ``limits``: field -> most characters; ``check`` raises Invalid for a row and what it is called.
+    Invalid names the row that is wrong.
+    """
+    if len(raw) > most:
+        raise Invalid(
+            f"{where} has {len(raw):,} {noun}s; {most} is the most.",
+            fields={f"{noun}s": f"{most} at most."},
+        )
+    taken = {str(row.get("key") or "").strip() for row in raw}
+    found: list[dict[str, str]] = []
+    used: set[str] = set()
+    for number, row in enumerate(raw, 1):
+        one = {name: as_stored(str(row.get(name) or "")).strip() for name, _ in limits}
+        one["key"] = one["key"] or free_row_key(taken, noun[0])
+        called = f"{where}, {noun} {number}"
+        check(one, called)
+        if one["key"] in used:
+            raise Invalid(
+                f"{called}: {one['key']} is there twice.",
+                fields={f"{noun}s": f"Each {noun} once."},
+            )
+        used.add(one["key"])
+        found.append(one)
+    return found
+
+
+def check_lengths(row: Mapping[str, str], where: str, limits: Iterable[tuple[str, int]]) -> None:
+    """Invalid for a field with more characters than its limit."""
+    for name, most in limits:
+        if len(row[name]) > most:
+            raise Invalid(
+                f"{where} has {len(row[name]):,} characters as its {name}; {most:,} is the most.",
+                fields={name: f"{most:,} characters at most."},
+            )
+
+
+def live_group(task: Task, key: str, noun: str) -> ItemGroup:
+    """The group of this key in the draft as it is now; Conflict where it is there no more."""
+    group = task.groups.filter(key=key, until__isnull=True).first()
+    if group is None:
+        raise gone(noun)
+    return group
+
+
+def change_listed(
+    *,
+    by: User,
+    task: Task,
+    group: Callable[[], ItemGroup],
+    change: Change,
+    clean: Callable[[Rows], list[dict[str, str]]],
+    save: Callable[[ItemGroup, Rows], ItemGroup],
+) -> ItemGroup:
+    """Change the list of a group; two changes at once stand in line.
+
+    ``group`` reads it anew, ``save`` stores its changed rows. An equal list begins no draft.
+    """
+    shown = group()
+    if clean(change(copy.deepcopy(shown.passages))) == shown.passages:
+        return shown
+    lock_draft(task, by=by)
+    live = group()
+    return save(live, change(copy.deepcopy(live.passages)))
+
+
+def move_group(*, by: User, task: Task, group: ItemGroup, step: int, noun: str) -> TaskVersion:
+    """Move a group up (-1) or down (1) in the draft, which is returned; at the end it stays."""
+    draft = lock_draft(task, by=by)
+    rows = task.groups.in_version(draft.number).order_by("position", "pk")
+    order = list(rows.values_list("pk", flat=True))
+    if group.pk not in order:
+        raise gone(noun)
+    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
+    return draft

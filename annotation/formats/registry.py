@@ -1,0 +1,331 @@
+"""What tasks take as files: one registration a format, read by pages, API, jobs and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from annotation.authoring.actions.items import import_items
+from annotation.authoring.actions.think_topics import add_samples
+from annotation.authoring.actions.writing_topics import add_topics
+from annotation.files.reading.importer import Checked, Field, Importer, Row
+from annotation.formats.actions.answers import import_answers, import_system_answers
+from annotation.formats.actions.judgment_rows import (
+    import_attributes,
+    import_checks,
+    import_judgment_rows,
+)
+from annotation.formats.actions.ratings import import_ratings
+from annotation.formats.actions.responses import import_responses
+from annotation.formats.actions.votes import import_battle_rows
+from annotation.formats.imports.answers import Answers, SystemAnswers
+from annotation.formats.imports.candidates import Candidates
+from annotation.formats.imports.checks import Checks
+from annotation.formats.imports.items import Items
+from annotation.formats.imports.judgments import Judgments
+from annotation.formats.imports.ratings import Documents, Ratings
+from annotation.formats.imports.think_aloud import Attributes, Samples
+from annotation.formats.imports.tools.arena import Battles
+from annotation.formats.imports.writing.responses import Responses
+from annotation.formats.imports.writing.topics import Topics
+from annotation.formats.selectors import known
+from annotation.models import Task
+from annotation.pairs.actions.rating_documents import add_documents
+from annotation.pairs.actions.topics import add_texts
+from annotation.task_types import get_type
+from annotation.work.snapshots import judgments
+from crowdqc.errors import Conflict, Invalid
+
+
+@dataclass(frozen=True)
+class Words:
+    """What pages say of a format; ``{noun}`` and ``{line}`` are the type's answer and scale."""
+
+    many: str  # what a file holds
+    one: str  # what a row makes
+    do: str  # what the link to it says
+    columns: str
+    title: str = ""  # in the list of a task's files, where it is not the format's own
+    unit: str = ""  # what is counted as new, where several rows make one
+
+    @property
+    def units(self) -> str:
+        """``row,rows``."""
+        return f"{self.unit or 'row'},{self.unit or 'row'}s"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how its rows are read, what they are compared with, and what stores them.
+
+    ``write(by, task, rows, name)`` returns how many are new; ``known(task)`` is what the task holds
+    already, and ``of_task`` makes the reader where what a task asks decides on the columns.
+    """
+
+    reader: Importer
+    known: Callable[[Task], Any]
+    write: Callable[..., int]
+    words: Words
+    of_answers: bool = False  # they name the version that they answer: it must be published
+    markdown: tuple[str, ...] = ()  # fields that pages show as Markdown
+    seen_in: str | None = None  # its rows stand in the builder, in this part (the first)
+    of_task: Callable[[Task], Importer] | None = field(default=None, repr=False)
+
+    @property
+    def slug(self) -> str:
+        return self.reader.slug
+
+    @property
+    def title(self) -> str:
+        return self.reader.title
+
+    @property
+    def note(self) -> str:
+        return self.reader.note
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.reader.fields
+
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
+        """Sort ``rows`` into good, present and bad."""
+        return self.reader.check(rows, mapping, known)
+
+    def for_task(self, task: Task) -> Format:
+        """This format with what the task asks for."""
+        return replace(self, reader=self.of_task(task)) if self.of_task else self
+
+    def known_of(self, task: Task) -> Any:
+        """What the rows of a file are compared with. Conflict where the task takes none yet."""
+        if self.of_answers and task.current is None:
+            raise Conflict("Publish the task first: answers name the version they answer.")
+        return self.known(task)
+
+
+def _asked(task: Task) -> Importer:
+    return Judgments(judgments.asked(task.current or task.versions.latest("number")))
+
+
+def _scales(task: Task) -> Importer:
+    version = task.current or task.versions.latest("number")
+    return Ratings(version.settings["scales"])
+
+
+FORMATS: dict[str, Format] = {
+    one.slug: one
+    for one in (
+        Format(
+            Items(),
+            known.items,
+            import_items,
+            Words(
+                "questions",
+                "question",
+                "Import questions",
+                "item_id, question, context, topic",
+            ),
+            markdown=("question", "context"),
+            seen_in="",
+        ),
+        Format(
+            Answers(),
+            known.answers,
+            import_answers,
+            Words(
+                "answers of workers",
+                "answer",
+                "Import answers",
+                "item_id, worker_id, answer, submitted_at",
+            ),
+            of_answers=True,
+        ),
+        Format(
+            SystemAnswers(),
+            known.system_answers,
+            import_system_answers,
+            Words(
+                "answers of systems",
+                "answer",
+                "Import system answers",
+                "item_id, system, prompt_strategy, answer",
+            ),
+            of_answers=True,
+        ),
+        Format(
+            Candidates(),
+            lambda task: known.candidates(task.project),
+            add_texts,
+            Words(
+                "texts to be judged",
+                "text",
+                "Import texts",
+                "topic, text, system or origin, style, query, author",
+            ),
+            markdown=("text", "query", "context"),
+            seen_in="texts",
+        ),
+        Format(
+            Judgments(),
+            known.judged,
+            import_judgment_rows,
+            Words(
+                "judgments",
+                "judgment",
+                "Import {noun}s",
+                "of people or language models: item_id, or the texts; worker or system; "
+                "a column a {line}",
+                "{noun}s from elsewhere",
+            ),
+            of_answers=True,
+            of_task=_asked,
+        ),
+        Format(
+            Topics(),
+            known.topics,
+            add_topics,
+            Words(
+                "topics",
+                "topic",
+                "Import topics",
+                "JSONL: topic, query, passages; CSV: topic, query, rank, passage_key, title, "
+                "passage",
+                "Topics and passages",
+                unit="topic",
+            ),
+            markdown=("query", "passage", "passages", "references_texts"),
+            seen_in="",
+        ),
+        Format(
+            Responses(),
+            known.responses,
+            import_responses,
+            Words(
+                "responses",
+                "response",
+                "Import responses",
+                "topic, style, text, worker or system",
+                "Responses of people and of systems",
+            ),
+            of_answers=True,
+        ),
+        Format(
+            Samples(),
+            known.samples,
+            add_samples,
+            Words(
+                "dimensions with scored samples",
+                "sample",
+                "Import samples",
+                "dimension, rubric, sample_id, source, text, score",
+            ),
+            markdown=("text", "rubric"),
+        ),
+        Format(
+            Attributes(),
+            known.attributes,
+            import_attributes,
+            Words(
+                "attributes",
+                "session",
+                "Import attributes",
+                "dimension, worker or system, index, attribute, start, end, transcript",
+                "Attributes of people and of systems",
+                unit="session",
+            ),
+            of_answers=True,
+        ),
+        Format(
+            Checks(),
+            known.checks,
+            import_checks,
+            Words(
+                "checklists",
+                "checklist",
+                "Import answers",
+                "item_id, worker or system, name, answer",
+                "Checklists filled in elsewhere",
+                unit="checklist",
+            ),
+            of_answers=True,
+        ),
+        Format(
+            Documents(),
+            known.documents,
+            add_documents,
+            Words(
+                "documents with answers",
+                "answer",
+                "Import documents",
+                "document_id, document, question_id, question, sentence, answer_id, answer, system",
+            ),
+            markdown=("document", "question", "answer"),
+        ),
+        Format(
+            Ratings(),
+            known.ratings,
+            import_ratings,
+            Words(
+                "ratings with explanations",
+                "rating",
+                "Import ratings",
+                "item_id, worker_id, label, explanation, evidence, correct",
+            ),
+            of_answers=True,
+            of_task=_scales,
+        ),
+        Format(
+            Battles(),
+            known.battles,
+            import_battle_rows,
+            Words(
+                "arena battles",
+                "battle",
+                "Import battles",
+                "model_a, model_b, winner; judge, conversations or responses, question_id if you "
+                "have them",
+            ),
+        ),
+    )
+}
+
+
+def get_format(slug: str) -> Format:
+    """The format of this name, or Invalid."""
+    try:
+        return FORMATS[slug]
+    except KeyError:
+        raise Invalid(
+            f"There is no format {slug!r}.", fields={"kind": ", ".join(FORMATS)}
+        ) from None
+
+
+def kinds_of(task: Task) -> tuple[str, ...]:
+    """The kinds of files that a task takes."""
+    version = task.versions.order_by("-number").first()
+    return get_type(task.type).imports_of(version.settings if version else {})
+
+
+def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
+    """The formats that the task's page names, in the words of its type."""
+    type, found = get_type(task.type), []
+    own = {"noun": type.answer_noun, "line": type.scales_in.removesuffix("s")}
+    for slug in type.imports_listed(settings):
+        one = FORMATS[slug]
+        said = {"title": one.words.title or one.title, "columns": one.words.columns}
+        said |= {"do": one.words.do, **type.import_words.get(slug, {})}
+        told = {name: text.format(**own) for name, text in said.items()}
+        title = told["title"][:1].upper() + told["title"][1:]
+        found.append(replace(one, words=replace(one.words, **{**told, "title": title})))
+    return found
+
+
+def format_for(task: Task, kind: str) -> Format:
+    """The format of this kind, with what this task asks for; Invalid where it takes no such file.
+
+    A task that was never published has what its draft asks for.
+    """
+    one, kinds = get_format(kind), kinds_of(task)
+    if kind not in kinds:
+        raise Invalid(f"This task takes no {one.title.lower()}.", fields={"kind": ", ".join(kinds)})
+    return one.for_task(task)

@@ -1,0 +1,330 @@
+"""What a task holds already, as the readers of its files compare their rows with."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter, defaultdict
+from typing import Any
+
+from annotation.files.reading.importer import Prints
+from annotation.formats.imports.answers import KnownAnswers, KnownSystems
+from annotation.formats.imports.authors import Author
+from annotation.formats.imports.authors import KnownAnswers as KnownAuthored
+from annotation.formats.imports.candidates import KnownCandidates
+from annotation.formats.imports.candidates import content_of as text_of
+from annotation.formats.imports.items import KnownItems
+from annotation.formats.imports.judged_pairs import KnownPair
+from annotation.formats.imports.judgment_lines import Key, KnownJudgments
+from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
+from annotation.formats.imports.think_aloud import KnownSamples
+from annotation.formats.imports.think_aloud import content_of as sample_of
+from annotation.formats.imports.tools.arena import OVERALL, Battle, print_of
+from annotation.formats.imports.writing.responses import KnownResponses
+from annotation.formats.imports.writing.topics import KnownTopics
+from annotation.formats.imports.writing.topics import content_of as topic_of
+from annotation.models import (
+    Answer,
+    Candidate,
+    ChoiceValue,
+    Item,
+    Membership,
+    Project,
+    Role,
+    System,
+    Task,
+    TaskVersion,
+    TextValue,
+)
+from annotation.task_types.checklist.type import list_of
+from annotation.task_types.pairwise.sides import left_right, replicate_of, shown
+from annotation.task_types.rating.explanation import EXPLANATION
+from annotation.task_types.think_aloud.type import ATTRIBUTE
+from annotation.work.snapshots import judgments
+
+
+def _current(task: Task) -> TaskVersion:
+    """The version in force: formats of answers are asked for published tasks alone."""
+    assert task.current is not None  # noqa: S101 (Format.known_of refuses others)
+    return task.current
+
+
+def _systems(project_id: int) -> dict[str, list[str]]:
+    """The names and the prompt strategies in use in the project."""
+    rows = System.objects.filter(project_id=project_id).values_list("name", "prompt_strategy")
+    names, strategies = [name for name, _ in rows], [strategy for _, strategy in rows if strategy]
+    return {"names": names, "strategies": strategies}
+
+
+def _authors(task: Task) -> dict[str, Any]:
+    """The fields of KnownAuthors."""
+    workers = Membership.objects.filter(project_id=task.project_id, role=Role.WORKER)
+    people = list(workers.values_list("pk", "pseudonym", "external_id", "removed_at"))
+    return {
+        "people": {pseudonym: pk for pk, pseudonym, _, _ in people}
+        | {external: pk for pk, _, external, _ in people if external},
+        "removed": frozenset(pk for pk, _, _, removed in people if removed),
+        **_systems(task.project_id),
+    }
+
+
+def _author(worker: int | None, *system: Any) -> Author:
+    """Whose an answer is: a member's, or a system's by name, prompt strategy and replicate."""
+    return ("worker", worker) if worker else ("system", *system)
+
+
+def _keys(task: Task) -> list[str]:
+    items = task.items.in_version(_current(task).number)
+    return list(items.order_by("group__position", "position", "pk").values_list("key", flat=True))
+
+
+def items(task: Task) -> KnownItems:
+    """The questions and texts of the draft."""
+    version = task.versions.order_by("-number").first()
+    number = version.number if version else 1
+    rows = task.items.in_version(number).values_list("key", "question", "group_id")
+    groups = list(task.groups.in_version(number).values_list("pk", "key", "passage"))
+    passages = {pk: passage for pk, _, passage in groups}  # once, however many share one
+    return KnownItems(
+        questions={key: (question, passages[group]) for key, question, group in rows.iterator()},
+        topics={key: passage for _, key, passage in groups},
+    )
+
+
+def topics(task: Task) -> KnownTopics:
+    """The queries and passages of the draft."""
+    version = task.versions.latest("number")
+    asked = task.items.in_version(version.number).values_list("group_id", "question")
+    queries = dict(asked.order_by("-pk"))
+    return KnownTopics(
+        {
+            group.key: topic_of(queries.get(group.pk, group.title), group.passages)
+            for group in task.groups.in_version(version.number)
+        }
+    )
+
+
+def samples(task: Task) -> KnownSamples:
+    """The rubrics and samples of the draft."""
+    version = task.versions.latest("number")
+    groups = list(task.groups.in_version(version.number))
+    return KnownSamples(
+        rubrics={group.title: group.passage for group in groups},
+        samples={
+            (group.title, row["key"]): sample_of(row["text"], row["source"], row["score"])
+            for group in groups
+            for row in group.passages
+        },
+    )
+
+
+def documents(task: Task) -> KnownDocuments:
+    """The draft's documents, and the texts of the project by their ids."""
+    version = task.versions.latest("number")
+    asked = set(task.items.in_version(version.number).values_list("key", flat=True))
+    texts = Candidate.objects.filter(project=task.project).values_list("key", "text")
+    return KnownDocuments(
+        documents=dict(task.groups.in_version(version.number).values_list("key", "passage")),
+        answers={key: text for key, text in texts if key in asked},
+    )
+
+
+def candidates(project: Project) -> KnownCandidates:
+    """The texts under judgment of a project, their topics' queries, and the names of sources."""
+    rows = Candidate.objects.filter(project=project)
+    texts = rows.values_list("key", "topic", "text")
+    return KnownCandidates(
+        texts=Prints((key, text_of(topic, text)) for key, topic, text in texts.iterator()),
+        queries=dict(rows.exclude(query="").order_by("pk").values_list("topic", "query")),
+        names=sorted(set(_systems(project.pk)["names"])),
+    )
+
+
+def answers(task: Task) -> KnownAnswers:
+    """The questions in force, the texts of workers' answers, and the workers that were removed."""
+    texts = TextValue.objects.filter(
+        field="answer", index=0, answer__item__task=task, answer__worker__isnull=False
+    ).exclude(answer__worker__external_id="")
+    removed = Membership.objects.filter(project_id=task.project_id, removed_at__isnull=False)
+    return KnownAnswers(
+        keys=_keys(task),
+        texts=Prints(
+            ((worker, key), text)
+            for worker, key, text in texts.values_list(
+                "answer__worker__external_id", "answer__item__key", "text"
+            ).iterator()
+        ),
+        removed=set(removed.exclude(external_id="").values_list("external_id", flat=True)),
+    )
+
+
+OF_SYSTEM = ("answer__system__name", "answer__system__prompt_strategy")
+
+
+def system_answers(task: Task) -> KnownSystems:
+    """The questions in force, and the texts of systems' answers."""
+    texts = TextValue.objects.filter(
+        field="answer", index=0, answer__item__task=task, answer__system__isnull=False
+    ).values_list(*OF_SYSTEM, "answer__item__key", "answer__replicate", "text")
+    return KnownSystems(
+        keys=_keys(task),
+        texts=Prints((tuple(key), text) for *key, text in texts.iterator()),
+        **_systems(task.project_id),
+    )
+
+
+def responses(task: Task) -> KnownResponses:
+    """The topics and styles in force, and the first text of each author to each."""
+    texts = TextValue.objects.filter(field="answer", index=0, answer__item__task=task)
+    found: dict[tuple[Author, str], str] = {}
+    for worker, *system, key, text in texts.order_by("answer").values_list(
+        "answer__worker_id", *OF_SYSTEM, "answer__replicate", "answer__item__key", "text"
+    ):
+        found.setdefault((_author(worker, *system), key), text)
+    return KnownResponses(keys=_keys(task), texts=found, **_authors(task))
+
+
+def attributes(task: Task) -> KnownAuthored:
+    """The dimensions in force, and whose attributes are there."""
+    there: dict[tuple[Author, str], list[str]] = {}
+    rows = TextValue.objects.filter(field=ATTRIBUTE, answer__item__task=task)
+    authors = _answered(task)
+    for pk, text in rows.order_by("answer", "index").values_list("answer_id", "text"):
+        if pk in authors:
+            there.setdefault(authors[pk], []).append(text)
+    return _authored(task, there)
+
+
+def checks(task: Task) -> KnownAuthored:
+    """The texts and questions in force, and whose checklists are there."""
+    asked = dict(list_of(_current(task)))
+    there: dict[tuple[Author, str], dict[str, str]] = {}
+    rows = ChoiceValue.objects.filter(field__in=asked, answer__item__task=task)
+    authors = _answered(task)
+    for pk, field, code in rows.values_list("answer_id", "field", "code"):
+        if pk in authors:
+            there.setdefault(authors[pk], {})[field] = code
+    return _authored(task, there, asked)
+
+
+def _answered(task: Task) -> dict[int, tuple[Author, str]]:
+    """Whose each answer to the items in force is, and to which."""
+    shown = task.items.in_version(_current(task).number).values("pk")
+    rows = Answer.objects.filter(item__in=shown, stage=Answer.Stage.MAIN).values_list(
+        "pk", "item__key", "worker_id", "system__name", "system__prompt_strategy", "replicate"
+    )
+    return {pk: (_author(worker, *system), key) for pk, key, worker, *system in rows}
+
+
+def _authored(
+    task: Task, there: dict[Any, Any], asked: dict[str, str] | None = None
+) -> KnownAuthored:
+    shown = task.items.in_version(_current(task).number).filter(expected__isnull=True)
+    rows = list(shown.order_by("position", "pk").values_list("key", "group__title", "first__key"))
+    names = {text: key for key, _, text in rows if text}
+    if asked is None:
+        names |= {title: key for key, title, _ in rows if title}
+    return KnownAuthored(
+        items=names | {key: key for key, _, _ in rows},
+        order=[key for key, _, _ in rows],
+        there=there,
+        asked=asked or {},
+        **_authors(task),
+    )
+
+
+def ratings(task: Task) -> KnownRatings:
+    """The published items, and every rating under the worker's own id and under the pseudonym."""
+    scales = [scale["name"] for scale in _current(task).settings["scales"]]
+    of_task = {"answer__item__task": task, "answer__worker__isnull": False}
+    points: dict[int, dict[str, int]] = defaultdict(dict)
+    for pk, field, value in ChoiceValue.objects.filter(**of_task, field__in=scales).values_list(
+        "answer_id", "field", "ordinal"
+    ):
+        points[pk][field] = value or 0
+    words = dict(
+        TextValue.objects.filter(**of_task, field=EXPLANATION).values_list("answer_id", "text")
+    )
+    said: Counter[Said] = Counter()
+    rows = Answer.objects.filter(item__task=task, worker__isnull=False)
+    for pk, item, own, name in rows.values_list(
+        "pk", "item__key", "worker__external_id", "worker__pseudonym"
+    ):
+        values = tuple((scale, points[pk].get(scale, 0)) for scale in scales)
+        for worker in {own, name} - {""}:
+            said[item, worker, values, words.get(pk, "")] += 1
+    shown = task.items.in_version(_current(task).number).values_list("key", "settings__sentences")
+    return KnownRatings(items={key: last or 0 for key, last in shown}, said=said)
+
+
+def judged(task: Task) -> KnownJudgments:
+    """The pairs of every version, and what was judged of them."""
+    own = Item.objects.filter(task=task)
+    return KnownJudgments(
+        pairs=_pairs(task),
+        attention=set(own.filter(expected__isnull=False).values_list("key", flat=True)),
+        **_authors(task),
+        **_judged(task),
+    )
+
+
+def _pairs(task: Task) -> list[KnownPair]:
+    asked = set(task.items.in_version(_current(task).number).values_list("pk", flat=True))
+    rows = Item.objects.filter(task=task, expected__isnull=True)
+    fields = ("pk", "key", "first__key", "second__key", "side", "repeat")
+    return [
+        KnownPair(pk, key, first or "", second or "", side, repeat, pk in asked)
+        for pk, key, first, second, side, repeat in rows.order_by(
+            "group__position", "position", "pk"
+        ).values_list(*fields)
+    ]
+
+
+def _judged(task: Task) -> dict[str, Any]:
+    """``there`` and ``again`` of KnownJudgments; in ``there`` the first where several are."""
+    codes = judgments.codes(task)
+    rows = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).order_by("pk")
+    found: dict[Key, list[tuple[dt.datetime, dict[str, str]]]] = {}
+    for pk, item, flipped, worker, *system, call, at in rows.values_list(
+        "pk",
+        "item__key",
+        "flipped",
+        "worker_id",
+        "system__name",
+        "system__prompt_strategy",
+        "replicate",
+        "answered_at",
+    ):
+        key = (_author(worker, *system, replicate_of(call)), item, flipped)
+        found.setdefault(key, []).append((at, codes.get(pk, {})))
+    return {
+        "there": {key: said[0][1] for key, said in found.items()},
+        "again": {
+            (key, at): codes for key, said in found.items() if len(said) > 1 for at, codes in said
+        },
+    }
+
+
+def battles(task: Task) -> Counter[bytes]:
+    """What is there as battles on the dimension that battles are about, and how often."""
+    asked = [one.name for one in judgments.asked(task.versions.latest("number"))]
+    name = asked[0] if len(asked) == 1 else OVERALL
+    names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))
+    found: Counter[bytes] = Counter()
+    rows = Answer.objects.filter(
+        item__task=task, worker__isnull=False, item__second__isnull=False, choices__field=name
+    )
+    for judge, code, flipped, topic, system_a, text_a, system_b, text_b in rows.values_list(
+        "worker__external_id",
+        "choices__code",
+        "flipped",
+        "item__first__topic",
+        "item__first__system_id",
+        "item__first__text",
+        "item__second__system_id",
+        "item__second__text",
+    ).iterator():
+        first, second = (names[system_a], text_a), (names[system_b], text_b)
+        left, right = left_right(first, second, flipped=flipped)
+        side = shown(code, flipped=flipped)
+        found[print_of(Battle(0, topic, "", left, right, side, judge, None))] += 1
+    return found

@@ -1,0 +1,158 @@
+"""What pages show of texts that people wrote, and how far pairs are released."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Min, Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import Answer, Assignment, Candidate, Task, TaskVersion
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.task_types.pairwise.page import as_sources
+
+
+class Released(NamedTuple):
+    """What a task's window holds: how many may still be claimed, and when the next begins."""
+
+    left: int
+    every: int
+    next_at: dt.datetime
+
+
+def window(published: dt.datetime, hours: int, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
+    """Begin and end of the stretch of ``hours`` that ``now`` lies in, counted from publication."""
+    length = dt.timedelta(hours=hours)
+    begin = published + max(0, (now - published) // length) * length
+    return begin, begin + length
+
+
+def rule_of(version: TaskVersion | None) -> Mapping[str, Any] | None:
+    """The version's rule ``{"assignments", "hours"}``; None where all may be claimed at once."""
+    return version.settings.get("release") if version is not None else None
+
+
+def released(tasks: Sequence[Task]) -> dict[int, Released]:
+    """Of the tasks that release in batches, what is left now; two queries however many they are.
+
+    ``current`` of every task has to be fetched. A claim asks under the lock of its version.
+    """
+    ruled = {task.pk: rule for task in tasks if (rule := rule_of(task.current))}
+    if not ruled:
+        return {}
+    now = timezone.now()
+    published = dict(
+        TaskVersion.objects.filter(task__in=ruled, published_at__isnull=False)
+        .values_list("task_id")
+        .annotate(first=Min("published_at"))
+    )
+    windows = {pk: window(published[pk], rule["hours"], now) for pk, rule in ruled.items()}
+    inside = Q()
+    for pk, (begin, _) in windows.items():
+        inside |= Q(task_id=pk, leased_at__gte=begin)
+    taken = dict(
+        Assignment.objects.filter(
+            inside, state__in=(AssignmentState.LEASED, AssignmentState.SUBMITTED)
+        )
+        .exclude(source="import")
+        .values_list("task_id")
+        .annotate(n=Count("pk"))
+    )
+    return {
+        pk: Released(
+            max(0, rule["assignments"] - taken.get(pk, 0)), rule["assignments"], windows[pk][1]
+        )
+        for pk, rule in ruled.items()
+    }
+
+
+LONGEST = 100_000  # characters of a topic's sources, as the builder takes them
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A topic as the published version asks for it, and the items that asked just that."""
+
+    key: str
+    query: str
+    sources: str
+    items: list[int]
+
+
+def asked_of(task: Task) -> list[Asked]:
+    """The topics of the version in force, each with all items of its query and passages.
+
+    Responses to another wording or to other passages of a topic are not among them: they answer
+    something else, and their citations count other passages.
+    """
+    assert task.current is not None  # noqa: S101 (only a published task has responses)
+    number, first = task.current.number, task.current.settings["first_number"]
+    groups = {group.pk: group for group in task.groups.all()}
+    shown = {g.key: g for g in groups.values() if g.since <= number < (g.until or number + 1)}
+    items = list(
+        task.items.order_by("pk").values_list("pk", "group_id", "question", "since", "until")
+    )
+    queries = {
+        group: question
+        for _, group, question, since, until in items
+        if since <= number < (until or number + 1)
+    }
+    found: dict[str, Asked] = {}
+    for pk, group_id, question, _, _ in items:
+        now = shown.get(groups[group_id].key)
+        if now is None or groups[group_id].passages != now.passages:
+            continue
+        if question != queries.get(now.pk):
+            continue
+        if now.key not in found:
+            found[now.key] = Asked(now.key, question, _sources(now.passages, first), [])
+        found[now.key].items.append(pk)
+    return list(found.values())
+
+
+def _sources(passages: list[dict[str, str]], first: int) -> str:
+    """Passages as sources, as many of the first as there is room for."""
+    most = len(passages)
+    while len(text := as_sources(passages[:most], first)) > LONGEST:
+        most -= 1
+    return text
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How far the responses of a task are put to judgment."""
+
+    people: int  # counting responses of people
+    systems: int
+    taken: int  # of them all, those that are texts under judgment
+    task: Task | None  # the newest pairwise task over them
+
+    @property
+    def new(self) -> int:
+        return max(0, self.people + self.systems - self.taken)
+
+
+def chain_of(task: Task) -> Chain:
+    """What "judge these responses" would do, of what the version in force asks; three queries."""
+    assert task.current is not None  # noqa: S101 (only a published task has responses)
+    seen = task.items.in_version(task.current.number).values("pk")
+    out = task.exclusions.in_force().values("worker")
+    rows = Answer.objects.filter(
+        item__in=seen, counts=True, stage=Answer.Stage.MAIN, texts__field="answer"
+    ).exclude(worker__in=out)
+    counts = rows.aggregate(
+        people=Count("pk", filter=Q(worker__isnull=False)),
+        systems=Count("pk", filter=Q(system__isnull=False)),
+    )
+    taken = Candidate.objects.filter(source_answer__in=rows.values("pk"))
+    return Chain(counts["people"], counts["systems"], taken.count(), judged_by(task).first())
+
+
+def judged_by(task: Task, type: str = "pairwise") -> QuerySet[Task]:
+    """Tasks begun to judge a task's responses that are not closed, the newest first."""
+    rows = Task.objects.filter(project_id=task.project_id, source=task, type=type)
+    return rows.exclude(state=TaskState.CLOSED).order_by("-pk")

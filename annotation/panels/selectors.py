@@ -1,0 +1,187 @@
+"""What is known of panels, of qualification rounds and of people left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+
+from annotation.models import (
+    Answer,
+    Assignment,
+    Membership,
+    Panel,
+    PanelMember,
+    Project,
+    Qualification,
+    Role,
+    Task,
+)
+from annotation.models.assignments import AssignmentState
+from annotation.task_types.rating import page as rating
+from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
+from annotation.task_types.rating.type import in_words
+from crowdqc.errors import Missing
+
+
+def panels_of(project: Project) -> QuerySet[Panel]:
+    """A project's panels, each with how many are on it now."""
+    return project.panels.annotate(now=Count("members", filter=Q(members__until__isnull=True)))
+
+
+def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
+    """These workers of the project; Missing where one is none of its."""
+    found = list(project.memberships.filter(pk__in=ids, role=Role.WORKER, removed_at=None))
+    if len(found) < len(set(ids)):
+        raise Missing("There is no such worker in this project.")
+    return found
+
+
+def rounds_of(task: Task) -> QuerySet[Assignment]:
+    """Submitted rounds of a qualification task, each with what was said of it."""
+    rows = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED)
+    return rows.select_related("worker", "qualification")
+
+
+MOST = 200
+
+
+def left_out(task: Task) -> dict[str, Any]:
+    """``exclusions`` in force, and ``answered``: who gave an answer that enters results."""
+    exclusions = list(task.exclusions.in_force().select_related("worker", "by"))
+    given = Answer.objects.filter(item__task=task, worker=OuterRef("pk"), counts=True)
+    answered = Membership.objects.filter(Exists(given), project=task.project_id).exclude(
+        pk__in=[one.worker_id for one in exclusions]
+    )
+    return {"exclusions": exclusions, "answered": list(answered.order_by("pseudonym")[:MOST])}
+
+
+WAITS = "A person is reading your last round. You can take another one once it is decided."
+ADMITTED = "You have passed: the tasks of the panel are open to you."
+DECLINED = "Your last round was decided with “not this time”; there is no further one."
+FEW = 200  # rounds that are listed
+
+
+def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(
+        task__in=tasks, worker__in=members, state=AssignmentState.SUBMITTED
+    )
+
+
+def barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
+    """Of qualification tasks, why these members may not take another round, in words.
+
+    Two queries however many tasks there are.
+    """
+    asked = [task for task in tasks if task.qualifies_id]
+    if not asked:
+        return {}
+    panels = [task.qualifies_id for task in asked]
+    on = set(
+        PanelMember.objects.filter(
+            panel__in=panels, worker__in=members, until__isnull=True
+        ).values_list("panel_id", flat=True)
+    )
+    found: dict[int, str] = {}
+    rounds = _own(asked, members).order_by("pk").values_list("task_id", "qualification__verdict")
+    for task, verdict in rounds:
+        if verdict is None:
+            found[task] = WAITS
+        elif verdict == Qualification.Verdict.DECLINED:
+            found.setdefault(task, DECLINED)
+        elif verdict == Qualification.Verdict.ADMITTED:
+            found.setdefault(task, ADMITTED)
+    for one in asked:
+        if one.qualifies_id in on:
+            found[one.pk] = ADMITTED
+    return found
+
+
+def told(members: Sequence[Membership], most: int = 20) -> list[Qualification]:
+    """What was said of these members' rounds, the newest first."""
+    return list(
+        Qualification.objects.filter(assignment__worker__in=members)
+        .select_related("assignment__version", "assignment__task__qualifies")
+        .order_by("-pk")[:most]
+    )
+
+
+# For who decides ----------------------------------------------------------------------------------
+
+
+def rounds(task: Task) -> list[Assignment]:
+    """Submitted rounds of the task: those that wait to be read first, the oldest of them on top."""
+    found = (
+        Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED)
+        .select_related("worker", "qualification")
+        .annotate(ratings=Count("answers"))
+    )
+    waiting = found.filter(qualification__isnull=True).order_by("submitted_at", "pk")
+    decided = found.filter(qualification__isnull=False).order_by("-submitted_at", "-pk")
+    return [*waiting[:FEW], *decided[:FEW]]
+
+
+def number_of(assignment: Assignment) -> int:
+    """The round's number of this worker in this task, from 1."""
+    before = Assignment.objects.filter(
+        task=assignment.task_id,
+        worker=assignment.worker_id,
+        state=AssignmentState.SUBMITTED,
+        pk__lt=assignment.pk,
+    )
+    return before.count() + 1
+
+
+@dataclass(frozen=True)
+class Read:
+    """One rating as somebody reads it beside the document."""
+
+    answer: Answer
+    chosen: str  # its points in words
+    explanation: str
+    evidence: list[int]
+    feedback: str
+
+
+def read_round(assignment: Assignment) -> list[dict[str, Any]]:
+    """The round's ratings by document, with the document's sentences; a fixed number of queries."""
+    found: dict[int, dict[str, Any]] = {}
+    rows = (
+        assignment.answers.select_related("item__group", "item__first")
+        .prefetch_related("texts", "choices", "spans")
+        .order_by("order_shown")
+    )
+    for answer in rows:
+        group = answer.item.group
+        here = found.setdefault(group.pk, {"group": group, "ratings": [], "chosen": {}})
+        one = _read(answer, {**assignment.version.settings, **answer.item.settings})
+        here["ratings"].append(one)
+        here["chosen"].update(dict.fromkeys(one.evidence))
+    for here in found.values():
+        here["paragraphs"] = rating.document(here["group"], 0, here["chosen"])
+    return list(found.values())
+
+
+def _read(answer: Answer, settings: dict[str, Any]) -> Read:
+    texts = {text.field: text.text for text in answer.texts.all()}
+    draft = {f"r-{choice.field}": choice.code for choice in answer.choices.all()}
+    spans = [span.start for span in answer.spans.all() if span.field == EVIDENCE]
+    return Read(
+        answer,
+        in_words(draft, settings),
+        texts.get(EXPLANATION, ""),
+        sorted(spans),
+        texts.get(FEEDBACK, ""),
+    )
+
+
+def feedback(task: Task) -> QuerySet[Answer]:
+    """Answers that carry a word to the requester, the newest first, with ``said`` to read."""
+    return (
+        Answer.objects.filter(item__task=task, texts__field=FEEDBACK)
+        .select_related("worker", "assignment__version")
+        .annotate(said=F("texts__text"))
+        .order_by("-answered_at", "-pk")
+    )

@@ -1,0 +1,30 @@
+"""Addresses of money and of what counts, under a project."""
+
+from django.urls import path
+
+from annotation.payouts.corrections import views as corrections
+from annotation.payouts.views import manager, statements
+
+HAND = "payouts/by-hand/"
+ROW = "statements/<int:statement_id>/rows/<int:place>/"
+REJECTION, CORRECTION = "rejections/<int:rejection_id>/", "ledger/corrections/<int:correction_id>/"
+project_patterns = [
+    path("ledger/", manager.ledger, name="ledger"),
+    path("ledger.csv", manager.ledger_export, name="ledger_export"),
+    path("ledger/correct/", manager.ledger_correct, name="ledger_correct"),
+    path(f"{CORRECTION}approve/", corrections.correction_approve, name="correction_approve"),
+    path(f"{CORRECTION}decline/", corrections.correction_decline, name="correction_decline"),
+    path(HAND, statements.payment_by_hand, name="payment_by_hand"),
+    path("payouts/by-hand.csv", statements.payment_by_hand_export, name="payment_by_hand_export"),
+    path(f"{HAND}<int:number>/done/", statements.payment_by_hand_done, name="payment_by_hand_done"),
+    path("statements/", statements.statement_list, name="statement_list"),
+    path("statements/<int:statement_id>/", statements.statement, name="statement"),
+    path(f"{ROW}book/", statements.statement_book, name="statement_book"),
+    path("rejections/", manager.rejection_list, name="rejection_list"),
+    path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),
+    path("answers/<int:answer_id>/counts/", manager.answer_counts, name="answer_counts"),
+    path("payments/", statements.payment_list, name="payment_list"),
+    path("payments/send/", statements.payment_send, name="payment_send"),
+    path("payments/<int:payment_id>/resolve/", statements.payment_resolve, name="payment_resolve"),
+    path("payments/<slug:what>.csv", statements.payment_export, name="payment_export"),
+]

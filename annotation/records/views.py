@@ -1,0 +1,73 @@
+"""Pages of the audit log and of errors."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_access
+from annotation.api.frame.base import PROBLEM, told
+from annotation.files.writing import tables as files
+from annotation.records.selectors import audit
+from annotation.records.selectors.audit import FAMILIES
+from crowdqc.numbers import whole
+
+
+@login_required
+@require_safe
+def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Audit log, the newest first."""
+    access = get_access(request, project_id)
+    filters = audit.Filters.of(request.GET)
+    before = request.GET.get("before", "")
+    number = whole(before) or 0
+    context = {
+        "project": access.project,
+        "access": access,
+        "filters": filters,
+        "page": audit.page(access.project, filters, number),
+        "before": number,
+        "families": sorted(FAMILIES.items(), key=lambda one: one[1]),
+        "kinds": audit.object_types(access.project),
+        "staff": audit.staff_names(access.project),
+        "system": audit.SYSTEM,
+    }
+    return render(request, "annotation/accounts/projects/audit_log.html", context)
+
+
+@login_required
+@require_safe
+def audit_log_export(request: HttpRequest, project_id: int) -> StreamingHttpResponse:
+    """The same entries as CSV, streamed."""
+    access = get_access(request, project_id)
+    rows = audit.rows(access.project, audit.Filters.of(request.GET))
+    lines = files.lines(audit.COLUMNS, rows, "csv")
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="audit-log-{project_id}.csv"'
+    return response
+
+
+def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        body = told({"code": code, "detail": detail}, status)
+        return JsonResponse(body, status=status, content_type=PROBLEM)
+    # No context processors where the server failed: they may be what failed.
+    return render(None if status == 500 else request, f"{status}.html", status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 400, "bad-request", "The request cannot be read.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 403, "not-allowed", "This is not allowed.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 404, "missing", "There is nothing here.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return _answer(request, 500, "server-error", "The server failed; it was written down.")

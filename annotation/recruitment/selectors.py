@@ -1,0 +1,134 @@
+"""What pages and files show of the ways in to a task and of the keys of platforms."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+
+from annotation.models import KeySet, Membership, PlatformEvent, Recruitment, Task, User, Visit
+from annotation.recruitment.platforms.entry_params import LEAVING, LINK, entry_token
+from crowdqc.errors import Missing
+
+
+def of_task(task: Task) -> QuerySet[Recruitment]:
+    """The task's ways in, with how many came and handed in."""
+    done = Q(visits__assignment__state="submitted")
+    return task.recruitments.annotate(
+        came=Count("visits"), handed_in=Count("visits", filter=done)
+    ).order_by("-active", "pk")
+
+
+def get_recruitment(task: Task, pk: int) -> Recruitment:
+    """One way in, or Missing."""
+    found = task.recruitments.filter(pk=pk).first()
+    if found is None:
+        raise Missing("There is no such recruitment in this task.")
+    found.task = task
+    return found
+
+
+def entry_path(recruitment: Recruitment) -> str:
+    """The address people come to, as it is to be pasted: with the platform's placeholders."""
+    path = reverse("entry", args=[entry_token(recruitment)])
+    if recruitment.entry == Recruitment.Entry.SIGNED:
+        return path
+    names = [recruitment.parameters.get(word) for word in ("participant", "study", "session")]
+    if recruitment.kind == Recruitment.Kind.PROLIFIC:
+        return path + "?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in names)
+    return path + "?" + urlencode({name: "" for name in names if name})
+
+
+def signed_path(recruitment: Recruitment, link: str) -> str:
+    """The address of one person's signed link."""
+    return f"{entry_path(recruitment)}?{urlencode({LINK: link})}"
+
+
+@dataclass(frozen=True)
+class State:
+    """How many visits are in one state."""
+
+    label: str
+    mark: str
+    number: int
+
+
+def counts(recruitment: Recruitment) -> list[State]:
+    """Every visit in one state, those that wait first."""
+    state = Q(assignment__state="submitted")
+    leased = Q(assignment__state="leased")
+    ended = Q(outcome__in=LEAVING)
+    n = recruitment.visits.aggregate(
+        all=Count("pk"),
+        submitted=Count("pk", filter=state),
+        leased=Count("pk", filter=leased),
+        left=Count("pk", filter=ended),
+        returned=Count("pk", filter=Q(status="RETURNED")),
+        timed_out=Count("pk", filter=Q(status__in=["TIMED-OUT", "TIMED_OUT"])),
+        approved=Count("pk", filter=Q(status="APPROVED")),
+    )
+    rows = [
+        ("came", "open", n["all"]),
+        ("in progress", "running", n["leased"]),
+        ("handed in", "done", n["submitted"]),
+        ("left before", "draft", n["left"]),
+        ("returned there", "draft", n["returned"]),
+        ("out of time there", "draft", n["timed_out"]),
+        ("approved there", "closed", n["approved"]),
+    ]
+    return [State(*row) for row in rows]
+
+
+def last_events(recruitment: Recruitment, most: int = 20) -> list[PlatformEvent]:
+    """What the platform said last."""
+    return list(recruitment.events.order_by("-pk")[:most])
+
+
+def visit_of(user: User, visit_id: int | None = None) -> Visit | None:
+    """The visit of somebody who came from elsewhere: the one named, else the newest."""
+    rows = Visit.objects.filter(worker__user_id=user.pk).select_related(
+        "recruitment__task__project", "recruitment__task__current", "worker", "assignment"
+    )
+    if visit_id is not None:
+        rows = rows.filter(pk=visit_id)
+    return rows.order_by("-pk").first()
+
+
+def visit_to(assignment_id: int) -> Visit | None:
+    """The visit that an assignment was for."""
+    return Visit.objects.filter(assignment=assignment_id).select_related("recruitment").first()
+
+
+def is_staff_of(access_user: object, project_id: int) -> bool:
+    """Whether the person is requester or manager of the project."""
+    pk = getattr(access_user, "pk", None)
+    if pk is None:
+        return False
+    rows = Membership.objects.filter(project_id=project_id, user_id=pk, removed_at=None)
+    return rows.exclude(role="worker").exists()
+
+
+# A key that the platform took back is believed for so long at most.
+TRUSTED = dt.timedelta(days=1)
+
+
+def key_set_of(url: str) -> KeySet | None:
+    """What is known of the keys under an address."""
+    return KeySet.objects.filter(url=url).first()
+
+
+def is_fresh(row: KeySet | None) -> bool:
+    """Whether keys were read recently enough to be trusted."""
+    return (
+        row is not None and row.fetched_at is not None and timezone.now() - row.fetched_at < TRUSTED
+    )
+
+
+def key_addresses() -> QuerySet[Recruitment, str]:
+    """The addresses of key sets that active ways in check their entries by."""
+    signed = Recruitment.objects.filter(Q(active=True), entry=Recruitment.Entry.JWT)
+    return signed.order_by("jwks_url").values_list("jwks_url", flat=True).distinct()

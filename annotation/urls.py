@@ -1,0 +1,35 @@
+"""Addresses of the collecting side: those of its rooms, of a project's parts and of the API."""
+
+from django.urls import include, path
+
+from annotation.accounts import urls as accounts
+from annotation.authoring import urls as authoring
+from annotation.formats import urls as formats
+from annotation.notifications import urls as notifications
+from annotation.pairs import urls as pairs
+from annotation.panels import urls as panels
+from annotation.payouts import urls as payouts
+from annotation.privacy import urls as privacy
+from annotation.records import urls as records
+from annotation.recruitment import urls as recruitment
+from annotation.work import urls as work
+
+PROJECT = "projects/<int:project_id>/"
+IN_PROJECT = (
+    accounts,
+    privacy,
+    authoring,
+    pairs,
+    panels,
+    formats,
+    payouts,
+    recruitment,
+    notifications,
+    records,
+)
+urlpatterns = [
+    path("", include("annotation.accounts.signing.urls")),
+    *(path("", include(room)) for room in (accounts, work, recruitment, privacy, notifications)),
+    *(path(PROJECT, include(room.project_patterns)) for room in IN_PROJECT),
+    path("api/", include("annotation.api.urls")),
+]

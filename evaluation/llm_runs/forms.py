@@ -1,0 +1,67 @@
+"""Options of a run that asks a model, from what the way of asking declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from django import forms
+
+from annotation.models import Task
+from crowdqc.errors import Missing
+from evaluation.models import LanguageModel
+from evaluation.runs.asking import Asking
+from evaluation.runs.forms import field_of
+from evaluation.runs.run_types import asking_of
+
+
+def _named(model: LanguageModel) -> str:
+    if model.can:
+        return f"{model.name} at {model.endpoint.name}"
+    probed = "could not be probed" if model.probe_note else "not probed"
+    return f"{model.name} at {model.endpoint.name}, {probed}"
+
+
+def _models(task: Task) -> list[LanguageModel]:
+    """The project's models; those that can be asked now stand first."""
+    found = LanguageModel.objects.filter(
+        endpoint__project=task.project_id,
+        endpoint__archived_at__isnull=True,
+        archived_at__isnull=True,
+        use=LanguageModel.Use.CHAT,
+    ).select_related("endpoint")
+    return sorted(found, key=lambda one: not one.can)
+
+
+class AskForm(forms.Form):
+    """Which model is asked, and what else a way of asking leaves to choose on a task."""
+
+    def __init__(self, *args: Any, asking: Asking, task: Task, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.task, self.asking, self.models = task, asking, _models(task)
+        models = [(one.pk, _named(one)) for one in self.models]
+        here = {"model": {"choices": models}, **asking.on_task(task)}
+        for param in asking.options.options:
+            said = here.get(param.name, {})
+            if param.label and said is not None:
+                others: dict[str, Any] = {**said}
+                choices = others.pop("choices", None)
+                self.fields[param.name] = field_of(replace(param, **others), choices)
+
+    def lacks(self) -> dict[str, str]:
+        """What must be there before anything can be chosen: sentence, why, url, label; or {}."""
+        return dict(self.asking.lacking(self.task))
+
+    def params(self) -> dict[str, Any]:
+        """The options as a run takes them; to be asked of a valid form."""
+        return dict(self.cleaned_data)
+
+
+def form_of(method: str) -> Callable[..., AskForm]:
+    """The form of a way of asking; raises Missing for a method that asks no model."""
+    asking = asking_of(method)
+    if asking is None:
+        raise Missing("Models cannot be asked for this.")
+    return partial(AskForm, asking=asking)

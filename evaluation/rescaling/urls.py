@@ -1,0 +1,19 @@
+"""Addresses of rescaled ratings and of explanation audits."""
+
+from django.urls import path
+
+from evaluation.rescaling.views import audits, rescaling
+
+RESCALING = "tasks/<int:task_id>/rescaling/"
+AUDITS = "tasks/<int:task_id>/audits/"
+AUDIT = f"{AUDITS}<int:audit_id>/"
+
+urlpatterns = [
+    path(RESCALING, rescaling.results, name="rescaling"),
+    path(f"{RESCALING}scores/", rescaling.scores, name="rescaling_scores"),
+    path(f"{RESCALING}run/", rescaling.run_imported, name="rescaling_run"),
+    path(AUDITS, audits.audit_list, name="audit_list"),
+    path(AUDIT, audits.audit, name="audit"),
+    path(f"{AUDIT}judge/", audits.judge, name="audit_judge"),
+    path(f"{AUDIT}close/", audits.close, name="audit_close"),
+]

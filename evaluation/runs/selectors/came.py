@@ -1,0 +1,73 @@
+"""What came of a run in which models answered or judged: counts, and what wants a look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crowdqc.numbers import count, percent
+from evaluation.models import Run
+from evaluation.runs.run_types import asking_of
+
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """An answer that is kept and wants a look."""
+
+    item: str
+    flag: str
+    call: int
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of the calls; ``next_url`` leads to where it shows."""
+
+    figures: list[dict[str, str]]  # a strip of key figures
+    same: list[tuple[str, str, str]]  # dimension, share with the same label in both orders, pairs
+    flagged: list[Flagged]
+    more: int  # flagged ones that are not listed
+    next_words: str
+    next_url: str
+    next_label: str
+
+
+def came_of(run: Run, asked: Told | None) -> Came | None:
+    """For the page of a finished run; None for runs of other kinds."""
+    asking = asking_of(run.method)
+    if asked is None or asking is None or not asking.noun:
+        return None
+    counts = asked["counts"]
+    figures = [_figure(f"New {asking.noun}s", counts["answered"])]
+    if counts.get("there"):
+        figures.append(_figure("There already", counts["there"]))
+    names = (
+        ("declined", "“I don’t know”"),
+        ("defaulted", "No number, so 50"),
+        ("flagged", "Outside the rules, kept"),
+        ("failed", "Failed"),
+    )
+    figures += [_figure(label, counts[name]) for name, label in names if name in counts]
+    settings = run.task.current.settings if asked.get("same") and run.task.current else {}
+    labels = {one["name"]: one.get("label", "") for one in settings.get("dimensions", [])}
+    same = [
+        (
+            labels.get(row["dimension"]) or row["dimension"],
+            percent(row["same"] / row["pairs"]),
+            count(row["pairs"]),
+        )
+        for row in asked.get("same", [])
+    ]
+    flagged = [
+        Flagged(row["item"], row["flag"], row["call"])
+        for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
+    ]
+    more = counts.get("flagged", 0) - len(flagged)
+    return Came(figures, same, flagged, more, *asking.next_step(run, counts["answered"]))
+
+
+def _figure(label: str, value: int) -> dict[str, str]:
+    return {"label": label, "value": count(value), "of": ""}

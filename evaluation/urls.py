@@ -1,0 +1,63 @@
+"""Addresses of the judging side: of every room, of runs themselves, and the end of the API's."""
+
+from django.urls import include, path
+
+from annotation.api.frame.base import Unknown
+from evaluation.llm_runs import urls as llm_runs
+from evaluation.official import api as official
+from evaluation.panels import urls as panels
+from evaluation.payouts import urls as payouts
+from evaluation.people import urls as people
+from evaluation.runs import api, views
+from evaluation.writing import urls as writing
+
+ROOMS = (
+    "free_text",
+    "writing",
+    "overview",
+    "payouts",
+    "people",
+    "pairwise",
+    "llm",
+    "llm_runs",
+    "checklists",
+    "grading",
+    "rescaling",
+    "panels",
+    "bundles",
+)
+RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
+# Every room may name runs, so that their addresses belong to none.
+runs = [
+    path("runs/", views.run_list, name="run_list"),
+    path("runs/<int:number>/", views.run, name="run"),
+    path("runs/<int:number>/progress/", views.run_progress, name="run_progress"),
+    path("runs/<int:number>/cancel/", views.run_cancel, name="run_cancel"),
+    path("runs/<int:number>/official/", views.run_official, name="run_official"),
+    path(f"{TASK}runs/", views.run_start, name="run_start"),
+    path(f"{TASK}schedule/", views.run_schedule, name="run_schedule"),
+]
+runs_api = [
+    path(f"{TASK}runs/", api.TaskRuns.as_view(), name="api_runs"),
+    path(f"{TASK}methods/", api.TaskMethods.as_view(), name="api_methods"),
+    path(RUN, api.RunDetail.as_view(), name="api_run"),
+    path(f"{RUN}cancel/", api.RunCancel.as_view(), name="api_run_cancel"),
+    *(
+        path(f"{RUN}scores/{kind}/", view.as_view(), name=f"api_scores_{kind}")
+        for kind, view in api.SCORES.items()
+    ),
+    *(
+        path(f"{TASK}scores/{kind}/", view.as_view(), name=f"api_task_scores_{kind}")
+        for kind, view in official.SCORES.items()
+    ),
+    path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
+]
+project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
+apis = (runs_api, llm_runs.api, payouts.api, panels.api, people.api)
+urlpatterns = [
+    path("work/", include(people.work)),
+    path("work/", include(writing.work)),
+    path("projects/<int:project_id>/", include([*project, *runs])),
+    *(path("api/", include(one)) for one in apis),
+    path("api/<path:rest>", Unknown.as_view(), name="api_unknown"),
+]

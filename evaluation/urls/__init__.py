@@ -1,1 +1,0 @@
-"""Addresses of the pages and endpoints of the judging side."""
