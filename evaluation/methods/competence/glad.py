@@ -20,25 +20,17 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
 from evaluation.methods.competence.mace import tables as mace_tables
-from evaluation.methods.competence.mace.data import adding, summed
+from evaluation.methods.competence.mace.data import adding, label_parts, summed
 from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
-from evaluation.methods.core.mace_checks import label_parts
-from evaluation.methods.core.params import (
-    LEVEL,
-    PART_OF_STUDY,
-    Method,
-    Params,
-    real,
-    resamples,
-    whole,
-)
+from evaluation.methods.core.params import LEVEL, Params, real, resamples, whole
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "glad", "1.0"
 MEAN = 1.0  # of the priors of alpha and log beta, whose variance is 1
 BURN_IN, THIN = 200, 2  # rounds before draws of a chain count, and rounds a draw
 GOAL = 0.44  # share of accepted moves of one number at which a random walk mixes best
+NO_LABELS_YET = "no task asks for labels of one's own choice yet"
 PARAMS = Params(
     NAME,
     (
@@ -91,7 +83,7 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """``ability`` (workers,), ``ease`` (items,) log beta, ``posterior`` (items, K) of the labels."""
+    """``ability`` (workers,), ``ease`` (items,) log beta, ``posterior`` (items, K) of labels."""
 
     ability: FloatArray
     ease: FloatArray
@@ -338,15 +330,13 @@ def fit(
             hooks=hooks,
         )
     draws = sampled.accuracy if sampled else None
-    return Result(
-        name=NAME,
-        version=VERSION,
-        estimates={
-            "worker": _workers(data, fitted, worker_part, item_part, draws, settings["level"]),
+    return PARAMS.result(
+        settings,
+        {
+            "worker": _workers(data, fitted, worker_part, item_part, draws, settings=settings),
             **_items(data, votes, fitted, item_part, sampled, settings=settings),
         },
-        intervals={},
-        diagnostics={
+        {
             "components": mace_tables.components_of(data, worker_part, item_part),
             "log_posterior": fitted.log_posterior,
             "rounds": fitted.rounds,
@@ -354,7 +344,6 @@ def fit(
             **mace_tables.cautions(data, worker_part, draws, model="GLAD's"),
         },
         converged=fitted.converged,
-        recipe={"method": NAME, "version": VERSION, "params": settings},
     )
 
 
@@ -364,11 +353,12 @@ def _workers(
     worker_part: IntArray,
     item_part: IntArray,
     draws: Draws | None,
-    level: float,
+    *,
+    settings: dict[str, Any],
 ) -> Table:
     scored = worker_part > 0
     accuracy = expit(fitted.ability * np.exp(_middle(item_part) @ fitted.ease)[worker_part])
-    low, high = mace_tables.interval(accuracy, draws, level)
+    low, high = mace_tables.interval(accuracy, draws, settings["level"])
     return Table(
         {
             "worker": np.arange(len(scored)),
@@ -417,12 +407,4 @@ def _items(
     }
 
 
-METHOD = Method(
-    slug=NAME,
-    version=VERSION,
-    title="GLAD",
-    data=Labels,
-    fit=fit,
-    options=PARAMS,
-    internal=PART_OF_STUDY,
-)
+METHOD = PARAMS.as_method("GLAD", Labels, fit, internal=NO_LABELS_YET)
