@@ -315,20 +315,11 @@ def fit(
     hooks = hooks or Hooks()
     worker_part, item_part = label_parts(data)
     votes = Votes.prepare(data, worker_part)
-    fitted = climb(
-        votes, iterations=settings["iterations"], tolerance=settings["tolerance"], hooks=hooks
-    )
-    sampled = None
-    if settings["resamples"]:
-        sampled = draw(
-            votes,
-            fitted,
-            worker_part,
-            item_part,
-            draws=settings["resamples"],
-            rng=rng,
-            hooks=hooks,
-        )
+    steps, tolerance = settings["iterations"], settings["tolerance"]
+    fitted = climb(votes, iterations=steps, tolerance=tolerance, hooks=hooks)
+    sampled, n = None, settings["resamples"]
+    if n:
+        sampled = draw(votes, fitted, worker_part, item_part, draws=n, rng=rng, hooks=hooks)
     draws = sampled.accuracy if sampled else None
     return PARAMS.result(
         settings,
@@ -336,15 +327,25 @@ def fit(
             "worker": _workers(data, fitted, worker_part, item_part, draws, settings=settings),
             **_items(data, votes, fitted, item_part, sampled, settings=settings),
         },
-        {
-            "components": mace_tables.components_of(data, worker_part, item_part),
-            "log_posterior": fitted.log_posterior,
-            "rounds": fitted.rounds,
-            **mace_tables.left_out(data, worker_part),
-            **mace_tables.cautions(data, worker_part, draws, model="GLAD's"),
-        },
+        _diagnostics(data, fitted, worker_part, item_part, draws),
         converged=fitted.converged,
     )
+
+
+def _diagnostics(
+    data: Labels,
+    fitted: Fitted,
+    worker_part: IntArray,
+    item_part: IntArray,
+    draws: Draws | None,
+) -> dict[str, Any]:
+    return {
+        "components": mace_tables.components_of(data, worker_part, item_part),
+        "log_posterior": fitted.log_posterior,
+        "rounds": fitted.rounds,
+        **mace_tables.left_out(data, worker_part),
+        **mace_tables.cautions(data, worker_part, draws, model="GLAD's"),
+    }
 
 
 def _workers(
