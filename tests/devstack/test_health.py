@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 from unittest.mock import patch
@@ -65,7 +66,9 @@ def test_not_ready_when_the_worker_has_been_silent(client: Client) -> None:
     Heartbeat.objects.create(name=worker.WORKER, at=Now() - timedelta(seconds=60))
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert "60 seconds old" in answer.json()["parts"]["worker"]["problem"]
+    problem = answer.json()["parts"]["worker"]["problem"]
+    age = re.match(r"the last heartbeat of the queue default is (\d+) seconds old", problem)
+    assert age is not None and int(age[1]) >= 60  # more on a machine that is slow to ask
 
 
 def test_a_database_that_is_down_is_reported_without_its_address(client: Client) -> None:

@@ -32,6 +32,7 @@ from crowdqc import settings as product
 from crowdqc.errors import Conflict, NotAllowed
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 TYPED = [
@@ -90,7 +91,7 @@ def page(user: User | None, name: str, *args: Any) -> str:
     client = Client()
     assert user is not None
     client.force_login(user)
-    return " ".join(client.get(reverse(name, args=args)).content.decode().split())
+    return html_of(client.get(reverse(name, args=args)))
 
 
 def test_a_log_goes_after_the_days_its_own_worker_agreed_to(world: World) -> None:

@@ -23,6 +23,7 @@ from annotation.records.selectors import audit
 from evaluation.people import erasure
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 APPEND_ONLY = ("annotation_auditentry", "annotation_ledgerentry", "annotation_eventbatch")
@@ -40,15 +41,11 @@ def page(user: User | None, name: str, *args: Any, **query: Any) -> Any:
     return client.get(reverse(name, args=args), query)
 
 
-def text(response: Any) -> str:
-    return " ".join(response.content.decode().split())
-
-
 def test_each_entry_stands_in_words_and_a_worker_under_the_pseudonym(world: World) -> None:
     assert world.worker.user is not None
     User.objects.filter(pk=world.worker.user.pk).update(display_name="Anna Secret")
     factories.claim_and_submit(world.task, world.worker)
-    said = text(page(world.requester, "audit_log", world.project.pk))
+    said = html_of(page(world.requester, "audit_log", world.project.pk))
     assert f"<b>{world.worker.pseudonym}</b> submitted an assignment" in said
     assert "published version 1 of a task" in said
     assert "Anna Secret" not in said
@@ -112,10 +109,10 @@ def test_the_same_entries_come_as_a_file(world: World) -> None:
 
 def test_a_person_sees_what_their_account_did(world: World) -> None:
     tokens.make(by=world.requester, name="mine", scopes=["read"], days=3)
-    said = text(page(world.requester, "account_log"))
+    said = html_of(page(world.requester, "account_log"))
     assert "<b>You</b> made a token of the API" in said
     assert "You still belong to a project" in said
-    assert "made a token" not in text(page(world.manager, "account_log"))
+    assert "made a token" not in html_of(page(world.manager, "account_log"))
 
 
 def test_nobody_changes_deletes_or_empties_what_is_only_added_to(world: World) -> None:

@@ -14,6 +14,7 @@ from evaluation.models import ItemLabel, Run, RunState
 from evaluation.runs import engine as runs
 from evaluation.runs.official.selectors import official_run
 from tests.evaluation.corpora.official_runs import make_official
+from tests.support.pages import html_of
 
 QUICK = {"restarts": 3, "draws": 100, "resamples": 200}
 CHECKS = {
@@ -56,7 +57,7 @@ def page(task: Task, name: str, *args: object, query: str = "", status: int = 20
     url = reverse(name, args=[task.project_id, task.pk, *args]) + query
     response = client_of(task).get(url)
     assert response.status_code == status, (name, response.status_code)
-    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+    return html_of(response)
 
 
 def text_of(html: str) -> str:

@@ -19,6 +19,7 @@ from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 QUICK = {"encoder": "char-svd", "resamples": 200}
@@ -51,7 +52,7 @@ def scored(task: Task, **params: Any) -> Run:
 def page(client: Client, name: str, *args: object, query: str = "") -> str:
     response = client.get(reverse(name, args=args) + query)
     assert response.status_code == 200, (name, response.status_code)
-    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+    return html_of(response)
 
 
 def test_before_the_first_run_the_page_says_how_many_answers_are_missing(

@@ -33,6 +33,7 @@ from evaluation.runs import run_types
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 from tests.support.llm import Stub, make_model, serving
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"
@@ -69,11 +70,7 @@ def client(project: Project) -> Client:
 def page(client: Client, name: str, *args: object, query: str = "") -> str:
     response = client.get(reverse(name, args=args) + query)
     assert response.status_code == 200, (name, response.status_code)
-    return plain(response)
-
-
-def plain(response: Any) -> str:
-    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+    return html_of(response)
 
 
 def options(model: LanguageModel, **more: Any) -> dict[str, Any]:
@@ -85,7 +82,7 @@ def asked(client: Client, task: Task, model: LanguageModel, **more: Any) -> Run:
     """Start a run from its form and work on it."""
     at = reverse("task_ask", args=[task.project_id, task.pk, "judge_points"])
     response = client.post(at, options(model, **more))
-    assert response.status_code == 302, plain(response)
+    assert response.status_code == 302, html_of(response)
     run = Run.objects.latest("pk")
     runs.execute(run.pk)
     run.refresh_from_db()
@@ -127,9 +124,9 @@ def test_a_requester_sets_up_an_endpoint_and_a_model_and_its_key_is_on_no_page(
     model = LanguageModel.objects.get()
     client.post(reverse("models_model_probe", args=[project.pk, model.pk]))
     found = reverse("models_model_found", args=[project.pk, model.pk])
-    assert "every 1s" in plain(client.get(found)) and not stub.asked
+    assert "every 1s" in html_of(client.get(found)) and not stub.asked
     assert probing.probe_requested(by=project.owner, model_id=model.pk) == "done"
-    assert "every 1s" not in plain(client.get(found))
+    assert "every 1s" not in html_of(client.get(found))
     assert probing.probe_requested(by=project.owner, model_id=model.pk) == "not mine"
 
     texts = [page(client, "models", project.pk), page(client, "models_model", project.pk, model.pk)]
@@ -149,16 +146,16 @@ def test_the_models_of_an_endpoint_are_listed_by_a_job_and_kept(
     endpoint = make_model(project, stub.base_url, name="mine").endpoint
     form = reverse("models_model_new", args=[project.pk, endpoint.pk])
     at = reverse("models_names", args=[project.pk, endpoint.pk])
-    assert "List models" in plain(client.get(form))
+    assert "List models" in html_of(client.get(form))
     for answer in (client.post(at), client.get(at), client.get(form)):
-        assert "every 1s" in plain(answer)
+        assert "every 1s" in html_of(answer)
     assert probing.list_models(endpoint_id=endpoint.pk) == "done"
     for answer in (client.get(at), client.get(form)):
-        assert "every 1s" not in plain(answer) and "stub-1" in plain(answer)
+        assert "every 1s" not in html_of(answer) and "stub-1" in html_of(answer)
     client.post(at)
     Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
     assert probing.list_models(endpoint_id=endpoint.pk) == "failed"
-    text = plain(client.get(at))
+    text = html_of(client.get(at))
     assert "It cannot be reached." in text and "stub-1" in text  # what was known stays
 
 
@@ -166,9 +163,9 @@ def test_what_is_wrong_stands_beside_its_field(client: Client, project: Project)
     at = reverse("models_endpoint_new", args=[project.pk])
     fields = {"name": "A", "base_url": "ftp://x", "key_kind": "variable", "key_env": "SECRET_KEY"}
     fields |= {"parallel": "4", "timeout_seconds": "60"}
-    text = plain(client.post(at, fields))
+    text = html_of(client.post(at, fields))
     assert "Begin with http:// or https://" in text
-    text = plain(client.post(at, {**fields, "base_url": "http://127.0.0.1:9/v1"}))
+    text = html_of(client.post(at, {**fields, "base_url": "http://127.0.0.1:9/v1"}))
     assert "CROWDQC_KEY_VARIABLES" in text
     assert not Endpoint.objects.exists()
 
@@ -230,11 +227,11 @@ def test_the_preview_tells_calls_and_cost_and_asks_nothing(
 ) -> None:
     model = make_model(task.project, stub.base_url, hard_budget=Decimal(5))
     at = reverse("task_ask_preview", args=[task.project_id, task.pk, "judge_points"])
-    text = plain(client.post(at, options(model)))
+    text = html_of(client.post(at, options(model)))
     systems = task.items.count() * 3
     assert f"<b>{systems}</b>" in text and f"Ask {systems} questions, about €" in text
     assert "at most" in text and "The first question as it would be sent" in text
-    wrong = plain(client.post(at, options(model, temperature="9")))
+    wrong = html_of(client.post(at, options(model, temperature="9")))
     assert "disabled" in wrong and "emperature" in wrong
     assert not stub.asked and not LLMCall.objects.exists() and not Run.objects.exists()
 
@@ -273,11 +270,11 @@ def test_the_list_of_runs_asks_for_itself_while_one_is_in_work_and_then_stops(
     )
     run = Run.objects.get()
     live = reverse("task_models_live", args=[task.project_id, task.pk])
-    assert 'hx-trigger="every 2s"' in plain(client.get(live, headers={"HX-Request": "true"}))
+    assert 'hx-trigger="every 2s"' in html_of(client.get(live, headers={"HX-Request": "true"}))
     with CaptureQueriesContext(connection) as few:
         page(client, "task_models", task.project_id, task.pk)
     runs.execute(run.pk)
-    assert "every 2s" not in plain(client.get(live, headers={"HX-Request": "true"}))
+    assert "every 2s" not in html_of(client.get(live, headers={"HX-Request": "true"}))
     for name in ("stub-2", "stub-3"):
         asked(client, task, make_model(task.project, stub.base_url, name=name))
     with CaptureQueriesContext(connection) as many:
@@ -288,11 +285,11 @@ def test_the_list_of_runs_asks_for_itself_while_one_is_in_work_and_then_stops(
 def test_passing_the_soft_budget_needs_a_word(client: Client, task: Task, stub: Stub) -> None:
     model = make_model(task.project, stub.base_url, soft_budget=Decimal(0))
     at = reverse("task_ask", args=[task.project_id, task.pk, "judge_points"])
-    text = plain(client.post(f"{at}preview/", options(model)))
+    text = html_of(client.post(f"{at}preview/", options(model)))
     assert "It may pass the soft budget of the endpoint, and I agree to that" in text
     refused = client.post(at, options(model))
     assert refused.status_code == 409 and not Run.objects.exists()
-    assert 'name="agreed"' in plain(refused)
+    assert 'name="agreed"' in html_of(refused)
     asked(client, task, model, agreed="1")
 
 

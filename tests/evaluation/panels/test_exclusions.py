@@ -22,6 +22,7 @@ from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora import thinking as think_corpus
 from tests.evaluation.corpora import writing as writing_corpus
 from tests.evaluation.corpora.official_runs import make_official
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 QUICK = {"encoder": "char-svd", "resamples": 0}
@@ -127,17 +128,13 @@ def test_the_pages_show_preview_reason_list_and_undo() -> None:
     client = Client()
     client.force_login(task.project.owner)
     url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
-    assert "Only a preview" in words(client.get(url))
-    text = words(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
+    assert "Only a preview" in html_of(client.get(url))
+    text = html_of(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
     assert "would change" in text and "8 answers" in text and "<html" not in text
     refused = client.post(url, {"reason": " "})
-    assert refused.status_code == 422 and "Write a reason" in words(refused)
-    listed = words(client.post(url, {"reason": "Asked for it."}, follow=True))
+    assert refused.status_code == 422 and "Write a reason" in html_of(refused)
+    listed = html_of(client.post(url, {"reason": "Asked for it."}, follow=True))
     assert "Left out of results" in listed and "Asked for it." in listed
     undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, task.exclusions.get().pk])
-    assert "is in again from the next run on" in words(client.post(undo, follow=True))
-    assert "taken in again" in words(client.get(url))
-
-
-def words(response: Any) -> str:
-    return " ".join(response.content.decode().replace("\u00a0", " ").split())
+    assert "is in again from the next run on" in html_of(client.post(undo, follow=True))
+    assert "taken in again" in html_of(client.get(url))

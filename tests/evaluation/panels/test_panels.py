@@ -24,6 +24,7 @@ from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.factories import REJECTION
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 LIST, PAGE = 6, 13  # queries of the two pages, with the shell around them
@@ -239,49 +240,45 @@ def client(task: Task) -> Client:
     return client
 
 
-def words(response: object) -> str:
-    return " ".join(response.content.decode().replace("\u00a0", " ").split())  # type: ignore[attr-defined]
-
-
 def test_the_preview_follows_the_rule_and_the_button_lets_in(client: Client, run: Run) -> None:
     url = reverse("panel_choose", args=[run.project_id, run.number])
-    text = words(client.get(url))
+    text = html_of(client.get(url))
     assert (
         "5 workers</b> of 12 would be let in" in text and "2 answers; an interval needs 5" in text
     )
     live = client.get(url, {"rule": "top", "k": "3"}, headers={"HX-Request": "true"})
-    assert "<html" not in words(live) and "cannot be separated at this border" in words(live)
-    assert "Say how many" in words(client.get(url, {"rule": "top", "k": "0"}))
-    assert "is no number" in words(client.get(url, {"rule": "threshold", "threshold": "much"}))
+    assert "<html" not in html_of(live) and "cannot be separated at this border" in html_of(live)
+    assert "Say how many" in html_of(client.get(url, {"rule": "top", "k": "0"}))
+    assert "is no number" in html_of(client.get(url, {"rule": "threshold", "threshold": "much"}))
     assert client.post(url, {"rule": "top", "k": "3", "panel_name": " "}).status_code == 422
     asked = {"rule": "top", "k": "3", "panel_name": "Keepers"}
-    done = words(client.post(url, asked, follow=True))
+    done = html_of(client.post(url, asked, follow=True))
     assert "Let in: 3 chosen of 12" in done and "among the best 3 of run" in done
-    assert "This choice was made already" in words(client.post(url, asked, follow=True))
+    assert "This choice was made already" in html_of(client.post(url, asked, follow=True))
     panel = Panel.objects.get()
     one = panel.members.first()
     assert one is not None
     end = reverse("panel_end", args=[run.project_id, panel.pk, one.pk])
-    gone = words(client.post(end, {"why": "Asked to leave."}, follow=True))
+    gone = html_of(client.post(end, {"why": "Asked to leave."}, follow=True))
     assert "Asked to leave." in gone and "2 members" in gone
     admit = reverse("panel_admit", args=[run.project_id, panel.pk])
-    back = words(client.post(admit, {"worker": one.worker.pseudonym}, follow=True))
+    back = html_of(client.post(admit, {"worker": one.worker.pseudonym}, follow=True))
     assert "1 worker let in" in back and "3 members" in back
     watch = reverse("panel_watch", args=[run.project_id, panel.pk])
-    bad = words(client.post(watch, {"task": run.task_id, "incentive": "1"}, follow=True))
+    bad = html_of(client.post(watch, {"task": run.task_id, "incentive": "1"}, follow=True))
     assert "Both or neither" in bad
     saved = {"task": run.task_id, "threshold": "0.99", "incentive": "1.50", "incentive_ranks": "9"}
-    assert "Notes are written" in words(client.post(watch, saved, follow=True))
+    assert "Notes are written" in html_of(client.post(watch, saved, follow=True))
     scored(run.task, resamples=200)
-    text = words(client.get(reverse("panel", args=[run.project_id, panel.pk])))
+    text = html_of(client.get(reverse("panel", args=[run.project_id, panel.pk])))
     assert "lies below .990" in text
-    assert "about members of the panel “Keepers”" in words(
+    assert "about members of the panel “Keepers”" in html_of(
         client.get(reverse("project", args=[run.project_id]))
     )
     note = WatchNote.objects.filter(done="").first()
     assert note is not None
     settle = reverse("panel_note", args=[run.project_id, panel.pk, note.pk])
-    assert "kept on the panel" in words(client.post(settle, {"what": "kept"}, follow=True))
+    assert "kept on the panel" in html_of(client.post(settle, {"what": "kept"}, follow=True))
 
 
 @pytest.mark.parametrize("n", [2, 8])
@@ -301,8 +298,8 @@ def test_lists_and_pages_take_as_many_queries_for_many_as_for_few(
 
 def test_a_task_of_any_kind_asks_for_a_panel_on_its_page(client: Client, task: Task) -> None:
     url = reverse("task_panels", args=[task.project_id, task.pk])
-    assert "Pause the task first" in words(client.post(url, {"panel": "Keepers"}, follow=True))
+    assert "Pause the task first" in html_of(client.post(url, {"panel": "Keepers"}, follow=True))
     Task.objects.filter(pk=task.pk).update(state="paused")
-    text = words(client.post(url, {"panel": "Keepers"}, follow=True))
+    text = html_of(client.post(url, {"panel": "Keepers"}, follow=True))
     assert "only the panel" in text and "Keepers" in text
-    assert "every worker of the project" in words(client.post(url, {"panel": ""}, follow=True))
+    assert "every worker of the project" in html_of(client.post(url, {"panel": ""}, follow=True))

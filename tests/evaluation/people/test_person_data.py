@@ -18,6 +18,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -105,12 +106,12 @@ def test_the_pages_say_what_goes_and_a_requester_sets_for_how_long_texts_stay(
 ) -> None:
     staff = signed_in(world.requester)
     address = reverse("worker_data_erase", args=[world.project.pk, world.worker.pk])
-    told = " ".join(staff.get(address).content.decode().split())
+    told = html_of(staff.get(address))
     assert "Not decided yet: 1 submitted assignment." in told
     assert "Download what is kept of" in told
     own = signed_in(world.worker.user)
     address = reverse("own_data_erase", args=[world.project.pk])
-    told = " ".join(own.get(address).content.decode().split())
+    told = html_of(own.get(address))
     assert "Erase it all the same" in told
     assert own.post(address).status_code == 409
     assert own.post(address, {"although_undecided": "1"}).status_code == 302
@@ -119,9 +120,7 @@ def test_the_pages_say_what_goes_and_a_requester_sets_for_how_long_texts_stay(
     for days, kept in (("5", None), ("90", 90), ("x", 90), ("", None)):
         staff.post(keep, {"days": days})
         assert Project.objects.get(pk=world.project.pk).answer_days_kept == kept
-    settings = " ".join(
-        staff.get(reverse("project_settings", args=[world.project.pk])).content.decode().split()
-    )
+    settings = html_of(staff.get(reverse("project_settings", args=[world.project.pk])))
     assert "Data retention" in settings
 
 
