@@ -20,7 +20,7 @@ from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
 from annotation.work.actions import leases
 from crowdqc import limits
-from crowdqc.database.locks import alone
+from crowdqc.database.locks import hold_alone
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
@@ -46,7 +46,7 @@ def forget_old_replies() -> int:
 @shared_task(ignore_result=True)
 def send_payments() -> int:
     """Send what was approved to the platforms that pay it, and look at what has no answer yet."""
-    with alone("send_payments") as mine:  # a slow platform holds one process, not all
+    with hold_alone("send_payments") as mine:  # a slow platform holds one process, not all
         return payment_sending.send_due() if mine else 0
 
 
@@ -59,7 +59,7 @@ def send_mail() -> int:
 @shared_task(ignore_result=True)
 def deliver_hooks() -> int:
     """Tell other systems what they are owed."""
-    with alone("deliver_hooks") as mine:
+    with hold_alone("deliver_hooks") as mine:
         return deliver.deliver_due() if mine else 0
 
 

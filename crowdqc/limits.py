@@ -88,7 +88,7 @@ def _key(limit: Limit, about: str) -> str:
     return f"{limit.name}:{digest[:40]}"
 
 
-def take(limit: Limit, about: object) -> bool:
+def count_try(limit: Limit, about: object) -> bool:
     """Count a try; whether it is within the limit."""
     values: dict[str, str | int] = {
         "key": _key(limit, str(about)),
@@ -124,7 +124,7 @@ def seconds_left(limit: Limit, about: object) -> int:
 
 def hold(limit: Limit, about: object, what: str) -> None:
     """Count a try; raise TooMuch with ``what`` and the time to wait where it is one too many."""
-    if not take(limit, about):
+    if not count_try(limit, about):
         raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
 
 
@@ -271,7 +271,7 @@ def hold_code(request: Any, user: Any) -> str:
 
 def first_use(about: str, user: Any, code: str) -> bool:
     """Uncount a try whose code was right; False where the code was used before, in any process."""
-    if not take(USED_CODES, f"{user.pk} {code}"):
+    if not count_try(USED_CODES, f"{user.pk} {code}"):
         return False
     for limit in CODES:
         give_back(limit, about)
@@ -287,7 +287,7 @@ class PerAddress(BaseThrottle):
     def allow_request(self, request: Any, view: Any) -> bool:
         self._left = (
             0
-            if take(API_SIGN_INS, network(request))
+            if count_try(API_SIGN_INS, network(request))
             else seconds_left(API_SIGN_INS, network(request))
         )
         return not self._left
@@ -308,7 +308,7 @@ class PerName(BaseThrottle):
             return True
         about = counted_as(request, name)
         for limit in TRIES:
-            if not take(limit, about):
+            if not count_try(limit, about):
                 self._left = seconds_left(limit, about) or 1
                 return False
         return True

@@ -55,7 +55,7 @@ def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
     return f"{left}{joint}{right}"
 
 
-def signed(value: Number | None, digits: int = 2) -> str:
+def format_signed(value: Number | None, digits: int = 2) -> str:
     """``+ .02`` or ``− .02``; a difference that rounds to nothing is ``0``."""
     if value is None or _missing(value):
         return NONE
@@ -207,7 +207,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _EXACT = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
 
 
-def whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
+def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
     """A whole number from outside, of 19 digits at most; None where it is none from low to high.
 
     The one road from a request's text to an ``int``: its length is bounded before it is read, and
@@ -234,7 +234,7 @@ def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | Non
     return value if low <= value <= high else None
 
 
-def real(raw: object, low: float = -1e15, high: float = 1e15) -> float | None:
+def parse_real(raw: object, low: float = -1e15, high: float = 1e15) -> float | None:
     """A measure from outside as a float, an exponent allowed; never infinite and never nan."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None

@@ -322,7 +322,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["crowdqc.web.parsers.JSONBody"],
     "DEFAULT_SCHEMA_CLASS": "annotation.api.frame.base.Schema",
-    "EXCEPTION_HANDLER": "annotation.api.frame.base.refused",
+    "EXCEPTION_HANDLER": "annotation.api.frame.base.refusal_response",
     "NUM_PROXIES": 0,  # crowdqc.web.forwarded has set REMOTE_ADDR
 }
 SPECTACULAR_SETTINGS = {

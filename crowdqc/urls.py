@@ -11,6 +11,6 @@ urlpatterns = [
     path("", include("evaluation.urls")),
 ]
 handler400 = "annotation.records.views.bad_request"
-handler403 = "annotation.records.views.forbidden"
+handler403 = "annotation.records.views.permission_denied"
 handler404 = "annotation.records.views.not_found"
 handler500 = "annotation.records.views.server_error"

@@ -50,7 +50,7 @@ def erase_worker(worker_id: int) -> str:
 @shared_task(ignore_result=True, **HOUR)
 def erase_waiting() -> int:
     """Take up erasures that waited for a run or whose job died."""
-    return sum(erasure.carry_out(pk) == "done" for pk in erasure.waiting())
+    return sum(erasure.carry_out(pk) == "done" for pk in erasure.waiting_erasures())
 
 
 @shared_task(ignore_result=True, **HOUR)

@@ -24,7 +24,7 @@ from django.http import HttpRequest
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
 from tests.support.processes import Worker, queue_worker
-from tests.support.small_model import small_model  # noqa: F401  (a fixture of all tests)
+from tests.support.servers.small_model import small_model  # noqa: F401  (a fixture of all tests)
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGS = [

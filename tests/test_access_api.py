@@ -58,8 +58,11 @@ def _busy(project: Project, user: User) -> Membership:
     refused = factories.claim_and_submit(other, worker, "Grebes again.")
     reason = "Grebes were not what the question asked about. " * 4
     for done, line in (
-        (paid, payouts.Line(paid.pk)),
-        (refused, payouts.Line(refused.pk, decision="reject", reason_code="other", reason=reason)),
+        (paid, payouts.ProposedLine(paid.pk)),
+        (
+            refused,
+            payouts.ProposedLine(refused.pk, decision="reject", reason_code="other", reason=reason),
+        ),
     ):
         manager = factories.make_member(project).user
         batch = payouts.propose_payout(by=project.owner, task=done.task, key=uuid4(), lines=[line])

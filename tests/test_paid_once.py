@@ -37,8 +37,9 @@ from annotation.models import (
 )
 from annotation.payouts.actions import payments
 from annotation.payouts.actions import proposals as payouts
-from tests.support import factories, prolific
+from tests.support import factories
 from tests.support.processes import Worker, empty_queue, until
+from tests.support.servers import prolific
 
 pytestmark = [
     pytest.mark.queue,
@@ -115,7 +116,7 @@ def make_crowd(
 def approve_twice(world: factories.World, ids: Sequence[int]) -> None:
     """One proposal, approved by a double click: two requests at once."""
     lines = [
-        payouts.Line(pk, bonus=Decimal("0.50") if n % EVERY == 0 else Decimal(0))
+        payouts.ProposedLine(pk, bonus=Decimal("0.50") if n % EVERY == 0 else Decimal(0))
         for n, pk in enumerate(ids)
     ]
     batch = payouts.propose_payout(by=world.requester, task=world.task, key=uuid4(), lines=lines)

@@ -131,7 +131,7 @@ class Ledger(Listing):
     )
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        rows = books.entries(access.project, books.wanted(request.query_params))
+        rows = books.entries(access.project, books.parse_filter(request.query_params))
         return self.page(rows, LedgerOut)
 
     @extend_schema(

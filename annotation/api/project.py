@@ -15,7 +15,7 @@ from annotation.access import bound_to, get_access
 from annotation.accounts.actions.invitation_mail import MOST_AT_ONCE, invite_by_mail
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects import selectors as members
-from annotation.api.frame.auth import require_scope, unbound
+from annotation.api.frame.auth import require_scope, require_unbound_token
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.bodies import ProjectIn
 from annotation.api.frame.endpoint import Endpoint
@@ -142,7 +142,7 @@ class InvitationOut(serializers.Serializer[Any]):
         return address
 
 
-def mine(request: Request, project_id: int) -> Any:
+def with_own_roles(request: Request, project_id: int) -> Any:
     """A project of one's own with ``roles_here``."""
     return selectors.projects_of(request.user, bound_to(request)).get(pk=project_id)
 
@@ -160,16 +160,16 @@ class Projects(Listing):
 
     @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Begin a project")
     def post(self, request: Request) -> Response:
-        unbound(request)
+        require_unbound_token(request)
         project = people.create_project(by=request.user, **read(ProjectIn, request))
-        return Response(ProjectOut(mine(request, project.pk)).data, status=201)
+        return Response(ProjectOut(with_own_roles(request, project.pk)).data, status=201)
 
 
 class ProjectDetail(Endpoint):
     @extend_schema(responses=ProjectOut, summary="One project")
     def get(self, request: Request, project_id: int) -> Response:
         get_access(request, project_id, *Role.values)
-        return Response(ProjectOut(mine(request, project_id)).data)
+        return Response(ProjectOut(with_own_roles(request, project_id)).data)
 
     def current(self, request: Request, **kwargs: Any) -> Response:
         locks.hold_project(get_access(request, kwargs["project_id"], Role.REQUESTER).project)

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
 from annotation.accounts.projects import actions as people
-from annotation.api.frame.auth import require_scope, unbound
+from annotation.api.frame.auth import require_scope, require_unbound_token
 from annotation.api.frame.base import Listing, read
 from annotation.api.frame.bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
 from annotation.api.frame.endpoint import Endpoint
@@ -46,7 +46,7 @@ class WorkEndpoint(Endpoint):
     reads = writes = "work"
 
 
-def shown(assignment: Assignment) -> dict[str, Any]:
+def assignment_payload(assignment: Assignment) -> dict[str, Any]:
     """An assignment as its worker may see it: what may not be read (any more) is null."""
     states: dict[int, str] = {}
     entries, pages = [], pages_of(assignment.task)
@@ -107,7 +107,7 @@ def texts_shown(entry: AssignmentItem) -> list[str]:
 
 
 def respond(assignment: Assignment) -> Response:
-    return Response(OwnAssignmentOut(shown(assignment)).data)
+    return Response(OwnAssignmentOut(assignment_payload(assignment)).data)
 
 
 class OwnWork(WorkEndpoint):
@@ -122,7 +122,7 @@ class OwnWork(WorkEndpoint):
     def replayed(self, request: Request, kept: Any) -> Any:
         found = get_own_assignment(request, kept["id"])
         _agreed(found)
-        return OwnAssignmentOut(shown(found)).data
+        return OwnAssignmentOut(assignment_payload(found)).data
 
 
 def _agreed(assignment: Assignment) -> None:
@@ -137,7 +137,7 @@ class OpenTasks(WorkEndpoint):
     @extend_schema(responses=OfferOut(many=True), summary="Tasks I can work on")
     def get(self, request: Request) -> Response:
         members = work.memberships_with_consent(request.user, bound_to(request))
-        return Response(OfferOut(work.offers(members), many=True).data)
+        return Response(OfferOut(work.list_offers(members), many=True).data)
 
 
 class Join(WorkEndpoint):
@@ -147,7 +147,7 @@ class Join(WorkEndpoint):
         summary="Join a project by invitation",
     )
     def post(self, request: Request) -> Response:
-        unbound(request)
+        require_unbound_token(request)
         token = read(JoinIn, request)["token"]
         invitation = people.read_invitation(token)
         if invitation.role != Role.WORKER:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.demo.logs import SCREENS, Event, Span
-from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, once, rows_of
+from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, refuse_duplicates, rows_of
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, SHOWN
 from annotation.task_types.pairwise.type import PREFIX, TEMPLATE
 from crowdqc.errors import Invalid
@@ -182,7 +182,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """One answer under judgment; ``author`` is the worker who wrote it, "" for a model's."""
 
     source: str
@@ -198,7 +198,7 @@ class Topic:
     id: str
     query: str
     sources: tuple[str, ...]
-    texts: tuple[Judged, ...]
+    texts: tuple[JudgedAnswer, ...]
 
     @property
     def passage(self) -> str:
@@ -247,7 +247,7 @@ class Study:
         return found | {one.key: beside for one in self.attention}
 
 
-def text_key(topic: Topic, text: Judged) -> str:
+def text_key(topic: Topic, text: JudgedAnswer) -> str:
     """The id of an answer: its topic and its source."""
     return f"{topic.id}-{text.source}"
 
@@ -272,15 +272,15 @@ def load(folder: Path = HERE) -> Study:
 
 def _topic(row: Mapping[str, Any]) -> Topic:
     try:
-        texts = tuple(Judged(**{**one, "marks": tuple(one["marks"])}) for one in row["texts"])
+        texts = tuple(JudgedAnswer(**{**one, "marks": tuple(one["marks"])}) for one in row["texts"])
         return Topic(row["id"], row["query"], tuple(row["sources"]), texts)
     except (KeyError, TypeError) as error:
         raise Invalid(f"{FILE}, topic {row.get('id')}: {error}") from error
 
 
 def _check(study: Study) -> None:
-    once(f"{FILE}, topic", (topic.id for topic in study.topics))
-    once(f"{FILE}, judge", (one.worker for one in (*study.judges, *study.experts)))
+    refuse_duplicates(f"{FILE}, topic", (topic.id for topic in study.topics))
+    refuse_duplicates(f"{FILE}, judge", (one.worker for one in (*study.judges, *study.experts)))
     ids = [source.id for source in study.sources]
     for topic in study.topics:
         if [text.source for text in topic.texts] != ids:
@@ -299,7 +299,7 @@ def _check(study: Study) -> None:
             raise Invalid(f"{FILE}, judge {judge.worker}: unknown manner or form of name.")
 
 
-def _check_text(where: str, text: Judged) -> None:
+def _check_text(where: str, text: JudgedAnswer) -> None:
     marks: Sequence[int] = text.marks
     if len(marks) != len(DIMENSIONS) or not all(0 <= mark <= TOP_MARK for mark in marks):
         raise Invalid(f"{where}: a mark from 0 to {TOP_MARK} for each dimension.")

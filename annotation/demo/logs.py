@@ -83,7 +83,7 @@ def events_for(
         page.leave((4e3, 60e3))
         away = False
     if manner.pastes:
-        for text, source in pieces(answer_text, passage):
+        for text, source in split_by_source(answer_text, passage):
             page.put_in(text, source)
     else:
         page.write(answer_text)
@@ -120,7 +120,7 @@ def seconds(events: Sequence[Mapping[str, Any]]) -> float:
     return (events[-1]["time"] - events[0]["time"]) / 1000 if events else 0.0
 
 
-def pieces(answer: str, passage: str) -> list[tuple[str, str]]:
+def split_by_source(answer: str, passage: str) -> list[tuple[str, str]]:
     """An answer as (text, source) parts: source "passage", "outside" or "" where typed."""
     if not answer:
         return []
@@ -129,9 +129,9 @@ def pieces(answer: str, passage: str) -> list[tuple[str, str]]:
         return [(answer, "outside" if len(answer) >= MIN_FETCHED else "")]
     end = found.a + found.size
     return [
-        *pieces(answer[: found.a], passage),
+        *split_by_source(answer[: found.a], passage),
         (answer[found.a : end], "passage"),
-        *pieces(answer[end:], passage),
+        *split_by_source(answer[end:], passage),
     ]
 
 

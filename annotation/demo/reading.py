@@ -83,11 +83,13 @@ def _text(row: dict[str, Any]) -> Text:
 
 def _check(data: DemoData) -> None:
     items = {question.id for text in data.texts for question in text.questions}
-    once("texts.json, question", (q.id for text in data.texts for q in text.questions))
-    once("answers.json, worker", (worker.id for worker in data.workers))
-    once("answers.json, answer", ((row.worker, row.item) for row in data.answers))
-    once("systems.json, system", ((row.system, row.prompt_strategy) for row in data.systems))
-    once(
+    refuse_duplicates("texts.json, question", (q.id for text in data.texts for q in text.questions))
+    refuse_duplicates("answers.json, worker", (worker.id for worker in data.workers))
+    refuse_duplicates("answers.json, answer", ((row.worker, row.item) for row in data.answers))
+    refuse_duplicates(
+        "systems.json, system", ((row.system, row.prompt_strategy) for row in data.systems)
+    )
+    refuse_duplicates(
         "systems.json, answer",
         ((row.system, row.prompt_strategy, row.item) for row in data.system_answers),
     )
@@ -120,7 +122,7 @@ def _answer(where: str, row: WorkerAnswer | SystemAnswer, items: set[str]) -> No
         raise Invalid(f"{where}: the text is empty or has space around it.")
 
 
-def once(what: str, keys: Iterable[object]) -> None:
+def refuse_duplicates(what: str, keys: Iterable[object]) -> None:
     """Raise Invalid where a key comes twice."""
     seen: set[object] = set()
     for key in keys:

@@ -15,8 +15,8 @@ from typing import Any
 
 from annotation.demo.dataset import KINDS
 from annotation.demo.logs import MANNERS, SCREENS, Event, Manner, Page
-from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, once, rows_of
-from annotation.task_types.writing.citations import MARK, cited
+from annotation.demo.reading import HERE, PSEUDONYM, json_file, key_of, refuse_duplicates, rows_of
+from annotation.task_types.writing.citations import MARK, cited_numbers
 from annotation.task_types.writing.type import STYLES
 from crowdqc.errors import Invalid
 
@@ -146,15 +146,15 @@ def _response(row: Mapping[str, Any]) -> Response:
 
 
 def _check(data: Writing) -> None:
-    once(f"{FILE}, topic", (topic.id for topic in data.topics))
-    once(f"{FILE}, response", ((one.worker, one.topic) for one in data.responses))
+    refuse_duplicates(f"{FILE}, topic", (topic.id for topic in data.topics))
+    refuse_duplicates(f"{FILE}, response", ((one.worker, one.topic) for one in data.responses))
     known = {topic.id: topic for topic in data.topics}
     written: tuple[Response | SystemResponse, ...] = (*data.responses, *data.system_responses)
     for row in written:
         where = f"{FILE}, {row.topic}, {row.style}"
         if row.topic not in known or row.style not in USED_STYLES:
             raise Invalid(f"{where}: unknown topic or style.")
-        if not set(cited(row.text)) <= set(range(1, len(known[row.topic].passages) + 1)):
+        if not set(cited_numbers(row.text)) <= set(range(1, len(known[row.topic].passages) + 1)):
             raise Invalid(f"{where}: a passage is cited that is not there.")
         if row.text != row.text.strip():
             raise Invalid(f"{where}: there is space around the text.")
@@ -217,7 +217,7 @@ def _write(page: _Desk, part: Part, passages: Sequence[str], waiting: list[int])
         return
     for found in STATEMENT.finditer(part.text):
         said = found.group()
-        for number in cited(said):
+        for number in cited_numbers(said):
             if number in waiting:
                 waiting.remove(number)
                 page.read(number, passages)

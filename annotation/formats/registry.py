@@ -9,7 +9,7 @@ from typing import Any
 from annotation.authoring.actions.items import import_items
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics
-from annotation.files.reading.importer import Checked, Field, Importer, Row
+from annotation.files.reading.importer import CheckedRows, Field, Importer, Row
 from annotation.formats.actions.answers import import_answers, import_system_answers
 from annotation.formats.actions.judgment_rows import (
     import_attributes,
@@ -88,7 +88,7 @@ class Format:
     def fields(self) -> tuple[Field, ...]:
         return self.reader.fields
 
-    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad."""
         return self.reader.check(rows, mapping, known)
 
@@ -104,7 +104,7 @@ class Format:
 
 
 def _asked(task: Task) -> Importer:
-    return Judgments(judgments.asked(task.current or task.versions.latest("number")))
+    return Judgments(judgments.version_items(task.current or task.versions.latest("number")))
 
 
 def _scales(task: Task) -> Importer:
@@ -167,7 +167,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             Judgments(),
-            known.judged,
+            known.judged_pairs,
             import_judgment_rows,
             Words(
                 "judgments",

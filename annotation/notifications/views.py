@@ -26,7 +26,7 @@ from annotation.notifications.actions.webhook_delivery import MAX_TRIES as HOOK_
 from annotation.notifications.messages import MAX_TRIES
 from annotation.notifications.selectors import kinds_for, notices_of, own_notice
 from crowdqc.errors import DomainError, Invalid
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
 
@@ -64,7 +64,7 @@ def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
 @require_POST
 def notice_read_all(request: HttpRequest) -> HttpResponse:
     """Mark what the page showed; what came meanwhile stays unread."""
-    upto = whole(request.POST.get("upto", ""))
+    upto = parse_whole(request.POST.get("upto", ""))
     if upto is None:
         raise Invalid("Say up to which notice.", fields={"upto": "A number."})
     actions.mark_all_read(by=request.user, upto=upto)  # type: ignore[arg-type]

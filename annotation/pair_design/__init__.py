@@ -11,7 +11,7 @@ from annotation.pair_design.graph import Link, comparison_components, components
 from annotation.pair_design.model import KINDS, MAX_PAIRS, Design, Pair, Text
 from annotation.pair_design.overview import Sources, Summary, TopicSummary, summary
 from annotation.pair_design.pairs import design_pairs
-from annotation.pair_design.ring import claims, next_claim, slots, window, window_start
+from annotation.pair_design.ring import count_claims, next_claim, slots, window, window_start
 
 __all__ = [
     "KINDS",
@@ -23,9 +23,9 @@ __all__ = [
     "Summary",
     "Text",
     "TopicSummary",
-    "claims",
     "comparison_components",
     "components",
+    "count_claims",
     "design_pairs",
     "next_claim",
     "slots",

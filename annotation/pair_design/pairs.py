@@ -21,7 +21,7 @@ from annotation.pair_design.model import (
 )
 from annotation.pair_design.order import arrange, crowded
 from annotation.pair_design.strata import (
-    Chosen,
+    ChosenPairs,
     Strata,
     choose_repeats,
     equal_strata,
@@ -60,7 +60,7 @@ def design_pairs(texts: Sequence[Text], design: Design, bundle: int = 15) -> lis
 
 def _choose(
     texts: Sequence[Text], design: Design, rng: np.random.Generator
-) -> tuple[Chosen, list[str]]:
+) -> tuple[ChosenPairs, list[str]]:
     groups = by_topic(texts)
     members = list(groups.values())
     first, second, topic = [], [], []
@@ -70,7 +70,7 @@ def _choose(
             first.append(low)
             second.append(high)
             topic.append(t)
-    chosen = Chosen(np.array(first), np.array(second), np.array(topic), len(members))
+    chosen = ChosenPairs(np.array(first), np.array(second), np.array(topic), len(members))
     return chosen, list(groups)
 
 
@@ -90,7 +90,7 @@ def _blocks(
     return balanced_blocks(sources, counts, rng)
 
 
-def _strata(texts: Sequence[Text], chosen: Chosen, design: Design, bundle: int) -> Strata:
+def _strata(texts: Sequence[Text], chosen: ChosenPairs, design: Design, bundle: int) -> Strata:
     repeats = round(design.reversed_share * len(chosen))
     if not design.stratify:
         return no_strata(len(chosen), repeats)
@@ -100,7 +100,7 @@ def _strata(texts: Sequence[Text], chosen: Chosen, design: Design, bundle: int) 
 
 
 def _order(
-    chosen: Chosen,
+    chosen: ChosenPairs,
     strata: Strata,
     again: NDArray[np.bool_],
     *,

@@ -82,7 +82,7 @@ class _Plan:
         return -(-self.items * self.redundancy // self.bundle)
 
 
-def claims(items: int, bundle: int, redundancy: int) -> int:
+def count_claims(items: int, bundle: int, redundancy: int) -> int:
     """Assignments that fill every slot: ceil(items x redundancy / bundle)."""
     return _plan(items, bundle, redundancy).claims
 
@@ -130,7 +130,9 @@ def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
 
 def slots(items: int, bundle: int, redundancy: int) -> tuple[IntArray, IntArray]:
     """All slots as (claim, item), each (items x redundancy,), in the order of the claims."""
-    parts = [window(n, items, bundle, redundancy) for n in range(claims(items, bundle, redundancy))]
+    parts = [
+        window(n, items, bundle, redundancy) for n in range(count_claims(items, bundle, redundancy))
+    ]
     claim = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     return claim, np.concatenate(parts)
 

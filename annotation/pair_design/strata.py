@@ -23,7 +23,7 @@ EPS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenPairs:
     """The pairs of a study: ``first``, ``second`` (n,) index texts, ``topic`` (n,) the topics."""
 
     first: IntArray
@@ -67,7 +67,7 @@ def no_strata(pairs: int, repeats: int) -> Strata:
     return Strata(np.zeros(pairs, dtype=np.int64), ("",), np.array([repeats]))
 
 
-def natural_strata(texts: Sequence[Text], chosen: Chosen, repeats: int) -> Strata:
+def natural_strata(texts: Sequence[Text], chosen: ChosenPairs, repeats: int) -> Strata:
     """Strata by both origins x words together (three bands) x difference in words (two).
 
     The bands are those of all pairs of the study; only combinations that occur are strata, and
@@ -83,7 +83,7 @@ def natural_strata(texts: Sequence[Text], chosen: Chosen, repeats: int) -> Strat
     return Strata(of, tuple(names.tolist()), _shares(np.bincount(of), repeats))
 
 
-def equal_strata(texts: Sequence[Text], chosen: Chosen, repeats: int, strata: int) -> Strata:
+def equal_strata(texts: Sequence[Text], chosen: ChosenPairs, repeats: int, strata: int) -> Strata:
     """``strata`` slices of equal size to within one, of the pairs sorted by origins and lengths.
 
     Sorted by origins, then by band of words together, then by difference; the repeats are shared
@@ -113,7 +113,9 @@ def equal_strata(texts: Sequence[Text], chosen: Chosen, repeats: int, strata: in
     return Strata(of, tuple(names), counts)
 
 
-def choose_repeats(chosen: Chosen, strata: Strata, rng: np.random.Generator) -> NDArray[np.bool_]:
+def choose_repeats(
+    chosen: ChosenPairs, strata: Strata, rng: np.random.Generator
+) -> NDArray[np.bool_]:
     """Which pairs (n,) are judged again: ``strata.repeats`` of each stratum, spread over topics.
 
     Each topic gets its share of all repeats to within one, where the strata leave that open.
@@ -185,12 +187,12 @@ def _chain(
     return []
 
 
-def _gap(texts: Sequence[Text], chosen: Chosen) -> IntArray:
+def _gap(texts: Sequence[Text], chosen: ChosenPairs) -> IntArray:
     words = np.array([text.words for text in texts], dtype=np.int64)
     return np.abs(words[chosen.first] - words[chosen.second])
 
 
-def _traits(texts: Sequence[Text], chosen: Chosen) -> _Traits:
+def _traits(texts: Sequence[Text], chosen: ChosenPairs) -> _Traits:
     words = np.array([text.words for text in texts], dtype=np.int64)
     both, gap = words[chosen.first] + words[chosen.second], _gap(texts, chosen)
     origins = [

@@ -16,7 +16,7 @@ from annotation.models.tasks import TaskState
 from annotation.task_types.pairwise.page import as_sources
 
 
-class Released(NamedTuple):
+class ReleaseState(NamedTuple):
     """What a task's window holds: how many may still be claimed, and when the next begins."""
 
     left: int
@@ -36,7 +36,7 @@ def rule_of(version: TaskVersion | None) -> Mapping[str, Any] | None:
     return version.settings.get("release") if version is not None else None
 
 
-def released(tasks: Sequence[Task]) -> dict[int, Released]:
+def release_states(tasks: Sequence[Task]) -> dict[int, ReleaseState]:
     """Of the tasks that release in batches, what is left now; two queries however many they are.
 
     ``current`` of every task has to be fetched. A claim asks under the lock of its version.
@@ -63,7 +63,7 @@ def released(tasks: Sequence[Task]) -> dict[int, Released]:
         .annotate(n=Count("pk"))
     )
     return {
-        pk: Released(
+        pk: ReleaseState(
             max(0, rule["assignments"] - taken.get(pk, 0)), rule["assignments"], windows[pk][1]
         )
         for pk, rule in ruled.items()
@@ -74,7 +74,7 @@ LONGEST = 100_000  # characters of a topic's sources, as the builder takes them
 
 
 @dataclass(frozen=True)
-class Asked:
+class PublishedTopic:
     """A topic as the published version asks for it, and the items that asked just that."""
 
     key: str
@@ -83,7 +83,7 @@ class Asked:
     items: list[int]
 
 
-def asked_of(task: Task) -> list[Asked]:
+def asked_of(task: Task) -> list[PublishedTopic]:
     """The topics of the version in force, each with all items of its query and passages.
 
     Responses to another wording or to other passages of a topic are not among them: they answer
@@ -101,7 +101,7 @@ def asked_of(task: Task) -> list[Asked]:
         for _, group, question, since, until in items
         if since <= number < (until or number + 1)
     }
-    found: dict[str, Asked] = {}
+    found: dict[str, PublishedTopic] = {}
     for pk, group_id, question, _, _ in items:
         now = shown.get(groups[group_id].key)
         if now is None or groups[group_id].passages != now.passages:
@@ -109,7 +109,7 @@ def asked_of(task: Task) -> list[Asked]:
         if question != queries.get(now.pk):
             continue
         if now.key not in found:
-            found[now.key] = Asked(now.key, question, _sources(now.passages, first), [])
+            found[now.key] = PublishedTopic(now.key, question, _sources(now.passages, first), [])
         found[now.key].items.append(pk)
     return list(found.values())
 
@@ -123,7 +123,7 @@ def _sources(passages: list[dict[str, str]], first: int) -> str:
 
 
 @dataclass(frozen=True)
-class Chain:
+class DerivedProgress:
     """How far the responses of a task are put to judgment."""
 
     people: int  # counting responses of people
@@ -136,7 +136,7 @@ class Chain:
         return max(0, self.people + self.systems - self.taken)
 
 
-def chain_of(task: Task) -> Chain:
+def chain_of(task: Task) -> DerivedProgress:
     """What "judge these responses" would do, of what the version in force asks; three queries."""
     assert task.current is not None  # noqa: S101 (only a published task has responses)
     seen = task.items.in_version(task.current.number).values("pk")
@@ -149,7 +149,9 @@ def chain_of(task: Task) -> Chain:
         systems=Count("pk", filter=Q(system__isnull=False)),
     )
     taken = Candidate.objects.filter(source_answer__in=rows.values("pk"))
-    return Chain(counts["people"], counts["systems"], taken.count(), judged_by(task).first())
+    return DerivedProgress(
+        counts["people"], counts["systems"], taken.count(), judged_by(task).first()
+    )
 
 
 def judged_by(task: Task, type: str = "pairwise") -> QuerySet[Task]:

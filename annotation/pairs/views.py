@@ -13,16 +13,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.authoring.actions import asked, drafts, items
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.context import (
+    field_refused,
+    field_saved,
+    field_view,
     find,
-    moved,
     open_group,
     place_of,
-    refused,
-    saved,
-    saving,
+    rows_changed,
     summary_of,
 )
-from annotation.authoring.views.builder.parts import Place
+from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from annotation.pairs.actions import pair_design, pair_items, topics
 from crowdqc import numbers
@@ -33,8 +33,8 @@ RULES = ("redundancy", "sides", "gold_per_assignment")  # and fields of the vers
 EXPECTED = "e-"  # and a dimension's name: the field of what an attention pair expects of it
 
 
-@saving("asked")
-def task_build_asked(post: QueryDict, user: User, task: Task, place: Place) -> None:
+@field_view("asked")
+def task_build_asked(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
     """Save the fields of the open dimension or scale, named in the query."""
     fields = {name: value for name, value in post.items() if isinstance(value, str)}
     if "has_neutral" in fields:
@@ -56,7 +56,7 @@ def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -
             label = request.POST.get("new", "")
             place = place.but(question=asked.add_row(by=user, task=task, label=label))
         except Invalid as error:
-            return refused(request, access, task, error, into="#new-note")
+            return field_refused(request, access, task, error, into="#new-note")
     elif to == "template":
         asked.use_template(by=user, task=task)
         place = place.but(question="")
@@ -69,7 +69,7 @@ def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -
         asked.change_points(by=user, task=task, name=name, step=1 if to == "more" else -1)
     else:
         raise Invalid("There is no such step.", fields={"to": "add, template, remove, up, down."})
-    return moved(request, access, task, place, focus=to == "add")
+    return rows_changed(request, access, task, place, focus=to == "add")
 
 
 @login_required
@@ -98,8 +98,8 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
         else:
             raise Invalid("There is no such step.", fields={"to": "answers, topics, leave, take."})
     except Invalid as error:
-        return refused(request, access, task, error, into="#texts-note")
-    return moved(request, access, task, place)
+        return field_refused(request, access, task, error, into="#texts-note")
+    return rows_changed(request, access, task, place)
 
 
 def _go(request: HttpRequest, task: Task) -> HttpResponse:
@@ -111,7 +111,7 @@ def _go(request: HttpRequest, task: Task) -> HttpResponse:
 
 
 def _number(raw: str) -> int:
-    number = numbers.whole(raw)
+    number = numbers.parse_whole(raw)
     if number is None:
         raise Conflict("This text is not among the task's. Reload the page.")
     return number
@@ -126,7 +126,7 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
         source = task.project.tasks.filter(pk=raw, current__isnull=False).first()
     if source is None or source.pk == task.pk:
         raise Invalid("Whose answers?", fields={"source": "Choose a task of this project."})
-    most = numbers.whole(post.get("most", "").strip() or "0", high=9999)
+    most = numbers.parse_whole(post.get("most", "").strip() or "0", high=9999)
     if most is None:
         raise Invalid("most is not a whole number.", fields={"most": "A whole number, please."})
     new, about = topics.add_answers(
@@ -144,7 +144,7 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
 
 
 def _drop(user: Any, task: Task, key: str) -> None:
-    group = open_group(task, Place(text=key), "topic")
+    group = open_group(task, BuilderState(text=key), "topic")
     items.remove_group(by=user, task=task, group=group)
 
 
@@ -176,13 +176,13 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
             made = pair_items.make_pairs(by=access.user, task=task)
             messages.success(request, _made(made))
     except Invalid as error:
-        return refused(request, access, task, error, into="#make-note" if to else "")
+        return field_refused(request, access, task, error, into="#make-note" if to else "")
     if to or "kind" in fields:
-        return moved(request, access, task, place.but(question="", page="1"))
-    return saved(request, access, task, {"note": "pairs"})
+        return rows_changed(request, access, task, place.but(question="", page="1"))
+    return field_saved(request, access, task, {"note": "pairs"})
 
 
-def _made(made: pair_items.Made) -> str:
+def _made(made: pair_items.PairChanges) -> str:
     there = numbers.plural(made.pairs, "pair")
     if not (made.new or made.gone):
         return f"Nothing changed: the draft holds these {there} already."
@@ -216,5 +216,5 @@ def task_build_attention(request: HttpRequest, project_id: int, task_id: int) ->
             )
             place = place.but(text="")
     except Invalid as error:
-        return refused(request, access, task, error, into="#attention-note")
-    return moved(request, access, task, place)
+        return field_refused(request, access, task, error, into="#attention-note")
+    return rows_changed(request, access, task, place)

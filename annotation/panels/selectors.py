@@ -70,7 +70,7 @@ def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assig
     )
 
 
-def barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
+def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
     """Of qualification tasks, why these members may not take another round, in words.
 
     Two queries however many tasks there are.
@@ -99,7 +99,7 @@ def barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, st
     return found
 
 
-def told(members: Sequence[Membership], most: int = 20) -> list[Qualification]:
+def latest_verdicts(members: Sequence[Membership], most: int = 20) -> list[Qualification]:
     """What was said of these members' rounds, the newest first."""
     return list(
         Qualification.objects.filter(assignment__worker__in=members)
@@ -135,7 +135,7 @@ def number_of(assignment: Assignment) -> int:
 
 
 @dataclass(frozen=True)
-class Read:
+class RatingRead:
     """One rating as somebody reads it beside the document."""
 
     answer: Answer
@@ -164,11 +164,11 @@ def read_round(assignment: Assignment) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _read(answer: Answer, settings: dict[str, Any]) -> Read:
+def _read(answer: Answer, settings: dict[str, Any]) -> RatingRead:
     texts = {text.field: text.text for text in answer.texts.all()}
     draft = {f"r-{choice.field}": choice.code for choice in answer.choices.all()}
     spans = [span.start for span in answer.spans.all() if span.field == EVIDENCE]
-    return Read(
+    return RatingRead(
         answer,
         in_words(draft, settings),
         texts.get(EXPLANATION, ""),

@@ -46,7 +46,7 @@ CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportedPayment:
     """One payment as the file tells it."""
 
     line: int
@@ -71,7 +71,7 @@ class Reported:
         )
 
 
-def read_statement(content: bytes, name: str, currency: str) -> list[Reported]:
+def read_statement(content: bytes, name: str, currency: str) -> list[ReportedPayment]:
     """Every row of the file, or Invalid naming all rows that cannot be read."""
     sheet = read(content, name)
     columns = guess(list(sheet.columns), FIELDS)
@@ -100,29 +100,29 @@ def _column(name: str, wrong: str) -> Problem:
 
 def _row(
     row: Row, columns: Mapping[str, str], currency: str
-) -> tuple[Reported | None, list[Problem]]:
+) -> tuple[ReportedPayment | None, list[Problem]]:
     value = {field: row.values.get(column, "").strip() for field, column in columns.items()}
     wrong: list[Problem] = []
 
-    def bad(field: str, says: str, mend: str) -> None:
+    def add_error(field: str, says: str, mend: str) -> None:
         wrong.append(Problem(row.line, columns.get(field, field), value.get(field, ""), says, mend))
 
     amount, fee = _money(value.get("amount", "")), _money(value.get("fee", ""))
     if amount is None or not amount:
-        bad("amount", "This is no amount.", "An amount above 0 with two decimals, as 1.80.")
+        add_error("amount", "This is no amount.", "An amount above 0 with two decimals, as 1.80.")
     if value.get("fee") and fee is None:
-        bad("fee", "This is no amount.", "An amount with two decimals, or nothing.")
+        add_error("fee", "This is no amount.", "An amount with two decimals, or nothing.")
     kind = KINDS.get(value.get("kind", "").casefold())
     if kind is None:
-        bad("kind", "There is no such kind.", "base or bonus.")
+        add_error("kind", "There is no such kind.", "base or bonus.")
     paid_at = _moment(value.get("paid_at", ""))
     if paid_at is None:
-        bad("paid_at", "This is no date.", "A date as 2026-11-22, with or without a time.")
+        add_error("paid_at", "This is no date.", "A date as 2026-11-22, with or without a time.")
     if not value.get("submission") and not value.get("participant"):
-        bad("submission", "Nothing says whom it is about.", "A submission or a participant.")
+        add_error("submission", "Nothing says whom it is about.", "A submission or a participant.")
     if wrong or amount is None or kind is None or paid_at is None:
         return None, wrong
-    told = Reported(
+    told = ReportedPayment(
         line=row.line,
         submission=value.get("submission", "")[:120],
         participant=value.get("participant", "")[:120],

@@ -19,7 +19,7 @@ GONE = "[erased]"
 EVERY = "*"  # in a path: each entry of a list
 
 
-class Holds(Enum):
+class NameKind(Enum):
     """What a field names a person by."""
 
     PARTICIPANT = "the platform's id of the person"
@@ -27,20 +27,20 @@ class Holds(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class NamePlace:
     """A field within a JSON column; ``path`` leads to it, EVERY stands for each list entry."""
 
     model: str
     column: str
     path: tuple[str, ...]
-    holds: Holds
+    holds: NameKind
 
 
 PLACES = (
-    Place("PlatformEvent", "payload", ("participant_id",), Holds.PARTICIPANT),
-    Place("PlatformEvent", "payload", ("resource_id",), Holds.SESSION),
-    Place("Statement", "rows", (EVERY, "participant"), Holds.PARTICIPANT),
-    Place("Statement", "rows", (EVERY, "submission"), Holds.SESSION),
+    NamePlace("PlatformEvent", "payload", ("participant_id",), NameKind.PARTICIPANT),
+    NamePlace("PlatformEvent", "payload", ("resource_id",), NameKind.SESSION),
+    NamePlace("Statement", "rows", (EVERY, "participant"), NameKind.PARTICIPANT),
+    NamePlace("Statement", "rows", (EVERY, "submission"), NameKind.SESSION),
 )
 # The part of a request's address that is the id of a submission.
 SUBMISSION = re.compile(r"(?<= submissions/)[^/ ]+(?=/)")
@@ -53,8 +53,8 @@ class Names:
     participants: Set[str] = field(default_factory=frozenset)
     sessions: Set[str] = field(default_factory=frozenset)
 
-    def of(self, holds: Holds) -> Set[str]:
-        return self.participants if holds is Holds.PARTICIPANT else self.sessions
+    def of(self, holds: NameKind) -> Set[str]:
+        return self.participants if holds is NameKind.PARTICIPANT else self.sessions
 
     def __bool__(self) -> bool:
         return bool(self.participants or self.sessions)
@@ -65,7 +65,7 @@ def is_name(value: Any, names: Set[str]) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and str(value) in names
 
 
-def places_in(model: str, column: str) -> list[Place]:
+def places_in(model: str, column: str) -> list[NamePlace]:
     """The declared places of a column."""
     return [place for place in PLACES if (place.model, place.column) == (model, column)]
 

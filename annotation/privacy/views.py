@@ -20,7 +20,7 @@ from annotation.privacy.actions import erasure, retention
 from annotation.privacy.selectors.erasure import keeps_account, kept_work
 from annotation.records.selectors import audit
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import plural, whole
+from crowdqc.numbers import parse_whole, plural
 
 
 def _tell(request: HttpRequest, number: int) -> None:
@@ -38,7 +38,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
     access = get_access(request, project_id, Role.REQUESTER)
     raw = request.POST.get("days", "").strip()
     try:
-        days = (whole(raw, high=99_999) or 0) if raw else None
+        days = (parse_whole(raw, high=99_999) or 0) if raw else None
         retention.keep_texts(by=access.user, project=access.project, days=days)
     except Invalid as error:
         messages.error(request, f"{error.message} {error.fields['days']}")
@@ -87,7 +87,7 @@ def account_log(request: HttpRequest) -> HttpResponse:
     """Tokens, passwords and mail, for the person themself; and what closing the account needs."""
     user = cast(User, request.user)
     context = {
-        "lines": audit.own(user),
+        "lines": audit.own_account_entries(user),
         "events": own_events(user),
         "left": keeps_account(user),
         "kept": kept_work(user),

@@ -8,11 +8,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_access
-from annotation.api.frame.base import PROBLEM, told
+from annotation.api.frame.base import PROBLEM, problem_response
 from annotation.files.writing import tables as files
 from annotation.records.selectors import audit
 from annotation.records.selectors.audit import FAMILIES
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 
 @login_required
@@ -22,7 +22,7 @@ def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     filters = audit.Filters.of(request.GET)
     before = request.GET.get("before", "")
-    number = whole(before) or 0
+    number = parse_whole(before) or 0
     context = {
         "project": access.project,
         "access": access,
@@ -51,7 +51,7 @@ def audit_log_export(request: HttpRequest, project_id: int) -> StreamingHttpResp
 
 def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
     if request.path.startswith("/api/"):
-        body = told({"code": code, "detail": detail}, status)
+        body = problem_response({"code": code, "detail": detail}, status)
         return JsonResponse(body, status=status, content_type=PROBLEM)
     # No context processors where the server failed: they may be what failed.
     return render(None if status == 500 else request, f"{status}.html", status=status)
@@ -61,7 +61,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, 400, "bad-request", "The request cannot be read.")
 
 
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, 403, "not-allowed", "This is not allowed.")
 
 

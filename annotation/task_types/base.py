@@ -156,7 +156,7 @@ class TaskType:
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
         """How long ``per`` of the ``count`` items take, as long as nothing is measured."""
-        return pace.answering(version, items, groups, per, count)
+        return pace.estimate_answering(version, items, groups, per, count)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         """What ``minutes`` reckons with besides reading."""

@@ -24,7 +24,9 @@ CHARACTERS_A_WORD = 6
 WORDS_AN_ATTRIBUTE = 12  # of one attribute thought aloud, with the thinking
 
 
-def answering(version: TaskVersion, items: Any, groups: Any, per: int, count: int) -> float:
+def estimate_answering(
+    version: TaskVersion, items: Any, groups: Any, per: int, count: int
+) -> float:
     """Reading the instructions, texts and questions, and writing ``per`` of ``count`` answers."""
     length = items.aggregate(mean=Avg(Length("question")))["mean"] or 0
     texts = groups.aggregate(mean=Avg(Length("passage")), n=Count("pk"))
@@ -36,7 +38,7 @@ def answering(version: TaskVersion, items: Any, groups: Any, per: int, count: in
     return characters / CHARACTERS_A_MINUTE + per * words / WORDS_A_MINUTE
 
 
-def judging(
+def estimate_judging(
     version: TaskVersion, items: Any, shown: int, lines: int, *, beside: float = 0, said: int = 0
 ) -> float:
     """Reading the instructions and every text shown, and deciding line by line.

@@ -38,7 +38,7 @@ def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -
     return value
 
 
-def drafted(
+def draft_values(
     raw: Mapping[str, Any], prefix: str, fits: Callable[[Any], bool], hint: str
 ) -> dict[str, Any]:
     """What a draft holds of a form of lines: values by field, and whether the item is skipped.
@@ -57,7 +57,7 @@ def drafted(
     return draft
 
 
-def given(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
+def answered_lines(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
     """The lines of a draft that hold a value, by the name of what each asks for."""
     return {
         name.removeprefix(prefix): value for name, value in draft.items() if name.startswith(prefix)
@@ -73,7 +73,7 @@ def rows(raw: Any, what: str) -> list[Mapping[str, Any]]:
     return raw
 
 
-def labelled(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, str]:
+def parse_label(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, str]:
     """Name, label and question of one row; the name is kept, or made of the label."""
     label = text(raw, "label", where, MAX_LABEL)
     if not label:

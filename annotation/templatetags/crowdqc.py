@@ -73,7 +73,7 @@ def interval(low: numbers.Number | None, high: numbers.Number | None, digits: in
 @register.filter
 def signed(value: numbers.Number | None, digits: int = 2) -> str:
     """``+ .02``."""
-    return numbers.signed(value, digits)
+    return numbers.format_signed(value, digits)
 
 
 @register.filter

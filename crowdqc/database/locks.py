@@ -12,7 +12,7 @@ SPACE = 7_246_114  # any constant that no other lock of ours uses
 
 
 @contextmanager
-def alone(name: str) -> Iterator[bool]:
+def hold_alone(name: str) -> Iterator[bool]:
     """Whether nobody else is in the block of this name, which stays so until its end."""
     key = [SPACE, zlib.crc32(name.encode()) - 2**31]
     with connection.cursor() as cursor:

@@ -23,7 +23,9 @@ def _own(number: str, found: str, hint: str) -> list[CheckMessage]:
 
 
 @register(Tags.security, deploy=True)
-def dangerous(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_dangerous_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
     """What production refuses to start with."""
     found: list[CheckMessage] = []
     hint = f"Make one with: {production.GOOD_SECRET}"
@@ -79,7 +81,9 @@ def transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Ch
 
 
 @register(Tags.security, deploy=True)
-def outside(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+def check_outbound_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
     """Requests to other hosts stay out of this network."""
     if not settings.CROWDQC_LOCAL_ENDPOINTS:
         return []

@@ -157,7 +157,7 @@ def _copy_programs(package: Path, folder: Path, version: str) -> Path:
     return target / package.name
 
 
-def programs(folder: Path, account: Account) -> Path:
+def postgres_programs(folder: Path, account: Account) -> Path:
     """The folder of ``initdb`` and ``postgres``, from the installed wheel.
 
     Raises

@@ -27,7 +27,7 @@ from crowdqc.devstack.places import (
     cluster_folder,
     make_cluster_folder,
     make_private,
-    programs,
+    postgres_programs,
     server_account,
     socket_folder,
 )
@@ -172,7 +172,7 @@ class Cluster:
             os.close(handle)
 
     def _command(self, program: str) -> list[str]:
-        return [str(programs(self.folder, self._account) / program)]
+        return [str(postgres_programs(self.folder, self._account) / program)]
 
     def _identity(self) -> dict[str, object]:
         """Arguments of subprocess that make the child run as the server's account."""

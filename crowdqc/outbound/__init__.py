@@ -179,7 +179,7 @@ def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseExcept
 
 
 @dataclass(frozen=True)
-class Told:
+class WebhookReply:
     """What came of a webhook: a status and the beginning of the body, or why there is none."""
 
     status: int | None
@@ -188,7 +188,7 @@ class Told:
     took_ms: int
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Told:
+def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> WebhookReply:
     """Send a webhook; never raises for what the other side does."""
     began = time.monotonic()
     status, said, error = None, "", ""
@@ -204,7 +204,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -
         status, said = answer.status, _text(answer.body)
     except OutboundError as problem:
         status, error = problem.status, str(problem)
-    return Told(status, said, error, round(1000 * (time.monotonic() - began)))
+    return WebhookReply(status, said, error, round(1000 * (time.monotonic() - began)))
 
 
 def _text(body: bytes) -> str:

@@ -84,7 +84,7 @@ def problem(error: DomainError) -> dict[str, Any]:
     return body
 
 
-def told(body: dict[str, Any], status: int) -> dict[str, Any]:
+def problem_response(body: dict[str, Any], status: int) -> dict[str, Any]:
     """A problem as RFC 9457 has it; what we add stands beside."""
     return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, **body}
 
@@ -92,7 +92,7 @@ def told(body: dict[str, Any], status: int) -> dict[str, Any]:
 def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()) -> HttpResponse:
     """A refusal as a page, a fragment or JSON, as the client can read it."""
     if request.path.startswith("/api/"):
-        body = told(problem(error), error.status)
+        body = problem_response(problem(error), error.status)
         return JsonResponse(body, status=error.status, content_type=PROBLEM)
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse(problem(error), status=error.status)

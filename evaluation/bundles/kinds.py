@@ -19,7 +19,7 @@ from django.db import models
 from annotation.models import Item, Membership, System
 from annotation.work.snapshots import answers
 from annotation.work.snapshots.answers import AnswerText
-from annotation.work.snapshots.judgments import Asked, ItemRow, Judgment, TextRow
+from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
 from crowdqc.errors import Conflict
 from evaluation.embeddings import vectors
 from evaluation.embeddings.embeddings import get_encoder, text_hash
@@ -115,7 +115,7 @@ class OfTexts:
             AnswerText(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
             for row in stored
         ]
-        frozen = snapshots.arranged(rows)
+        frozen = snapshots.to_arrays(rows)
         hashes = read_jsonl(files[TEXTS])
         place = {key: at for at, key in enumerate(hashes)}
         matrix = np.load(io.BytesIO(files[VECTORS]), allow_pickle=False)
@@ -140,7 +140,7 @@ class OfJudgments:
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
         snapshot = _snapshot(run)
-        read = judged.again(snapshot)  # refuses what was erased or changed since
+        read = judged.reload_judgments(snapshot)  # refuses what was erased or changed since
         texts, names = judged.texts_of(snapshot.task)
         used = {row.item_id for row in read.rows}
         yield (
@@ -174,16 +174,16 @@ class OfJudgments:
         texts = [TextRow(**row) for row in read_jsonl(files[TEXTS])]
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         run = as_run(recipe, read.hash)
-        frozen: judged.FrozenPairs | judged.FrozenRatings
+        frozen: judged.PairsDataset | judged.RatingsDataset
         if self.rated:
             frozen = judged.arranged_ratings(read, texts, names)
         else:
-            frozen = judged.arranged(read, texts, names)
+            frozen = judged.to_arrays(read, texts, names)
         done = pair_runs.fit(run, frozen, hooks)
         return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
 
 
-def _read(files: Mapping[str, bytes]) -> judged.Read:
+def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
     rows, votes = [], {}
     for row in read_jsonl(files[ANSWERS]):
         votes[row["answer_id"]] = row.pop("votes")
@@ -194,11 +194,11 @@ def _read(files: Mapping[str, bytes]) -> judged.Read:
         row.pop("judged")
         items[row["item_id"]] = ItemRow(**row)
     asked = [
-        Asked(one["name"], one["label"], one["neutral"], tuple(one["points"]))
+        AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))
         for one in json.loads(files[ASKED])
     ]
     keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
-    return judged.Read(rows, votes, items, keys, asked)
+    return judged.SnapshotParts(rows, votes, items, keys, asked)
 
 
 def _snapshot(run: Run) -> Snapshot:
@@ -210,7 +210,7 @@ def _snapshot(run: Run) -> Snapshot:
 def _vectors(run: Run, texts: Sequence[str]) -> Any:
     """The vectors of the run: those that are kept, or made again by what is fitted to its texts."""
     told = run.figures.filter(name="recipe").values_list("data", flat=True).first() or {}
-    kept = vectors.kept(str(told.get("encoder", "")), texts)
+    kept = vectors.stored_vectors(str(told.get("encoder", "")), texts)
     if kept is not None:
         return kept
     slug = run.params["encoder"]

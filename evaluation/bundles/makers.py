@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotation.files.writing.tables import check_format
-from annotation.formats.exports.makers import Made, refuse_options
+from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.bundles import writing as bundle
 from evaluation.models import Run, RunState
 from evaluation.runs.exports import scores as exports
@@ -25,7 +25,7 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
     if number is None and task is None:
         raise Invalid("Say of which run.", fields={"params.run": "The number of a run."})
     if number is not None:
-        number = whole(number)
+        number = parse_whole(number)
         if number is None:
             raise Invalid("This is no number of a run.", fields={"params.run": "A whole number."})
         runs = runs.filter(number=number)
@@ -73,11 +73,13 @@ class RunMaker:
         check_format(form)
         run_of(project, task, params)
 
-    def make(self, file: ExportFile) -> Made:
+    def make(self, file: ExportFile) -> PreparedFile:
         run = run_of(file.project, file.task, file.params)
         written = exports.Archive(run, file.form)
         name = f"task-{run.task_id}-run-{run.number}-{file.form}.zip"
-        return Made(name, written.parts(), lambda: written.rows, lambda sha256: written.manifest)
+        return PreparedFile(
+            name, written.parts(), lambda: written.rows, lambda sha256: written.manifest
+        )
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         return f"Scores of run {params['run']}" if "run" in params else "Scores of the official run"
@@ -94,13 +96,13 @@ class BundleMaker:
             raise Invalid("A bundle is a ZIP file.", fields={"form": "zip"})
         bundle.check(run_of(project, task, params))
 
-    def make(self, file: ExportFile) -> Made:
+    def make(self, file: ExportFile) -> PreparedFile:
         run = run_of(file.project, file.task, file.params)
         last: dict[str, Any] = {}
         parts: Iterator[bytes] = bundle.parts(run, last)
         name = f"task-{run.task_id}-run-{run.number}-bundle.zip"
         answers = len(run.snapshot.answer_ids) if run.snapshot else 0
-        return Made(name, parts, lambda: answers, lambda sha256: last)
+        return PreparedFile(name, parts, lambda: answers, lambda sha256: last)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the official run"

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.files.writing.zips import zipped
+from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Answer, TaskVersion
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles.kinds import KINDS, json_bytes, jsonl, names_of
@@ -74,7 +74,7 @@ def parts(run: Run, told: dict[str, Any] | None = None) -> Iterator[bytes]:
             told.update(found)
         return found
 
-    return zipped(_files(run, recipe), ended)
+    return zip_with_manifest(_files(run, recipe), ended)
 
 
 def manifest(run: Run, recipe: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from crowdqc.numbers import NBSP, interval, percent, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.charts.svg import Scale, at, image, line, nice_ticks, px, text, wide_image
+from evaluation.charts.svg import Scale, image, line, nice_ticks, percent_at, px, text, wide_image
 
 STEPS = 6
 PLOT, WIDE = 270.0, 220.0  # px
@@ -100,10 +100,10 @@ def drift(
     before, after = (early, first, min(split, last)), (late, max(first, split + 1), last)
     body += _means(((f"to {split}:", *before), ("later:", *after)), x, y)
     if first <= split < last:
-        body += line(at(x(split + 0.5)), 0, at(x(split + 0.5)), foot, "grid")
+        body += line(percent_at(x(split + 0.5)), 0, percent_at(x(split + 0.5)), foot, "grid")
     step = max(1, -(-(last - first + 1) // 16))
     for place in places:
-        where = at(x(place.number))
+        where = percent_at(x(place.number))
         if place.low is not None and place.high is not None:
             body += line(where, y(place.low), where, y(place.high), "interval thin")
         body += f'<circle class="dot" cx="{where}" cy="{px(y(place.share))}" r="3.5"/>'
@@ -129,9 +129,9 @@ def _means(
     for name, value, start, end in spans:
         if value is None or start > end:
             continue
-        left, right = at(x(start - 0.5)), at(x(end + 0.5))
+        left, right = percent_at(x(start - 0.5)), percent_at(x(end + 0.5))
         body += line(left, y(value), right, y(value), "reference")
-        body += text(at(x(start - 0.25)), 10, f"{name} {percent(value, 1)}", "word")
+        body += text(percent_at(x(start - 0.25)), 10, f"{name} {percent(value, 1)}", "word")
     return body
 
 
@@ -180,6 +180,6 @@ def _said(found: Estimate) -> str:
     return f"{score(found.value, 2)}{NBSP}({interval(found.low, found.high, 2)})"
 
 
-def known(value: float | None, low: float | None, high: float | None) -> Estimate | None:
+def known_estimate(value: float | None, low: float | None, high: float | None) -> Estimate | None:
     """An estimate, or None where there is no value."""
     return None if value is None else Estimate(value, low, high)

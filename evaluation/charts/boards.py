@@ -20,11 +20,11 @@ from crowdqc.numbers import interval as interval_text
 from crowdqc.numbers import money, percent, power_of_ten, score, short_date
 from evaluation.charts.svg import (
     Scale,
-    at,
     image,
     line,
     nice_ticks,
     path,
+    percent_at,
     px,
     stretched,
     text,
@@ -216,9 +216,9 @@ def convergence(
     body += _rounds_axis(rounds, height)
     last, x = changes[-1], _place(len(changes) - 1, rounds)
     side = "end" if x > 0.7 else ""
-    body += f'<circle class="dot" cx="{at(x)}" cy="{px(y(last))}" r="4"/>'
+    body += f'<circle class="dot" cx="{percent_at(x)}" cy="{px(y(last))}" r="4"/>'
     label = f"round {len(changes)}, {power_of_ten(last)}"
-    body += text(at(x), y(last) + 19, label, f"strong halo {side}")
+    body += text(percent_at(x), y(last) + 19, label, f"strong halo {side}")
     state = "under" if last < stop else "not yet under"
     sentence = (
         f"Change of the weights after {len(changes)} rounds: {power_of_ten(last)}, "
@@ -255,7 +255,8 @@ def _decades(top: int, foot: int, y: Callable[[float], float], stop: float) -> s
 def _rounds_axis(rounds: int, height: float) -> str:
     step = max(1, math.ceil(rounds / 7))
     labels = [
-        text(at(_place(k, rounds)), height - 3, str(k + 1), "mid") for k in range(0, rounds, step)
+        text(percent_at(_place(k, rounds)), height - 3, str(k + 1), "mid")
+        for k in range(0, rounds, step)
     ]
     return "".join(labels) + text("100%", height - 3, "round", "end")
 
@@ -288,8 +289,8 @@ def histogram(
         body += text("100%", plot + 11, labels[1], "end")
     if share is not None:
         anchor = "" if share <= 0.1 else "end" if share >= 0.9 else "mid"
-        body += line(at(share), 0, at(share), plot, "this")
-        body += text(at(share), plot + 11, this_label, f"strong {anchor}".strip())
+        body += line(percent_at(share), 0, percent_at(share), plot, "this")
+        body += text(percent_at(share), plot + 11, this_label, f"strong {anchor}".strip())
     sentence = f"{what or 'Distribution'} of {sum(counts)}"
     if this_label:
         sentence += f", from {labels[0]} to {labels[1]}; this one: {this_label}"
@@ -349,8 +350,8 @@ def cost_by_day(
             "4", y(budget) + 13, f"budget {money(budget, currency, whole=True)}", "word halo"
         )
     body += stretched(shapes, height) + labels
-    body += f'<circle class="dot" cx="{at(x(today))}" cy="{px(y(spent))}" r="4"/>'
-    body += text(at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
+    body += f'<circle class="dot" cx="{percent_at(x(today))}" cy="{px(y(spent))}" r="4"/>'
+    body += text(percent_at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
     body += _day_labels(first, today, last, height)
     sentence = f"Cost from {short_date(first)} to {short_date(today)}: {money(spent, currency)}"
     if budget:
@@ -376,7 +377,7 @@ def _day_labels(first: date, today: date, last: date, height: float) -> str:
     kept = [kept[0], *(w for w in kept[1:] if w[0] > room)] if kept else []
     return "".join(
         text(
-            at(d / span),
+            percent_at(d / span),
             height - 4,
             words or short_date(first + timedelta(days=d)),
             kind,

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from crowdqc.numbers import clock, duration, plural
 from evaluation.charts.folded import Timeline
-from evaluation.charts.svg import at, px, stretched, text, wide_image
+from evaluation.charts.svg import percent_at, px, stretched, text, wide_image
 
 LANES = ("typing", "deleting", "pasting", "away")
 TOP, STEP, LANE, BINS = 10.0, 16.0, 13.0, 240
@@ -66,13 +66,14 @@ def replay_strip(writing: Writing, *, now: float = 0.0) -> SafeString:
     body += _pastes(sorted(writing.pastes, key=lambda paste: paste.time), line)
     body += _lengths(writing, line)
     body += (
-        f'<rect data-not-yet="" class="not-yet" x="{at(here)}" y="{px(TOP)}" '
-        f'width="{at(1 - here)}" height="{px(STEP * len(LANES))}"/>'
+        f'<rect data-not-yet="" class="not-yet" x="{percent_at(here)}" y="{px(TOP)}" '
+        f'width="{percent_at(1 - here)}" height="{px(STEP * len(LANES))}"/>'
     )
     body += _time_axis(line, height + 14)
     body += (
-        f'<g data-playhead="" class="playhead"><line x1="{at(here)}" x2="{at(here)}" y1="4" '
-        f'y2="{px(height)}"/><circle cx="{at(here)}" cy="4" r="3.5"/></g>'
+        f'<g data-playhead="" class="playhead">'
+        f'<line x1="{percent_at(here)}" x2="{percent_at(here)}" y1="4" '
+        f'y2="{px(height)}"/><circle cx="{percent_at(here)}" cy="4" r="3.5"/></g>'
     )
     return wide_image(body, sentence=_sentence(writing), height=height + 18, classes="wide lanes")
 
@@ -139,7 +140,7 @@ def _pastes(pastes: Sequence[Paste], line: Timeline) -> str:
             continue
         taken = end
         drawn.append(
-            f'<text class="word paste-words{" end" if ends else ""}" x="{at(share)}" '
+            f'<text class="word paste-words{" end" if ends else ""}" x="{percent_at(share)}" '
             f'dx="{px(-5 if ends else width + 5)}" y="{px(y + 10.5)}">{label}</text>'
         )
     return "".join(drawn)
@@ -149,11 +150,13 @@ def _paste_mark(paste: Paste, share: float, y: float, width: float) -> str:
     """A filled box; hollow for the own text, and a standing bar for a jump."""
     if paste.source == "unexplained":
         return (
-            f'<rect class="paste-unexplained" x="{at(share)}" y="{px(y + 0.5)}" width="2.5" '
+            f'<rect class="paste-unexplained" x="{percent_at(share)}" '
+            f'y="{px(y + 0.5)}" width="2.5" '
             f'height="{px(LANE - 1)}"/>'
         )
     return (
-        f'<rect class="paste-{paste.source}" x="{at(share)}" y="{px(y + 1)}" width="{px(width)}" '
+        f'<rect class="paste-{paste.source}" x="{percent_at(share)}" '
+        f'y="{px(y + 1)}" width="{px(width)}" '
         f'height="{px(LANE - 2)}"/>'
     )
 
@@ -196,7 +199,7 @@ def _lengths(writing: Writing, line: Timeline) -> str:
         taken.append(place)
         drawn.append(
             f'<text class="word{" end" if late else ""}{" odd" if drawn else ""}" '
-            f'x="{at(left if late else right)}" dx="{-5 if late else 5}" '
+            f'x="{percent_at(left if late else right)}" dx="{-5 if late else 5}" '
             f'y="{px(TOP + 3 * STEP + 10.5)}">{words}</text>'
         )
     return "".join(drawn)
@@ -216,7 +219,7 @@ def _time_axis(line: Timeline, y: float) -> str:
         even = [k * step for k in range(math.ceil(line.total / step))]
         places = _apart([(t / line.total, line.real(t)) for t in even])
     marks = [
-        text(at(share), y, clock(time), _axis_class(k, share))
+        text(percent_at(share), y, clock(time), _axis_class(k, share))
         for k, (share, time) in enumerate(places)
     ]
     return "".join(marks) + text("100%", y, clock(line.length), "axis end")

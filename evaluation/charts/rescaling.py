@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from crowdqc.numbers import percent, plural
-from evaluation.charts.svg import at, image, line, px, text, wide_image
+from evaluation.charts.svg import image, line, percent_at, px, text, wide_image
 
 LANE, TOP, FOOT = 44.0, 6.0, 20.0  # px
 LEFT, RIGHT = 0.4, 0.96  # of the width: where scores 0 and 100 stand
@@ -28,8 +28,8 @@ def scale_use(rows: Sequence[Mapping[str, Any]], *, who: str) -> SafeString:
     height = TOP + LANE * len(rows) + FOOT
     foot = height - FOOT
     body = "".join(
-        line(at(_x(tick)), TOP, at(_x(tick)), foot, "grid")
-        + text(at(_x(tick)), height - 6, str(tick), "mid")
+        line(percent_at(_x(tick)), TOP, percent_at(_x(tick)), foot, "grid")
+        + text(percent_at(_x(tick)), height - 6, str(tick), "mid")
         for tick in TICKS
     )
     said = []
@@ -51,10 +51,9 @@ def _lane(row: Mapping[str, Any], top: float, total: int) -> str:
     share = row["n"] / total
     name = row["label"] if len(row["label"]) <= NAME else f"{row['label'][: NAME - 1]}…"
     body = text("0", top + 12, f"{name}, {percent(share)}", "word halo")
-    body += (
-        f'<rect class="before" x="0" y="{px(top + 19)}" width="{at(SHARE * share)}" height="8"/>'
-    )
-    body += line(at(LEFT - 0.01), foot, at(RIGHT + 0.01), foot, "base")
+    width = percent_at(SHARE * share)
+    body += f'<rect class="before" x="0" y="{px(top + 19)}" width="{width}" height="8"/>'
+    body += line(percent_at(LEFT - 0.01), foot, percent_at(RIGHT + 0.01), foot, "base")
     scores = row["scores"]
     most = max(scores, default=0)
     if not most:
@@ -65,13 +64,16 @@ def _lane(row: Mapping[str, Any], top: float, total: int) -> str:
         if n:
             tall = max(1.5, (LANE - 12) * n / most)
             body += (
-                f'<rect class="score" x="{at(_x(step * k) - wide / 2)}" y="{px(foot - tall)}" '
-                f'width="{at(wide)}" height="{px(tall)}"/>'
+                f'<rect class="score" x="{percent_at(_x(step * k) - wide / 2)}" '
+                f'y="{px(foot - tall)}" '
+                f'width="{percent_at(wide)}" height="{px(tall)}"/>'
             )
-    return body + line(at(_x(row["mean"])), top + 2, at(_x(row["mean"])), foot, "mean")
+    return body + line(
+        percent_at(_x(row["mean"])), top + 2, percent_at(_x(row["mean"])), foot, "mean"
+    )
 
 
-def moved(before: float, after: float, scores: Sequence[float]) -> SafeString:
+def moved_item(before: float, after: float, scores: Sequence[float]) -> SafeString:
     """An item from 0 to 100: square before, dot after, small rings for its ratings' scores."""
     width, middle = 200.0, 14.0
 

@@ -21,7 +21,7 @@ def px(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def at(share: float) -> str:
+def percent_at(share: float) -> str:
     """A horizontal place as a percentage, for charts that take the width they are given."""
     return f"{100 * share:.2f}%"
 

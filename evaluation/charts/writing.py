@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from crowdqc.numbers import MINUS, percent, score
-from evaluation.charts.svg import at, image, line, nice_ticks, path, px, stretched, text, wide_image
+from evaluation.charts.svg import (
+    image,
+    line,
+    nice_ticks,
+    path,
+    percent_at,
+    px,
+    stretched,
+    text,
+    wide_image,
+)
 
 PEOPLE, MODELS, SOURCES = "people", "models", "sources"
 TOP, FOOT = 8.0, 20.0  # px above the plot, and below it for the labels of the axis
@@ -59,7 +69,7 @@ def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
     return [*points, (edges[-1], 0.0)]
 
 
-def middles(edges: Sequence[float]) -> list[float]:
+def bin_centres(edges: Sequence[float]) -> list[float]:
     """The middle of each bin."""
     return [(low + high) / 2 for low, high in itertools.pairwise(edges)]
 
@@ -91,16 +101,18 @@ def panel(
         body += text("-8", up(tick) + 4, y.write(tick), "end")
     for value, label in references:
         where, side = x.share(value), "end" if x.share(value) > 0.7 else ""
-        body += line(at(where), 0, at(where), foot, "reference")
+        body += line(percent_at(where), 0, percent_at(where), foot, "reference")
         if label:
-            body += text(at(where + (-0.01 if side else 0.01)), TOP + 2, label, f"word {side}")
+            body += text(
+                percent_at(where + (-0.01 if side else 0.01)), TOP + 2, label, f"word {side}"
+            )
     body += line("0", foot, "100%", foot, "base")
     body += stretched("".join(_shapes(curve, x, up, foot) for curve in curves), height)
     body += "".join(_marks(curve, x, up) for curve in curves)
     for tick in x.ticks:
         where = x.share(tick)
         anchor = "" if where < 0.02 else "end" if where > 0.98 else "mid"
-        body += text(at(where), foot + 15, x.write(tick), anchor)
+        body += text(percent_at(where), foot + 15, x.write(tick), anchor)
     if x.name:
         body += text("100%", height - 3, x.name, "end")
     classes = "wide" if y.ticks else "wide flush"
@@ -127,7 +139,7 @@ def _shapes(curve: Curve, x: Axis, up: Callable[[float], float], foot: float) ->
 
 
 def _marks(curve: Curve, x: Axis, up: Callable[[float], float]) -> str:
-    return "".join(_sign(curve.kind, at(x.share(value)), up(h)) for value, h in curve.marks)
+    return "".join(_sign(curve.kind, percent_at(x.share(value)), up(h)) for value, h in curve.marks)
 
 
 def _sign(kind: str, where: str, y: float) -> str:
@@ -265,7 +277,7 @@ def density(
         curves.append(
             Curve(
                 kind,
-                list(zip(middles(edges), known, strict=True)),
+                list(zip(bin_centres(edges), known, strict=True)),
                 filled=kind == PEOPLE,
                 marks=[(first, 0.0)] if first is not None else [],
             )
@@ -295,7 +307,7 @@ def readability(
     for kind, counts, median in rows:
         if not sum(counts):
             continue
-        points = list(zip(middles(edges), shares(counts), strict=True))
+        points = list(zip(bin_centres(edges), shares(counts), strict=True))
         curves.append(
             Curve(
                 kind,

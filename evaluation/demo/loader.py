@@ -74,7 +74,7 @@ GRADED, PAID = 9.5, 2
 COUNTED = 0.5
 
 
-def called(*names: str) -> list[Task]:
+def tasks_by_name(*names: str) -> list[Task]:
     """The tasks that a demo which was loaded calls so; an earlier one may lack some."""
     entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
     wanted = [entry.detail.get(name) for name in names] if entry else []
@@ -83,15 +83,15 @@ def called(*names: str) -> list[Task]:
 
 def loaded() -> Task | None:
     """The demo's main task where the demo has been loaded, whatever it is called by now."""
-    return next(iter(called("task")), None)
+    return next(iter(tasks_by_name("task")), None)
 
 
-def compared() -> list[Task]:
+def compared_tasks() -> list[Task]:
     """The experts' task and the pairwise study, the one made last first."""
-    return called("study", "panel")
+    return tasks_by_name("study", "panel")
 
 
-def taken() -> list[str]:
+def taken_usernames() -> list[str]:
     """Usernames of the demo that belong to somebody."""
     mine = [*ACCOUNTS, *(f"demo-{name}" for name in pseudonyms())]
     return sorted(User.objects.filter(username__in=mine).values_list("username", flat=True))
@@ -103,7 +103,7 @@ def load(say: Say) -> Task:
 
     Raises Conflict where usernames of the demo are taken.
     """
-    names = taken()
+    names = taken_usernames()
     if names:
         raise Conflict(f"There are accounts named {', '.join(names)} that are not the demo's.")
     now = timezone.now()
@@ -128,7 +128,7 @@ class Loader(DemoContext):
             *rated.agenda(),
             (self.ago(GRADED), partial(self._grade, task)),
             (self.ago(BEGIN - 0.1), partial(demo_money.rules, self, task)),
-            (self.by_day(PAID, 0.6), partial(demo_money.settle, self, task)),
+            (self.by_day(PAID, 0.6), partial(demo_money.settle_first_batch, self, task)),
         ]
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
             self.clock.to(at)
@@ -292,12 +292,14 @@ class Loader(DemoContext):
         for row in rows:
             name = row.worker.pseudonym
             if name == REJECTED:
-                line = payouts.Line(row.pk, "reject", reason_code="not_own", reason=REASON)
+                line = payouts.ProposedLine(row.pk, "reject", reason_code="not_own", reason=REASON)
             elif name == LOOK_FIRST:
-                line = payouts.Line(row.pk, "hold", reason="Some answers are pasted; the log first")
+                line = payouts.ProposedLine(
+                    row.pk, "hold", reason="Some answers are pasted; the log first"
+                )
             else:
                 bonus = BONUS if name in RECEIVES_BONUS else Decimal("0.00")
-                line = payouts.Line(row.pk, bonus=bonus)
+                line = payouts.ProposedLine(row.pk, bonus=bonus)
             lines.append(line)
         payouts.propose_payout(
             by=self.people["requester"], task=task, key=uuid.uuid4(), lines=lines, title=title
@@ -316,7 +318,10 @@ class Loader(DemoContext):
             row
             for row in self.data.answers
             if row.worker in (REJECTED, LOOK_FIRST)
-            and any(src == "outside" for _, src in logs.pieces(row.text, self._passage(row.item)))
+            and any(
+                src == "outside"
+                for _, src in logs.split_by_source(row.text, self._passage(row.item))
+            )
         ]
         wanted = {(row.worker, row.item) for row in from_elsewhere}
         rows = Answer.objects.filter(item__task=task, worker__isnull=False, counts=True)

@@ -39,7 +39,7 @@ def rules(load: DemoContext, task: Task) -> None:
     )
 
 
-def settle(load: DemoContext, task: Task) -> None:
+def settle_first_batch(load: DemoContext, task: Task) -> None:
     """The manager notes that the first batch was paid, but for one line, and holds a list to it."""
     by = load.people["manager"]
     rows = list(Payment.objects.filter(assignment__task=task, amount__gt=0).order_by("pk"))
@@ -87,7 +87,7 @@ def choose(run: Run) -> str:
     from evaluation.panels import watch as panel_watch
 
     by = run.project.owner
-    wanted = panel_choice.Wanted("top", k=BEST)
+    wanted = panel_choice.RuleRequest("top", k=BEST)
     made, new = panels.select(by=by, run=run, wanted=wanted, panel_name=PANEL)
     if new:
         panel_watch.watch(

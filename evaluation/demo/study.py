@@ -288,7 +288,7 @@ class Study(DemoTask):
 
     def _hard(self) -> list[Item]:
         """By the votes so far, as the checks of a run would find them."""
-        frozen = judged.now(self.task)
+        frozen = judged.current_judgments(self.task)
         people = frozen.data.votes.once()
         found = differentiable(frozen.data, people, needed=HARD_BELOW, share=HARD_SHARE)
         order = np.lexsort((found["pair"], -found["n"], found["agreeing"]))
@@ -314,9 +314,9 @@ class Study(DemoTask):
         until = self.loader.by_day(FIRST - 3, 0)
         rows = self.task.assignments.filter(state="submitted", submitted_at__lt=until)
         lines = [
-            payouts.Line(row.pk, "hold", reason=LOOK)
+            payouts.ProposedLine(row.pk, "hold", reason=LOOK)
             if row.worker.pseudonym == LOOK_FIRST
-            else payouts.Line(row.pk)
+            else payouts.ProposedLine(row.pk)
             for row in rows.select_related("worker").order_by("pk")
         ]
         payouts.propose_payout(

@@ -81,7 +81,7 @@ def vectors_of(
     return Vectors(_read(encoder.identity, hashes), cached=cached, encoded=len(missing))
 
 
-def kept(identity: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+def stored_vectors(identity: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
     """The vectors of these texts as they are stored; None where one is missing."""
     hashes = [text_hash(text) for text in texts]
     return _read(identity, hashes) if set(hashes) == _stored(identity, hashes) else None

@@ -15,7 +15,7 @@ from evaluation.llm_runs.answering.questions import Questions
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.redundancy import FEW
 from evaluation.runs.adapters import AQER_SCORE, ShapeAdapter
-from evaluation.runs.precision import Precision, planned, recipe_words
+from evaluation.runs.precision import Precision, plan_precision, recipe_words
 
 TEXTS_MODEL = "f2"  # thirds of three qualities
 LARGEST = 8_000  # workers x questions of one simulated study of texts, 0.2 s each
@@ -59,7 +59,7 @@ def of_texts(build: Build) -> Precision:
     taken = SECONDS_A_CELL * workers * items + SECONDS_AN_ANSWER * items * votes
     replicates = int(np.clip(0.5 / taken, FEWEST, MOST))
     try:
-        found, after = (planned(TEXTS_MODEL, replicates, **one) for one in (values, more))
+        found, after = (plan_precision(TEXTS_MODEL, replicates, **one) for one in (values, more))
     except BadParameter as problem:
         return Precision(why_not=f"not simulated: {problem}")
     half, error = (value / 2 for value in found["score_width"])

@@ -90,7 +90,7 @@ def with_encoder(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute(
-    run: Run, steps: Recorder, take: Callable[[Task], Snapshot] = snapshots.take
+    run: Run, steps: Recorder, take: Callable[[Task], Snapshot] = snapshots.freeze_answers
 ) -> results.Computed:
     """Freeze (by ``take``), embed, fit."""
     steps.begin(SNAPSHOT)
@@ -126,7 +126,7 @@ def compute(
     return results.Computed(snapshot, frozen, encoding.identity, result)
 
 
-def fit(run: Run, frozen: snapshots.Frozen, matrix: Any, hooks: Hooks) -> Result:
+def fit(run: Run, frozen: snapshots.AnswersDataset, matrix: Any, hooks: Hooks) -> Result:
     """The run's method on frozen answers and their vectors. Reads no database."""
     options = {name: value for name, value in run.params.items() if name not in OF_THE_RUN}
     rng = np.random.default_rng(run.seed)

@@ -50,7 +50,7 @@ def staff(task: Task) -> list[User]:
     return list({row.user_id: row.user for row in rows if row.user}.values())
 
 
-def standing(grading: Grading) -> dict[str, Any]:
+def grading_progress(grading: Grading) -> dict[str, Any]:
     """Counts, and Pearson's r of the two graders with its interval by Fisher's z."""
     marks = marks_of(grading)
     both = [
@@ -103,7 +103,7 @@ def place_of(grading: Grading, grader: User, answer_id: int) -> tuple[int, int |
     return at + 1, before, order[at + 1] if at + 1 < len(order) else None
 
 
-def shown(answer_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def answers_for_grader(answer_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Answers by id as a grader sees them; two queries."""
     texts = dict(
         TextValue.objects.filter(answer__in=answer_ids, field="answer", index=0).values_list(
@@ -131,7 +131,9 @@ def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None
     return (found.value, found.note) if found else (None, "")
 
 
-def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[dict[str, Any]]:
+def disagreements(
+    grading: Grading, marks: Mapping[int, Marks] | None = None
+) -> list[dict[str, Any]]:
     """Answers whose marks lie too far apart, the widest gap first; unsettled ones before."""
     marks = marks_of(grading) if marks is None else marks
     wide = [pk for pk, both in marks.items() if both.apart(grading.gap)]
@@ -139,7 +141,7 @@ def apart(grading: Grading, marks: Mapping[int, Marks] | None = None) -> list[di
     rows = grading.grades.filter(answer__in=wide, grader__isnull=False).exclude(note="")
     for pk, note in rows.order_by("grader_id").values_list("answer_id", "note"):
         notes.setdefault(pk, []).append(note)
-    texts = shown(wide)
+    texts = answers_for_grader(wide)
     # An answer whose two marks lie too far apart, with what both noted.
     found: list[dict[str, Any]] = [
         {

@@ -19,13 +19,13 @@ from evaluation.grading.actions import marks_of
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.methods.aqer_study.method import Study
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Texts
-from evaluation.methods.core.params import whole
+from evaluation.methods.core.params import whole_number
 from evaluation.methods.registry import get_method
 from evaluation.methods.text.corpus import Responses
 from evaluation.models import AnswerScore, Grading, Run, RunState
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.freezing.options import freeze
-from evaluation.runs.freezing.snapshots import Frozen
+from evaluation.runs.freezing.snapshots import AnswersDataset
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 class Computed:
     """What a run has found before anything is written."""
 
-    frozen: Frozen
+    frozen: AnswersDataset
     study: Study
     result: Result
     told: Row
@@ -49,7 +49,7 @@ class Computed:
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze the answers and the grades, make vectors, draw workers, score, correlate."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, snapshots.take)
+    snapshot = freeze(run, snapshots.freeze_answers)
     frozen = snapshots.load(snapshot)
     grade, graded = grades(run, frozen)
     judge, judged = judge_scores(run, frozen)
@@ -79,7 +79,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     )
 
 
-def grades(run: Run, frozen: Frozen) -> tuple[FloatArray, Row]:
+def grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
     """The experts' grade (s,) of each system's answer, NaN without one, and what they rest on."""
     grading = Grading.objects.filter(pk=run.params["grading"], task=run.task_id).first()
     if grading is None:
@@ -93,7 +93,7 @@ def grades(run: Run, frozen: Frozen) -> tuple[FloatArray, Row]:
     return found, {"grading": grading.pk, "n": int(np.isfinite(found).sum()), "hash": digest}
 
 
-def judge_scores(run: Run, frozen: Frozen) -> tuple[FloatArray | None, Row]:
+def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, Row]:
     """What a model gave each system's answer (s,) in a finished run of judging, if one is named."""
     if not run.params["judge"]:
         return None, {}
@@ -118,7 +118,7 @@ def judge_scores(run: Run, frozen: Frozen) -> tuple[FloatArray | None, Row]:
     }
 
 
-def _responses(frozen: Frozen, run: Run) -> Responses:
+def _responses(frozen: AnswersDataset, run: Run) -> Responses:
     """The same answers as words, with token vectors where BERTScore is asked for."""
     tokens = None
     if "bert_score" in run.params["methods"] and run.params["encoder"] == text_runs.DEFAULT_ENCODER:
@@ -194,10 +194,12 @@ RUNS = RunType(
     compute,
     write,
     own=(
-        whole(
+        whole_number(
             "grading", None, 1, required=True, help="The grades that every method is held against."
         ),
-        whole("judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."),
+        whole_number(
+            "judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."
+        ),
         text_runs.ENCODER,
     ),
     complete=text_runs.with_encoder,

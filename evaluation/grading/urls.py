@@ -8,8 +8,8 @@ TASK = "tasks/<int:task_id>/"
 
 urlpatterns = [
     path(f"{TASK}grading/", grading.grading, name="grading"),
-    path(f"{TASK}grading/mark/", grading.mark, name="grading_mark"),
-    path(f"{TASK}grading/settle/<int:answer_id>/", grading.settle, name="grading_settle"),
+    path(f"{TASK}grading/mark/", grading.grade_answer, name="grading_mark"),
+    path(f"{TASK}grading/settle/<int:answer_id>/", grading.settle_mark, name="grading_settle"),
     path(f"{TASK}grading/end/", grading.end, name="grading_end"),
     path(f"{TASK}results/study/", grading.results, name="study"),
     path(f"{TASK}results/study/start/", grading.start, name="study_start"),

@@ -17,7 +17,7 @@ from annotation.access import Access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.free_text.views.results import number_of
 from evaluation.grading import actions
 from evaluation.grading import selectors as reads
@@ -94,7 +94,7 @@ class StudyForm(forms.Form):
     def clean_sizes(self) -> list[int]:
         """Whole numbers between commas."""
         parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
-        found = {number for part in parts if (number := whole(part, high=9999)) is not None}
+        found = {number for part in parts if (number := parse_whole(part, high=9999)) is not None}
         if not parts or len(found) < len(set(parts)):
             raise forms.ValidationError("Whole numbers between commas, as 5, 10, 15.")
         return sorted(found)
@@ -146,14 +146,14 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         context.update(form=form, grading=None, enough=len(people) > 1)
         return render(request, "evaluation/grading/grading.html", context)
     mine = access.user.pk in (found.first_id, found.second_id)
-    told = reads.standing(found)
+    told = reads.grading_progress(found)
     # While one still marks, neither sees what the other gave.
     ready = told["first"] == told["total"] == told["second"] or found.closed_at is not None
     context.update(
         told=told,
         mine=mine,
         ready=ready,
-        apart=reads.apart(found) if ready else [],
+        apart=reads.disagreements(found) if ready else [],
         left=mine and reads.next_answer(found, access.user) is not None,
     )
     return render(request, "evaluation/grading/grading.html", context)
@@ -162,7 +162,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """One answer before one grader: question, text and answer, nothing else."""
     access, task = _texts(request, project_id, task_id)
     found = _grading(task)
@@ -171,8 +171,8 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     asked = (number_of(request, "answer") if request.method != "POST" else None) or 0
     error = ""
     if request.method == "POST":
-        value = whole(request.POST.get("value", ""), high=100)
-        asked = whole(request.POST.get("answer", "")) or 0
+        value = parse_whole(request.POST.get("value", ""), high=100)
+        asked = parse_whole(request.POST.get("answer", "")) or 0
         try:
             if value is None:
                 raise Invalid("A mark is a whole number from 0 to 100.")
@@ -198,7 +198,7 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "title": run_reads.title_of(task),
         "grading": found,
         "error": error,
-        "one": reads.shown([at])[at],
+        "one": reads.answers_for_grader([at])[at],
         "value": value,
         "note": note,
         "number": number,
@@ -212,10 +212,12 @@ def mark(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def settle(request: HttpRequest, project_id: int, task_id: int, answer_id: int) -> HttpResponse:
+def settle_mark(
+    request: HttpRequest, project_id: int, task_id: int, answer_id: int
+) -> HttpResponse:
     """The mark that both agreed on."""
     access, task = _texts(request, project_id, task_id)
-    found, value = _grading(task), whole(request.POST.get("value", ""), high=100)
+    found, value = _grading(task), parse_whole(request.POST.get("value", ""), high=100)
     if value is None:
         raise Invalid("A mark is a whole number from 0 to 100.", fields={"value": "0 to 100."})
     actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=value)
@@ -253,7 +255,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         "form": StudyForm(task=task),
     }
     if found is not None:
-        context["told"] = reads.standing(found)
+        context["told"] = reads.grading_progress(found)
     if run is not None:
         told = run_reads.figures_of(run)
         context.update(

@@ -13,7 +13,7 @@ from crowdqc.errors import Conflict
 from evaluation.llm import completion, estimate, ledger, wording
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.completion import Completion
-from evaluation.llm.wording import Read, Size, key_of, messages_of, params_of
+from evaluation.llm.wording import ParsedAnswer, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
 from evaluation.runs.progress import Recorder
 
@@ -84,7 +84,7 @@ class Chat:
         ask = self._ask(call_id)
         return wording.body_of(self.model, ask, messages_of(self.model, ask))
 
-    def read(self, call_id: int, found: Completion) -> Read:
+    def read(self, call_id: int, found: Completion) -> ParsedAnswer:
         return wording.read(self.model, self._ask(call_id), found)
 
     def tries(self, call_id: int) -> int:

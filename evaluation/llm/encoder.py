@@ -25,7 +25,7 @@ from evaluation.embeddings.embeddings import (
 )
 from evaluation.llm import calls, completion, engine, ledger, wording
 from evaluation.llm.completion import Completion, Outcome
-from evaluation.llm.wording import Read, Size
+from evaluation.llm.wording import ParsedAnswer, Size
 from evaluation.models import CallState, CallUse, Embedding, LanguageModel, LLMCall, Run
 from evaluation.runs.progress import Recorder
 
@@ -195,17 +195,19 @@ class Batches:
         # Some endpoints refuse an empty text; a blank has the same meaning to them all.
         return {"model": self.model.name, "input": [text or " " for text in self.texts[call_id]]}
 
-    def read(self, call_id: int, found: Completion) -> Read:
+    def read(self, call_id: int, found: Completion) -> ParsedAnswer:
         """Vectors for every text, or the reason why the answer is none."""
         wanted, vectors = len(self.texts[call_id]), found.vectors
         widths = {len(vector) for vector in vectors}
         if len(vectors) != wanted or len(widths) != 1 or 0 in widths:
             why = f"{len(vectors)} vectors came for {wanted} texts."
-            return Read(outcome=Outcome.WRONG_FORM, reason=why)
+            return ParsedAnswer(outcome=Outcome.WRONG_FORM, reason=why)
         if not np.isfinite(np.array(vectors)).all():
-            return Read(outcome=Outcome.WRONG_FORM, reason="A vector holds no finite number.")
+            return ParsedAnswer(
+                outcome=Outcome.WRONG_FORM, reason="A vector holds no finite number."
+            )
         self.vectors[call_id] = vectors
-        return Read({"vectors": wanted, "dim": widths.pop()})
+        return ParsedAnswer({"vectors": wanted, "dim": widths.pop()})
 
     def tries(self, call_id: int) -> int:
         return 3

@@ -28,9 +28,9 @@ from evaluation.llm import ledger
 from evaluation.llm.ask import BudgetSpent, EndpointFails
 from evaluation.llm.client import Sender
 from evaluation.llm.completion import Completion, Link, Outcome
-from evaluation.llm.ledger import LEASE, Settled, Turn, Wanted
+from evaluation.llm.ledger import LEASE, LeaseRequest, Settled, Turn
 from evaluation.llm.threads import Threads
-from evaluation.llm.wording import Read, Size, cost_of, most_of, unpriced
+from evaluation.llm.wording import ParsedAnswer, Size, cost_of, most_of, unpriced
 from evaluation.models import CallState, LanguageModel, LLMCall
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Source(Protocol):
 
     def size(self, call_id: int) -> Size: ...
     def body(self, call_id: int) -> Mapping[str, Any]: ...
-    def read(self, call_id: int, found: Completion) -> Read: ...
+    def read(self, call_id: int, found: Completion) -> ParsedAnswer: ...
     def tries(self, call_id: int) -> int: ...
 
 
@@ -174,7 +174,7 @@ class Engine:
 
     def _settle(self, flight: Flight, answer: Completion) -> tuple[Settled, float]:
         """What an answer means for its call, and the seconds until it is asked again."""
-        read = Read(outcome=answer.outcome, reason=answer.reason)
+        read = ParsedAnswer(outcome=answer.outcome, reason=answer.reason)
         if answer.outcome == Outcome.OK:
             read = self.source.read(flight.call_id, answer)
         wait = self._again(flight.call_id, answer, read)
@@ -222,7 +222,7 @@ class Engine:
             return None if cost is None else str(cost)
         return str(flight.most if answer.sent else Decimal())
 
-    def _again(self, call_id: int, answer: Completion, read: Read) -> float | None:
+    def _again(self, call_id: int, answer: Completion, read: ParsedAnswer) -> float | None:
         """Seconds after which the call is to be asked again; None: never. Counts the failures."""
         if answer.outcome == Outcome.OK:
             self.in_row = self.faulty = 0
@@ -255,16 +255,16 @@ class Engine:
     def _turn(self, came: Sequence[tuple[Flight, Completion]]) -> None:
         """Settle and lease in one transaction; hand what was leased to the threads."""
         settled = [self._settle(flight, answer) for flight, answer in came]
-        wanted: list[Wanted] = []
+        wanted: list[LeaseRequest] = []
         now = time.monotonic()
         if self.hold <= now:
             for call_id in itertools.islice(self.ready, max(0, self._free())):
                 size = self.source.size(call_id)
-                wanted.append(Wanted(call_id, size.granted, most_of(self.model, size)))
+                wanted.append(LeaseRequest(call_id, size.granted, most_of(self.model, size)))
         if not wanted and not settled:
             return
         pause = self.pause if self.pause > timezone.now() else None
-        found = ledger.turn(
+        found = ledger.settle_and_lease(
             endpoint_id=self.endpoint.pk,
             model_id=self.model.pk,
             lease=self.lease,
@@ -284,7 +284,7 @@ class Engine:
         elif found.leased:
             self.short_since = None
 
-    def _take(self, wanted: Sequence[Wanted], found: Turn) -> None:
+    def _take(self, wanted: Sequence[LeaseRequest], found: Turn) -> None:
         for one in wanted[: len(found.leased) + len(found.elsewhere)]:
             self.ready.popleft()
             number = found.leased.get(one.call_id)
@@ -295,7 +295,7 @@ class Engine:
             deadline = time.monotonic() + self.link.timeout + LATE
             self.flying[token] = Flight(one.call_id, number, one.most, deadline)
 
-    def _short(self, one: Wanted, found: Turn) -> None:
+    def _short(self, one: LeaseRequest, found: Turn) -> None:
         """Wait for what others have reserved; with nothing in flight the budget is at its end."""
         now = time.monotonic()
         self.short_since = self.short_since or now
@@ -337,7 +337,7 @@ class Engine:
                 settled += [self._lost(flight) for flight in self.flying.values()]
                 self.flying.clear()
             if settled:
-                ledger.turn(
+                ledger.settle_and_lease(
                     endpoint_id=self.endpoint.pk,
                     model_id=self.model.pk,
                     lease=self.lease,

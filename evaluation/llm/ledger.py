@@ -26,7 +26,7 @@ KEPT_TEXT = 20_000  # characters kept of an answer that was none
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LeaseRequest:
     """A call to be leased: the tokens that count against the minute, and the most it can cost."""
 
     call_id: int
@@ -71,13 +71,13 @@ class Turn:
 
 
 @transaction.atomic
-def turn(
+def settle_and_lease(
     *,
     endpoint_id: int,
     model_id: int,
     lease: uuid.UUID,
     settled: Sequence[Settled] = (),
-    wanted: Sequence[Wanted] = (),
+    wanted: Sequence[LeaseRequest] = (),
     pause: dt.datetime | None = None,
     priced: bool = True,
 ) -> Turn:
@@ -116,7 +116,7 @@ def _refusal(endpoint: Endpoint, priced: bool) -> str:
     return ""
 
 
-def _grant(endpoint: Endpoint, wanted: Sequence[Wanted], found: Turn) -> list[Wanted]:
+def _grant(endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn) -> list[LeaseRequest]:
     """Those of the calls that may be sent now; says in ``found`` what became of the others."""
     now = timezone.now()
     if endpoint.paused_until is not None and endpoint.paused_until > now:
@@ -131,7 +131,7 @@ def _grant(endpoint: Endpoint, wanted: Sequence[Wanted], found: Turn) -> list[Wa
         .order_by("pk")
         .values_list("pk", flat=True)
     )
-    granted: list[Wanted] = []
+    granted: list[LeaseRequest] = []
     for one in wanted:
         if one.call_id not in free:
             found.elsewhere.append(one.call_id)
@@ -152,7 +152,7 @@ def _grant(endpoint: Endpoint, wanted: Sequence[Wanted], found: Turn) -> list[Wa
     return granted
 
 
-def _over_limit(endpoint: Endpoint, one: Wanted) -> bool:
+def _over_limit(endpoint: Endpoint, one: LeaseRequest) -> bool:
     requests, tokens = endpoint.requests_per_minute, endpoint.tokens_per_minute
     if requests is not None and endpoint.window_requests + 1 > requests:
         return True
@@ -179,7 +179,7 @@ RETURNING call_id, number
 """
 
 
-def _lease(model_id: int, lease: uuid.UUID, granted: Sequence[Wanted], found: Turn) -> None:
+def _lease(model_id: int, lease: uuid.UUID, granted: Sequence[LeaseRequest], found: Turn) -> None:
     now = timezone.now()
     rows = json.dumps([{"id": one.call_id, "most": str(one.most)} for one in granted])
     with connection.cursor() as cursor:

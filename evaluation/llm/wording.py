@@ -144,7 +144,7 @@ def cost_of(model: LanguageModel, tokens_in: int, tokens_out: int) -> Decimal | 
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedAnswer:
     """What an answer says: a value, or the reason why there is none and the outcome it means."""
 
     value: dict[str, Any] | None = None
@@ -153,7 +153,7 @@ class Read:
     reason: str = ""
 
 
-def read(model: LanguageModel, ask: Ask, found: Completion) -> Read:
+def read(model: LanguageModel, ask: Ask, found: Completion) -> ParsedAnswer:
     """The value of an answer that came.
 
     A text that was cut off at its limit is taken where any text will do, and says so; a form that
@@ -163,7 +163,7 @@ def read(model: LanguageModel, ask: Ask, found: Completion) -> Read:
         chances = chances_of(ask.schema, found.tops)
         if chances is not None:
             best = max(chances, key=lambda word: chances[word])
-            return Read(dict(ask.schema.words[best]), chances)
+            return ParsedAnswer(dict(ask.schema.words[best]), chances)
     cut = found.finish == "length"
     try:
         value = ask.schema.parse(found.text)
@@ -171,11 +171,13 @@ def read(model: LanguageModel, ask: Ask, found: Completion) -> Read:
         if cut:
             limit = params_of(ask)["max_tokens"]
             why = f"Cut off after {limit} tokens: {problem}"
-            return Read(outcome=Outcome.TRUNCATED, reason=why[:300])
-        return Read(outcome=Outcome.WRONG_FORM, reason=str(problem)[:300])
+            return ParsedAnswer(outcome=Outcome.TRUNCATED, reason=why[:300])
+        return ParsedAnswer(outcome=Outcome.WRONG_FORM, reason=str(problem)[:300])
     if cut and ask.schema.model is None:
-        return Read(value, outcome=Outcome.TRUNCATED, reason="Cut off at the limit of its tokens.")
-    return Read(value)
+        return ParsedAnswer(
+            value, outcome=Outcome.TRUNCATED, reason="Cut off at the limit of its tokens."
+        )
+    return ParsedAnswer(value)
 
 
 def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:

@@ -103,7 +103,7 @@ class ProjectModels(Listing):
     @extend_schema(responses=ModelOut(many=True), summary="Language models of a project")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return self.page(llm_models.usable(access.project), ModelOut)
+        return self.page(llm_models.usable_models(access.project), ModelOut)
 
 
 class TaskAsking(Endpoint):

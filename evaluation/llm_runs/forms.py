@@ -12,7 +12,7 @@ from django import forms
 from annotation.models import Task
 from crowdqc.errors import Missing
 from evaluation.models import LanguageModel
-from evaluation.runs.asking import Asking
+from evaluation.runs.asking import LLMRunSpec
 from evaluation.runs.forms import field_of
 from evaluation.runs.run_types import asking_of
 
@@ -38,7 +38,7 @@ def _models(task: Task) -> list[LanguageModel]:
 class AskForm(forms.Form):
     """Which model is asked, and what else a way of asking leaves to choose on a task."""
 
-    def __init__(self, *args: Any, asking: Asking, task: Task, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, asking: LLMRunSpec, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.task, self.asking, self.models = task, asking, _models(task)
         models = [(one.pk, _named(one)) for one in self.models]

@@ -11,7 +11,7 @@ from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import prompting
 from evaluation.llm.ask import Reply
-from evaluation.methods.core.params import Param, real, whole
+from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import LanguageModel
 
 Row = dict[str, Any]
@@ -49,24 +49,24 @@ def asked_items(task: Task) -> list[Item]:
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 
 
-MODEL = whole("model", 0, 0, 2**31, label="Model")
+MODEL = whole_number("model", 0, 0, 2**31, label="Model")
 WARMTH = "0: the most probable answer; higher: more varied ones."
 
 
 def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
     """The option of how warm answers are."""
-    return real("temperature", default, 0, 2, label="Temperature", help=help_text)
+    return real_number("temperature", default, 0, 2, label="Temperature", help=help_text)
 
 
 def most_tokens(default: int, help_text: str) -> Param:
     """The option of how long an answer may be."""
     label = "Most tokens of an answer"
-    return whole("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
+    return whole_number("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
 
 def replicates(label: str, help_text: str) -> Param:
     """The option of how often each question is asked."""
-    return whole("replicates", 1, 1, MOST_REPLICATES, label=label, help=help_text)
+    return whole_number("replicates", 1, 1, MOST_REPLICATES, label=label, help=help_text)
 
 
 def refs(prefix: str) -> list[str]:
@@ -90,7 +90,7 @@ def sampling(params: Mapping[str, Any]) -> Row:
     return {"temperature": params["temperature"], "max_tokens": params["max_tokens"]}
 
 
-def warm(temperature: float) -> str:
+def temperature_label(temperature: float) -> str:
     """How a system's name tells its temperature."""
     return f"t={temperature:g}"
 

@@ -14,7 +14,7 @@ from evaluation.llm.estimate import preview
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 
 LANE = 160  # characters of Run.lane
 
@@ -26,7 +26,7 @@ class Prepared:
     ``over_soft``: the soft budget of the endpoint would be passed, so a person has to agree.
     """
 
-    asking: Asking
+    asking: LLMRunSpec
     params: dict[str, Any]
     plan: Plan
     preview: Preview
@@ -34,13 +34,13 @@ class Prepared:
     over_soft: bool
 
 
-def ways_of(task: Task) -> list[tuple[str, Asking]]:
+def ways_of(task: Task) -> list[tuple[str, LLMRunSpec]]:
     """The ways of asking that fit the task, in the order of their registry."""
     kinds = run_types.run_types().items()
     return [(slug, kind.asking) for slug, kind in kinds if kind.asking and kind.fits(task)]
 
 
-def way_of(task: Task, method: str) -> Asking:
+def way_of(task: Task, method: str) -> LLMRunSpec:
     """One way of asking; Missing where there is none of this name for the task."""
     found = dict(ways_of(task)).get(method)
     if found is None:
@@ -63,7 +63,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
     )
 
 
-def lane_of(asking: Asking, params: Mapping[str, Any]) -> str:
+def lane_of(asking: LLMRunSpec, params: Mapping[str, Any]) -> str:
     """The model and the options in words: runs that differ in these may be in work at once."""
     words = [
         str(params.get(name))

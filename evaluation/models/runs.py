@@ -34,6 +34,10 @@ class RunState(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+# The method of a run that holds what was published or imported, and computes nothing.
+PUBLISHED = "published"
+
+
 class Run(models.Model):
     """One method on one snapshot: its recipe, its progress and how it ended."""
 
@@ -89,6 +93,11 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["task"], condition=Q(follow_up_due=True), name="run_follow_up_due")
         ]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it holds what was published or imported, so that nothing was computed here."""
+        return self.method == PUBLISHED
 
 
 class OfficialRun(models.Model):

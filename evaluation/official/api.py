@@ -13,7 +13,7 @@ from annotation.access import get_task_by_id
 from annotation.api.frame.base import Body, ById, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.official import effect as official_effect
 from evaluation.runs.api import (
@@ -25,7 +25,7 @@ from evaluation.runs.api import (
     run_for,
 )
 from evaluation.runs.official import actions as official
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import api_rows as selectors
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
@@ -50,7 +50,7 @@ class ScoredByOut(serializers.Serializer[Any]):
     snapshot = serializers.CharField(source="snapshot.content_hash", default=None, allow_null=True)
 
     def get_standing(self, run: Run) -> str:
-        stands = standing(run)
+        stands = run_standing(run)
         return stands.state if stands is not None else ""
 
 
@@ -105,7 +105,7 @@ def task_scores(kind: str) -> type[Listing]:
         def get(self, request: Request, task_id: int) -> Response:
             _, task = get_task_by_id(request, task_id)
             raw = request.query_params.get("run", "")
-            number = whole(raw, high=10**9) if raw else None
+            number = parse_whole(raw, high=10**9) if raw else None
             if raw and number is None:
                 raise Invalid("This is no number of a run.", fields={"run": "A whole number."})
             run = selectors.scored_run(task, number)
@@ -188,7 +188,7 @@ class Official(Endpoint):
     )
     def get(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
-        if standing(run) is None:
+        if run_standing(run) is None:
             raise Missing("Only a finished run of the task’s own method can be official.")
         return Response(OfficialEffectOut(official_effect.effect(run)).data)
 

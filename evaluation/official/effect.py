@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Assignment, PayoutBatch, PayoutRule, Task
-from annotation.payouts.selectors.proposals import bonus_given, lines_of, waiting
+from annotation.payouts.selectors.proposals import bonus_given, lines_of, unsettled_assignments
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.models import PanelWatch, Run, Selection
@@ -21,8 +21,8 @@ from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.bonus import Frame, Payee, apply_rule
-from evaluation.payouts.selectors.evidence import TaskEvidence, gather, task_evidence
-from evaluation.payouts.wage import worked
+from evaluation.payouts.selectors.evidence import TaskEvidence, gather_evidence, task_evidence
+from evaluation.payouts.wage import worked_time
 from evaluation.runs.exclusion_preview import TABLES, names_of
 from evaluation.runs.official.selectors import official_run
 
@@ -34,7 +34,7 @@ Place = tuple[int, str]  # whose, dimension
 
 
 @dataclass(frozen=True)
-class Stand:
+class BoardPlace:
     """Where somebody stands on a board of a run; ``rank`` by the estimate, 1 the best."""
 
     rank: int | None
@@ -49,8 +49,8 @@ class Move:
 
     name: str
     dimension: str
-    before: Stand | None
-    after: Stand | None
+    before: BoardPlace | None
+    after: BoardPlace | None
 
     @property
     def _ranks(self) -> tuple[int | None, int | None]:
@@ -152,7 +152,7 @@ def effect(run: Run) -> OfficialEffect:
 # Ranks ------------------------------------------------------------------------------------------
 
 
-def _stands(name: str, run: Run | None) -> dict[Place, Stand]:
+def _stands(name: str, run: Run | None) -> dict[Place, BoardPlace]:
     """Every row of a run's table with its rank among the estimates of its board."""
     if run is None:
         return {}
@@ -169,7 +169,7 @@ def _stands(name: str, run: Run | None) -> dict[Place, Stand]:
     for board in boards.values():
         board.sort()
     return {
-        (pk, dimension): Stand(
+        (pk, dimension): BoardPlace(
             None
             if estimate is None
             else 1 + len(board := boards[dimension, component]) - bisect_right(board, estimate),
@@ -241,7 +241,7 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
         if made.panel_id in seen:
             continue
         seen.add(made.panel_id)
-        wanted = panel_choice.Wanted(rule=made.rule, **made.params)
+        wanted = panel_choice.RuleRequest(rule=made.rule, **made.params)
         try:
             sides = [panel_choice.choose(one, wanted).chosen if one else [] for one in (now, run)]
         except Invalid:  # a rule that can no longer be read changes nothing
@@ -258,7 +258,7 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
 
 def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict[str, Decimal]:
     """What the rule and promises give each worker for this work, by the scores of a run."""
-    found = list(gather(rows, around, counted=False).values())
+    found = list(gather_evidence(rows, around, counted=False).values())
     lines = payout_form.start(found, payout_form.terms_of(task, around, found))
     sums: dict[str, Decimal] = {}
     for draft in lines:
@@ -268,7 +268,7 @@ def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict
 
 
 def _bonuses(task: Task, now: Run | None, then: TaskEvidence) -> Bonuses:
-    rows = list(waiting(task))
+    rows = list(unsettled_assignments(task))
     before, after = _given(task, rows, task_evidence(task, now)), _given(task, rows, then)
     changed = [
         BonusRow(name, before[name], after[name])
@@ -289,7 +289,7 @@ def _pending(batch: PayoutBatch, around: TaskEvidence, rule: PayoutRule | None) 
     bonus = sum((line.bonus for line in lines), ZERO)
     if rule is None:
         return Pending(batch.number, batch.evidence_run, bonus, None)
-    found = gather([line.assignment for line in lines], around, counted=False)
+    found = gather_evidence([line.assignment for line in lines], around, counted=False)
     given = bonus_given(batch.task)
     for line in lines:  # what this proposal gives is not given before it
         if line.live and line.decision != line.Decision.REJECT:
@@ -305,7 +305,7 @@ def _pending(batch: PayoutBatch, around: TaskEvidence, rule: PayoutRule | None) 
         Payee(
             found[line.assignment_id],
             line.base,
-            worked(found[line.assignment_id], around.median_seconds),
+            worked_time(found[line.assignment_id], around.median_seconds),
             line.decision != line.Decision.REJECT,
         )
         for line in lines

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Chain, chain_of
+from annotation.accounts.roles.selectors import Ties, chain_of
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
 from annotation.models import PayoutBatch
@@ -74,7 +74,7 @@ class Facts:
     access: Access
     rows: list[TaskRow]
     proposals: Sequence[PayoutBatch]
-    chain: Chain
+    chain: Ties
     waiting: dict[int, dict[str, Any]]
     runs: dict[int, Run]
     hourly: list[HourlyPay]
@@ -161,7 +161,7 @@ def facts(access: Access) -> Facts:
     )
 
 
-def may_approve(access: Access, batch: PayoutBatch, chain: Chain) -> bool:
+def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
     """Whether the viewer may approve an open proposal: ``reason_cannot_decide`` for a list.
 
     It goes by what was read with the list (``own``: lines about the viewer).
@@ -190,7 +190,7 @@ def _row(access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | No
 # The page --------------------------------------------------------------------------------------
 
 
-def shown(found: Facts, show: str) -> list[TaskRow]:
+def filter_rows(found: Facts, show: str) -> list[TaskRow]:
     """The rows under the chosen view."""
     if show == "open":
         return [row for row in found.rows if row.task.state == TaskState.OPEN]

@@ -147,7 +147,7 @@ def _told(found: Facts, run: Run) -> list[Warning]:
     """What the run says of itself."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
-        asked = judgments.asked(task.current) if task is not None and task.current else []
+        asked = judgments.version_items(task.current) if task is not None and task.current else []
         return pair_facts.of_run(figures_of(run, "diagnostics"), asked)
     if run.method != AQER:
         return []

@@ -22,7 +22,7 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
     show = request.GET.get("show", "")
     context = {
         "found": found,
-        "rows": overview.shown(found, show),
+        "rows": overview.filter_rows(found, show),
         "show": show,
         "shows": overview.SHOWS,
         "state": overview.state(found),

@@ -10,7 +10,7 @@ from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
 from evaluation.methods.core.base import BadParameter
 from evaluation.runs.adapters import AGREEMENT, COMPETENCE, ShapeAdapter
-from evaluation.runs.precision import Precision, planned, recipe_words
+from evaluation.runs.precision import Precision, plan_precision, recipe_words
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 PAIR_REPLICATES = 400
@@ -32,7 +32,7 @@ def of_pairs(build: Build) -> Precision:
         "gap": GAP,
     }
     try:
-        found = planned("pairwise", PAIR_REPLICATES, **values)
+        found = plan_precision("pairwise", PAIR_REPLICATES, **values)
     except BadParameter as problem:
         return Precision(why_not=f"not simulated: {problem}")
     half, error = (value / 2 for value in found["difference_width"])

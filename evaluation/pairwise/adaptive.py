@@ -34,7 +34,7 @@ SETTINGS = ("dimension", "floor", "ceiling", "certainty", "target", "budget")
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class VoteCounts:
     """The pairs of a task with their votes so far, as arrays for the method.
 
     ``votes`` (p, 3) counts first, neutral, second; ``first`` and ``second`` (p,) are the sources
@@ -56,7 +56,7 @@ def plan_of(task: Task) -> AdaptivePlan:
     found = AdaptivePlan.objects.filter(task=task).first()
     if found is not None:
         return found
-    asked = judgments.asked(task.current) if task.current is not None else []
+    asked = judgments.version_items(task.current) if task.current is not None else []
     redundancy = task.current.redundancy if task.current is not None else 5
     return AdaptivePlan(
         task=task,
@@ -66,7 +66,7 @@ def plan_of(task: Task) -> AdaptivePlan:
     )
 
 
-def counted(task: Task, dimension: str) -> Counted:
+def count_votes(task: Task, dimension: str) -> VoteCounts:
     """The pairs of the version in force; designed repeats keep their own number of votes."""
     if task.current is None:
         raise Conflict("Publish the task first.")
@@ -86,12 +86,12 @@ def counted(task: Task, dimension: str) -> Counted:
     for item, code, n in judgments.outcome_counts(task, dimension):
         if item in place:
             votes[place[item], STORED.index(code)] = n
-    in_work = judgments.leased(task)
+    in_work = judgments.count_leases(task)
     leased = np.array([in_work.get(row.item_id, 0) for row in rows], dtype=np.int64)
     slots = np.array([held[row.item_id] for row in rows], dtype=np.int64)
     given = votes.sum(axis=1).astype(np.int64)
-    asked = {one.name: one for one in judgments.asked(task.current)}
-    return Counted(
+    asked = {one.name: one for one in judgments.version_items(task.current)}
+    return VoteCounts(
         items=tuple(row.item_id for row in rows),
         votes=votes,
         first=np.array([order[source[row.first_id]] for row in rows]),
@@ -102,13 +102,13 @@ def counted(task: Task, dimension: str) -> Counted:
     )
 
 
-def planned(task: Task, plan: AdaptivePlan) -> tuple[Counted, Plan]:
+def planned_votes(task: Task, plan: AdaptivePlan) -> tuple[VoteCounts, Plan]:
     """What the method wants of every pair now; nothing is changed. Raises Invalid."""
-    have = counted(task, plan.dimension)
+    have = count_votes(task, plan.dimension)
     return have, _plan(task, plan, have)
 
 
-def _plan(task: Task, plan: AdaptivePlan, have: Counted) -> Plan:
+def _plan(task: Task, plan: AdaptivePlan, have: VoteCounts) -> Plan:
     budget = plan.budget if plan.budget is not None else uniform_budget(task, len(have.items))
     try:
         return plan_votes(
@@ -134,7 +134,7 @@ def uniform_budget(task: Task, pairs: int) -> int:
 
 def clean(task: Task, raw: dict[str, Any]) -> dict[str, Any]:
     """Settings of a plan; Invalid names the field."""
-    names = [one.name for one in judgments.asked(task.current)] if task.current else []
+    names = [one.name for one in judgments.version_items(task.current)] if task.current else []
     if raw["dimension"] not in names:
         raise Invalid("There is no such dimension.", fields={"dimension": ", ".join(names)})
     if raw["target"] not in TARGETS:
@@ -179,7 +179,7 @@ def keep_simulation(*, by: User, plan: AdaptivePlan, said: dict[str, Any]) -> No
 
 
 @transaction.atomic
-def switch(*, by: User, task: Task, on: bool) -> AdaptivePlan:
+def switch_plan(*, by: User, task: Task, on: bool) -> AdaptivePlan:
     """Switch a plan on or off. Off, every pair asks for what the version asked for again.
 
     Raises Conflict where these settings were not simulated, or the task is not published.
@@ -197,7 +197,7 @@ def switch(*, by: User, task: Task, on: bool) -> AdaptivePlan:
     if on:
         apply(plan)
     elif task.current is not None:
-        have = counted(task, plan.dimension)
+        have = count_votes(task, plan.dimension)
         back = dict.fromkeys(have.items, task.current.redundancy)
         tasks.set_wanted(by=by, task=task, wanted=back, why="adaptive collection switched off")
     return plan
@@ -205,21 +205,21 @@ def switch(*, by: User, task: Task, on: bool) -> AdaptivePlan:
 
 def apply(plan: AdaptivePlan) -> int:
     """Let every pair ask for as many votes as the method wants now; returns how many changed."""
-    return _apply(plan, counted(plan.task, plan.dimension))
+    return _apply(plan, count_votes(plan.task, plan.dimension))
 
 
-def _apply(plan: AdaptivePlan, have: Counted) -> int:
+def _apply(plan: AdaptivePlan, have: VoteCounts) -> int:
     found = _plan(plan.task, plan, have)
     slots = found.wanted + have.idle
     wanted = {pk: int(n) for pk, n in zip(have.items, slots, strict=True)}
     changed = tasks.set_wanted(by=None, task=plan.task, wanted=wanted, why="adaptive collection")
-    plan.planned = said(plan.task, have, found)
+    plan.planned = planning_in_words(plan.task, have, found)
     plan.planned_at = timezone.now()
     plan.save(update_fields=["planned", "planned_at"])
     return changed
 
 
-def said(task: Task, have: Counted, found: Plan) -> dict[str, Any]:
+def planning_in_words(task: Task, have: VoteCounts, found: Plan) -> dict[str, Any]:
     """What the page tells of a planning: votes, pairs that are certain, what is saved."""
     redundancy = task.current.redundancy if task.current is not None else 0
     given = have.votes.sum(axis=1)
@@ -258,7 +258,7 @@ def _adapt(pk: int) -> bool:
     plan = held.select_related("task__current", "task__project").filter(pk=pk, enabled=True).first()
     if plan is None:
         return False
-    have = counted(plan.task, plan.dimension)
+    have = count_votes(plan.task, plan.dimension)
     if have.votes.sum() == plan.planned.get("votes"):
         return False
     _apply(plan, have)

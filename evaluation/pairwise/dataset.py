@@ -15,13 +15,13 @@ import numpy as np
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments as collected
-from annotation.work.snapshots.judgments import Asked, ItemRow, Judgment, TextRow
+from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
 from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments, ShownVotes
 from evaluation.methods.rescaling.ratings import Ratings
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep_snapshot
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 
@@ -42,7 +42,7 @@ def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
 
 def _votes(task: Task, answer_ids: Iterable[int]) -> Votes:
     found: Votes = {pk: {} for pk in answer_ids}
-    for answer, field, ordinal in collected.values(task):
+    for answer, field, ordinal in collected.choice_values(task):
         if answer in found and ordinal is not None:
             found[answer][field] = ordinal
     return found
@@ -69,31 +69,31 @@ def _content_hash(
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class SnapshotParts:
     """Everything that a snapshot is made of."""
 
     rows: list[Judgment]
     votes: Votes
     items: dict[int, ItemRow]
     keys: dict[int, str]
-    asked: list[Asked]
+    asked: list[AskedDimension]
 
     @property
     def hash(self) -> str:
         return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
 
 
-def _read(task: Task, headers: list[Judgment]) -> Read:
+def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
     if task.current is None:
         raise Conflict("The task was never published.")
     items = {row.item_id: row for row in collected.items(task)}
     keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
     rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
     votes = _votes(task, [row.answer_id for row in rows])
-    return Read(rows, votes, items, keys, collected.asked(task.current))
+    return SnapshotParts(rows, votes, items, keys, collected.version_items(task.current))
 
 
-def take(task: Task) -> Snapshot:
+def freeze_judgments(task: Task) -> Snapshot:
     """Freeze the counting judgments of a task; the same content gives the same row again.
 
     Raises Conflict when no judgment of a person counts.
@@ -118,7 +118,7 @@ def take(task: Task) -> Snapshot:
             **found.left_out,
         },
     }
-    return keep(task, read.hash, ids, counts)
+    return keep_snapshot(task, read.hash, ids, counts)
 
 
 def _pair(row: ItemRow) -> tuple[int, int | None]:
@@ -126,7 +126,7 @@ def _pair(row: ItemRow) -> tuple[int, int | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenPairs:
+class PairsDataset:
     """A snapshot of a pairwise task as arrays, and what its indices stand for.
 
     ``workers``, ``machines`` (systems that judge), ``sources`` (systems that wrote), ``candidates``
@@ -143,7 +143,7 @@ class FrozenPairs:
     candidates: tuple[int, ...]
     texts: tuple[TextRow, ...]
     pair_items: tuple[int, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedDimension, ...]
     # The names of the groups of sources, by grouping.
     groups: dict[str, tuple[str, ...]]
 
@@ -153,7 +153,7 @@ class FrozenPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenRatings:
+class RatingsDataset:
     """A snapshot of a rating task as arrays, and what its indices stand for, as FrozenPairs."""
 
     data: Ratings
@@ -161,24 +161,24 @@ class FrozenRatings:
     workers: tuple[int, ...]
     sources: tuple[int, ...]
     candidates: tuple[int, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedDimension, ...]
 
     @property
     def dimensions(self) -> tuple[str, ...]:
         return tuple(one.name for one in self.asked)
 
 
-def load(snapshot: Snapshot) -> FrozenPairs:
+def load(snapshot: Snapshot) -> PairsDataset:
     """The frozen judgments as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """
-    return arranged(again(snapshot), *texts_of(snapshot.task))
+    return to_arrays(reload_judgments(snapshot), *texts_of(snapshot.task))
 
 
-def load_rated(snapshot: Snapshot) -> FrozenRatings:
+def load_rated(snapshot: Snapshot) -> RatingsDataset:
     """The frozen ratings of people as arrays; raises Conflict as ``load`` does."""
-    return arranged_ratings(again(snapshot), *texts_of(snapshot.task))
+    return arranged_ratings(reload_judgments(snapshot), *texts_of(snapshot.task))
 
 
 def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
@@ -188,8 +188,8 @@ def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
 
 
 def arranged_ratings(
-    read: Read, known: Sequence[TextRow], names: Mapping[int, str]
-) -> FrozenRatings:
+    read: SnapshotParts, known: Sequence[TextRow], names: Mapping[int, str]
+) -> RatingsDataset:
     """What was read as arrays, with the texts it is about and their sources' names."""
     people = [row for row in read.rows if row.worker_id is not None]
     texts = {row.candidate_id: row for row in known}
@@ -213,7 +213,7 @@ def arranged_ratings(
         systems=[names[pk] for pk in sources],
         scales=[one.name for one in read.asked],
     )
-    return FrozenRatings(
+    return RatingsDataset(
         data,
         tuple(row.answer_id for row in people),
         tuple(workers),
@@ -223,7 +223,7 @@ def arranged_ratings(
     )
 
 
-def again(snapshot: Snapshot) -> Read:
+def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
     """What was frozen, read again and found to be the same."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
@@ -235,12 +235,14 @@ def again(snapshot: Snapshot) -> Read:
     return read
 
 
-def now(task: Task) -> FrozenPairs:
+def current_judgments(task: Task) -> PairsDataset:
     """The judgments that would be frozen now, nothing stored (previews)."""
-    return arranged(_read(task, collected.counting(task)), *texts_of(task))
+    return to_arrays(_read(task, collected.counting_judgments(task)), *texts_of(task))
 
 
-def arranged(read: Read, known: Sequence[TextRow], names: Mapping[int, str]) -> FrozenPairs:
+def to_arrays(
+    read: SnapshotParts, known: Sequence[TextRow], names: Mapping[int, str]
+) -> PairsDataset:
     """What was read as arrays, with the texts it is about and their sources' names."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
@@ -279,7 +281,7 @@ def arranged(read: Read, known: Sequence[TextRow], names: Mapping[int, str]) -> 
         machine=votes(machine, machines) if machine else None,
         groups={name: found for name, (_, found) in grouped.items()},
     )
-    return FrozenPairs(
+    return PairsDataset(
         data=data,
         answer_ids=tuple(row.answer_id for row in people),
         machine_answer_ids=tuple(row.answer_id for row in machine),
@@ -307,7 +309,7 @@ def _grouped(
 
 
 def _shown(
-    read: Read,
+    read: SnapshotParts,
     rows: Sequence[Judgment],
     authors: Sequence[int],
     place: Mapping[tuple[int, int | None], int],

@@ -21,7 +21,7 @@ from evaluation.methods.pairwise.tables import mean_interval, mean_of
 from evaluation.methods.text.corpus import stem, token_ids, tokens_13a
 from evaluation.methods.text.metrics import bert_score, bleu, rouge_l
 from evaluation.models import CandidateScore, Run
-from evaluation.pairwise.dataset import FrozenPairs
+from evaluation.pairwise.dataset import PairsDataset
 
 OVERLAP = "Similarity to the best text"
 SCORES = {
@@ -135,14 +135,14 @@ def _number(value: float) -> float | None:
 
 
 def overlap(
-    core: Run, frozen: FrozenPairs, *, advance: Callable[[int, int], None]
+    core: Run, frozen: PairsDataset, *, advance: Callable[[int, int], None]
 ) -> list[dict[str, Any]]:
     """Every measure against the grades of the core run, a row a measure and dimension."""
     grade = _grades(core, frozen)
     topic = frozen.data.topic
     if not grade.any():
         return []
-    written = judgments.contents(frozen.candidates)
+    written = judgments.candidate_texts(frozen.candidates)
     texts = [written.get(pk, "") for pk in frozen.candidates]
     first, second = pairs_of(topic)
     rows: list[dict[str, Any]] = []
@@ -164,7 +164,7 @@ def overlap(
     return rows
 
 
-def _grades(core: Run, frozen: FrozenPairs) -> IntArray:
+def _grades(core: Run, frozen: PairsDataset) -> IntArray:
     """Ranks (n, d) by merit within a topic, 1 the worst; equal merits in the order of ids."""
     at = {pk: k for k, pk in enumerate(frozen.candidates)}
     column = {name: k for k, name in enumerate(frozen.dimensions)}

@@ -10,10 +10,10 @@ from django.db import models
 from annotation.task_types.pairwise.sides import STORED
 from evaluation.methods.core.base import Result, Table
 from evaluation.models import CandidateScore, ItemLabel, Run, SystemScore, WorkerScore
-from evaluation.pairwise.dataset import FrozenPairs, FrozenRatings
+from evaluation.pairwise.dataset import PairsDataset, RatingsDataset
 
 Row = dict[str, Any]
-Frozen = FrozenPairs | FrozenRatings
+Frozen = PairsDataset | RatingsDataset
 GROUPS = ("group", "group_a", "group_b")
 POOLED = ""  # the dimension of rows over all dimensions together
 # Tables that become rows of their own; all others become figures.
@@ -24,7 +24,7 @@ SCORE = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "
 
 def ids_of(frozen: Frozen) -> dict[str, Sequence[Any]]:
     """What the index columns of a table stand for."""
-    if isinstance(frozen, FrozenRatings):
+    if isinstance(frozen, RatingsDataset):
         return {
             "worker": frozen.workers,
             "system": frozen.sources,
@@ -44,7 +44,7 @@ def ids_of(frozen: Frozen) -> dict[str, Sequence[Any]]:
     }
 
 
-def named(frozen: Frozen, table: Table) -> list[Row]:
+def name_rows(frozen: Frozen, table: Table) -> list[Row]:
     """Rows of a table: dimensions by name ("" for all together), everything else by id."""
     ids = ids_of(frozen)
     rows = table.rows()
@@ -54,7 +54,7 @@ def named(frozen: Frozen, table: Table) -> list[Row]:
                 row[column] = frozen.dimensions[value] if value >= 0 else POOLED
             elif column in ids and value is not None:
                 row[column] = ids[column][value] if value >= 0 else None
-            elif column in GROUPS and "grouping" in row and isinstance(frozen, FrozenPairs):
+            elif column in GROUPS and "grouping" in row and isinstance(frozen, PairsDataset):
                 row[column] = frozen.groups[row["grouping"]][value] if value >= 0 else None
     return rows
 
@@ -77,17 +77,17 @@ def worker_rows(frozen: Frozen, table: Table) -> list[Row]:
     The score is MACE's competence, or of ratings the agreement with the others.
     """
     score = "competence" if "competence" in table.columns else "agreement"
-    return [_scored(row, "worker", score) for row in named(frozen, table) if row["n"]]
+    return [_scored(row, "worker", score) for row in name_rows(frozen, table) if row["n"]]
 
 
 def system_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a source of texts, dimension and component."""
-    return [_scored(row, "system") for row in named(frozen, table)]
+    return [_scored(row, "system") for row in name_rows(frozen, table)]
 
 
 def candidate_rows(frozen: Frozen, table: Table) -> list[Row]:
     """A row a text and dimension: its merit among those of its topic, its grade beside it."""
-    return [_scored(row, "candidate", "merit") for row in named(frozen, table)]
+    return [_scored(row, "candidate", "merit") for row in name_rows(frozen, table)]
 
 
 def label_rows(frozen: Frozen, table: Table) -> list[Row]:
@@ -107,7 +107,7 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
                 "dawid_skene_p": row["dawid_skene_p"],
             },
         }
-        for row in named(frozen, table)
+        for row in name_rows(frozen, table)
         if row["label"] >= 0  # without votes there is none
     ]
 
@@ -119,9 +119,9 @@ def _code(label: int) -> str:
 
 def figures(frozen: Frozen, result: Result) -> dict[str, Any]:
     """Every table that has no rows of its own, and the diagnostics, by name."""
-    machines = frozen.machines if isinstance(frozen, FrozenPairs) else ()
+    machines = frozen.machines if isinstance(frozen, PairsDataset) else ()
     told: dict[str, Any] = {
-        name: named(frozen, table)
+        name: name_rows(frozen, table)
         for name, table in result.estimates.items()
         if name not in ROWS and (name not in OF_MACHINES or machines)
     }

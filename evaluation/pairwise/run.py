@@ -19,7 +19,7 @@ from evaluation.methods.rescaling import ratings
 from evaluation.models import Run
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
-from evaluation.pairwise.dataset import FrozenPairs, FrozenRatings
+from evaluation.pairwise.dataset import PairsDataset, RatingsDataset
 from evaluation.pairwise.overlap import OVERLAP, overlap
 from evaluation.runs.exports.tables import PAIR_TABLES
 from evaluation.runs.freezing.options import freeze
@@ -34,7 +34,7 @@ CORE, CHECKS, RATED = pairwise.NAME, pairwise_checks.NAME, ratings.NAME
 class Computed:
     """What a run has found before anything is written."""
 
-    frozen: FrozenPairs | FrozenRatings
+    frozen: PairsDataset | RatingsDataset
     result: Result
     more: Mapping[str, Any]
 
@@ -44,7 +44,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(SNAPSHOT)
     if run.snapshot is None and run.source_id is not None:
         raise Conflict("The run that this one belongs to has no snapshot.")
-    snapshot = freeze(run, judged.take)
+    snapshot = freeze(run, judged.freeze_judgments)
     frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
     steps.say(
         sub=snapshot.content_hash[:8],
@@ -52,20 +52,20 @@ def compute(run: Run, steps: Recorder) -> Computed:
         count=plural(snapshot.counts["answers"], "judgment"),
     )
     done = fit(run, frozen, Hooks(progress=steps.named))
-    if run.source is not None and isinstance(frozen, FrozenPairs):
+    if run.source is not None and isinstance(frozen, PairsDataset):
         steps.begin(OVERLAP)
         more = {**done.more, "overlap": overlap(run.source, frozen, advance=steps.advance)}
         return replace(done, more=more)
     return done
 
 
-def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed:
+def fit(run: Run, frozen: PairsDataset | RatingsDataset, hooks: Hooks) -> Computed:
     """The run's method on frozen judgments. Reads no database."""
     result = get_method(run.method).fit(
         frozen.data, rng=np.random.default_rng(run.seed), hooks=hooks, **run.params
     )
     more: dict[str, Any] = {}
-    if run.method == CORE and isinstance(frozen, FrozenPairs) and frozen.machines:
+    if run.method == CORE and isinstance(frozen, PairsDataset) and frozen.machines:
         # A generator of its own: what models judged changes no figure of people's.
         tables = judge_boards(
             frozen.data,
@@ -73,7 +73,7 @@ def fit(run: Run, frozen: FrozenPairs | FrozenRatings, hooks: Hooks) -> Computed
             settings={**pairwise.DEFAULTS, **run.params},
             hooks=hooks,
         )
-        more = {name: pair_results.named(frozen, table) for name, table in tables.items()}
+        more = {name: pair_results.name_rows(frozen, table) for name, table in tables.items()}
     return Computed(frozen, result, more)
 
 

@@ -148,8 +148,8 @@ class ScheduleOut(serializers.ModelSerializer[RunSchedule]):
         fields = ("enabled", "after_answers", "every_minutes", "params")
 
 
-def _wanted(body: dict[str, Any]) -> panel_choice.Wanted:
-    return panel_choice.Wanted(
+def _wanted(body: dict[str, Any]) -> panel_choice.RuleRequest:
+    return panel_choice.RuleRequest(
         rule=body["rule"],
         k=body.get("k"),
         threshold=body.get("threshold"),
@@ -238,7 +238,7 @@ class NoteSettle(Endpoint):
         note = WatchNote.objects.filter(watch__panel=panel, pk=note_id).first()
         if note is None:
             raise Missing("There is no such note of this panel.")
-        settled = panel_watch.settle(by=access.user, note=note, **read(SettleIn, request))
+        settled = panel_watch.settle_note(by=access.user, note=note, **read(SettleIn, request))
         return Response(NoteOut(settled).data)
 
 

@@ -11,9 +11,9 @@ from crowdqc.errors import Conflict, Invalid
 from evaluation.models import Run, RunState, Selection
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import run as panel_runs
-from evaluation.panels.rules import Wanted
+from evaluation.panels.rules import RuleRequest
 from evaluation.runs import engine as runs
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.recipe import recipe_in_force
 from evaluation.runs.run_types import fits
 
@@ -26,7 +26,7 @@ WHY = {
 
 @transaction.atomic
 def select(
-    *, by: User, run: Run, wanted: Wanted, panel_name: str, words: str = ""
+    *, by: User, run: Run, wanted: RuleRequest, panel_name: str, words: str = ""
 ) -> tuple[Selection, bool]:
     """Let the workers whom a rule chooses onto a panel; the selection, and whether it is new.
 
@@ -36,10 +36,10 @@ def select(
     """
     if run.state != RunState.DONE:
         raise Conflict("This run is not finished.")
-    stands = standing(run)
+    stands = run_standing(run)
     if stands is not None and not stands.is_official:
         raise Conflict(f"Run {run.number} is not the official run. Only that one chooses a panel.")
-    panel = panels.named(by=by, project=run.project, name=panel_name)
+    panel = panels.get_or_create_panel(by=by, project=run.project, name=panel_name)
     Panel.objects.select_for_update(no_key=True).get(pk=panel.pk)
     found = panel_choice.choose(run, wanted)
     params = wanted.params()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural, real, whole
+from crowdqc.numbers import parse_real, parse_whole, plural
 from evaluation.models import Run, Selection, WorkerScore
 
 Rule = Selection.Rule
@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RuleRequest:
     """A rule with its parameters, as somebody asked for it."""
 
     rule: str
@@ -107,7 +107,7 @@ class Choice:
     """What a rule chooses of a run's workers."""
 
     rows: list[Row]
-    wanted: Wanted
+    wanted: RuleRequest
     adjusted: bool  # ranked by question-adjusted scores
     by_overlap: bool  # the run compares no workers; their intervals are held against each other
     level: str = "95%"
@@ -167,7 +167,7 @@ def rows_of(run: Run, dimension: str = "") -> list[Row]:
     return found
 
 
-def adjusted(run: Run, part: int) -> bool:
+def is_question_adjusted(run: Run, part: int) -> bool:
     """Whether a board of the run ranks by question-adjusted scores."""
     first = WorkerScore.objects.filter(run=run, dimension="", component=part).first()
     return first is not None and first.extra.get("by") == "adjusted"
@@ -191,7 +191,7 @@ def _rank_by_overlap(rows: Collection[Row]) -> None:
         row.rank_low, row.rank_high = 1 + above, len(rows) - below
 
 
-def choose(run: Run, wanted: Wanted) -> Choice:
+def choose(run: Run, wanted: RuleRequest) -> Choice:
     """Apply a rule to a finished run. Raises Invalid naming ``rule``, ``k`` or ``threshold``."""
     _check(wanted)
     rows = rows_of(run, wanted.dimension)
@@ -204,7 +204,7 @@ def choose(run: Run, wanted: Wanted) -> Choice:
             row.place = APART
         elif not row.sure:
             row.place = FEW
-    made = Choice(rows, wanted, adjusted(run, wanted.part), by_overlap)
+    made = Choice(rows, wanted, is_question_adjusted(run, wanted.part), by_overlap)
     {Rule.TOP: _top, Rule.THRESHOLD: _threshold, Rule.HAND: _hand}[Rule(wanted.rule)](made, board)
     for row in rows:
         if row.gone:
@@ -213,7 +213,7 @@ def choose(run: Run, wanted: Wanted) -> Choice:
     return made
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: RuleRequest) -> None:
     if wanted.rule not in Rule.values:
         raise Invalid("Choose a rule.", fields={"rule": "top, threshold or hand."})
     if wanted.rule == Rule.TOP and (wanted.k is None or not 1 <= wanted.k <= 10_000):
@@ -297,7 +297,7 @@ def _aside(made: Choice) -> list[str]:
     return told
 
 
-def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> Wanted:
+def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> RuleRequest:
     """A rule as a form sends it. Raises Invalid naming the field that is no number."""
 
     def number(name: str, read: Callable[[str, int, int], Any]) -> Any:
@@ -307,14 +307,14 @@ def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> Wanted:
             raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number, as 0.6."})
         return value
 
-    ticked = [whole(one) for one in hand]
+    ticked = [parse_whole(one) for one in hand]
     if None in ticked:
         raise Invalid("Choose workers of the run.", fields={"worker": "Of this run."})
-    return Wanted(
+    return RuleRequest(
         rule=str(data.get("rule") or Rule.TOP),
-        k=number("k", whole),
-        threshold=number("threshold", real),
+        k=number("k", parse_whole),
+        threshold=number("threshold", parse_real),
         dimension=str(data.get("dimension") or ""),
-        part=number("part", whole) or 1,
+        part=number("part", parse_whole) or 1,
         workers=tuple(pk for pk in ticked if pk is not None),
     )

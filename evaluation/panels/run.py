@@ -12,7 +12,7 @@ from functools import partial
 from annotation.models import Panel, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.free_text import run as text_runs
-from evaluation.methods.core.params import whole
+from evaluation.methods.core.params import whole_number
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing import snapshots
@@ -39,7 +39,7 @@ def _take(run: Run, task: Task) -> Snapshot:
     members = set(panel.members.filter(until__isnull=True).values_list("worker_id", flat=True))
     if not members:
         raise Conflict(f"Nobody is on the panel “{panel.name}” now.")
-    return snapshots.take(task, only=members, also=also)
+    return snapshots.freeze_answers(task, only=members, also=also)
 
 
 def other_task(task: Task, pk: int) -> Task:
@@ -61,8 +61,10 @@ RUNS = RunType(
     text_runs.write,
     text_runs.fail,
     own=(
-        whole("panel", None, 1, required=True, help="The panel whose answers the run reads."),
-        whole("also", None, 1, help="Another task, whose answers come in too."),
+        whole_number(
+            "panel", None, 1, required=True, help="The panel whose answers the run reads."
+        ),
+        whole_number("also", None, 1, help="Another task, whose answers come in too."),
         text_runs.ENCODER,
     ),
     stored=(*text_runs.STORED, "panel", "also"),

@@ -135,7 +135,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
 def said_by(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
     """Whose interval lies below the threshold, and who is certainly among the best so many."""
     k = watch.incentive_ranks or 1
-    board = panel_choice.choose(run, panel_choice.Wanted(panel_choice.Rule.TOP, k=k)).rows
+    board = panel_choice.choose(run, panel_choice.RuleRequest(panel_choice.Rule.TOP, k=k)).rows
     sure = [row for row in board if row.sure and row.component == 1 and not row.gone]
     found: dict[str, list[Row]] = {}
     if watch.threshold is not None:
@@ -176,7 +176,7 @@ def _tell(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
 
 
 @transaction.atomic
-def settle(*, by: User, note: WatchNote, what: str, why: str = "") -> WatchNote:
+def settle_note(*, by: User, note: WatchNote, what: str, why: str = "") -> WatchNote:
     """Decide what follows from a note: kept, ended (with a reason) or proposed (the incentive).
 
     Raises Invalid for what does not fit the note, Conflict where it was decided already.

@@ -21,7 +21,12 @@ from annotation.payouts.selectors import proposals as reads
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
-from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence, gather, task_evidence
+from evaluation.payouts.selectors.evidence import (
+    Evidence,
+    TaskEvidence,
+    gather_evidence,
+    task_evidence,
+)
 from evaluation.payouts.selectors.review import evidence_of_waiting
 
 MONEY: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
@@ -237,7 +242,7 @@ class RuleOut(serializers.ModelSerializer[PayoutRule]):
         fields = ("bonus_by", "steps", "cap_each", "cap_total", "top_up", "changed_at")
 
 
-def drafted(
+def checked_lines(
     task: Task, lines: list[dict[str, Any]]
 ) -> tuple[list[payout_form.DraftLine], TaskEvidence]:
     """The lines as the form of the browser checks them, and what they were scored by."""
@@ -280,7 +285,7 @@ def get_batch(request: Request, project_id: int, number: int) -> tuple[Access, P
     return access, batch
 
 
-def told(request: Request, project_id: int, number: int, status: int = 200) -> Response:
+def proposal_payload(request: Request, project_id: int, number: int, status: int = 200) -> Response:
     """A proposal as it stands."""
     access, batch = get_batch(request, project_id, number)
     return Response(PayoutOut(batch, context={"user": access.user}).data, status=status)
@@ -292,10 +297,10 @@ class Waiting(Listing):
         _, task = get_task_by_id(request, task_id)
 
         def with_evidence(rows: list[Any]) -> list[Any]:
-            found = gather(rows, task_evidence(task))
+            found = gather_evidence(rows, task_evidence(task))
             return [found[row.pk] for row in rows]
 
-        return self.page(reads.waiting(task), WaitingOut, of=with_evidence)
+        return self.page(reads.unsettled_assignments(task), WaitingOut, of=with_evidence)
 
 
 class Rule(Endpoint):
@@ -332,7 +337,7 @@ class Propose(Endpoint):
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         body = read(ProposeIn, request)
-        lines, around = drafted(task, body["lines"])
+        lines, around = checked_lines(task, body["lines"])
         wrong = {
             f"lines.{n}.{NAMES[name]}": text
             for n, draft in enumerate(lines)
@@ -352,7 +357,7 @@ class Propose(Endpoint):
             evidence_note=around.source,
             evidence_run=around.number,
         )
-        return told(request, task.project_id, batch.number, 201)
+        return proposal_payload(request, task.project_id, batch.number, 201)
 
 
 class ProposePreview(Endpoint):
@@ -365,7 +370,7 @@ class ProposePreview(Endpoint):
     )
     def post(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        lines, _note = drafted(task, read(ProposeIn, request)["lines"])
+        lines, _note = checked_lines(task, read(ProposeIn, request)["lines"])
         sums = payout_form.totals(lines)
         rows = PreviewLineOut(lines, many=True).data
         shown = {
@@ -387,7 +392,7 @@ class Payouts(Listing):
 class OnePayout(Endpoint):
     @extend_schema(responses=PayoutOut, summary="One proposal with its lines")
     def get(self, request: Request, project_id: int, number: int) -> Response:
-        return told(request, project_id, number)
+        return proposal_payload(request, project_id, number)
 
 
 class Approve(Endpoint):
@@ -407,7 +412,7 @@ class Approve(Endpoint):
         payouts.approve_payout(
             by=access.user, batch=batch, expected_total=body["total"], line_ids=body.get("lines")
         )
-        return told(request, project_id, number)
+        return proposal_payload(request, project_id, number)
 
 
 class SendBack(Endpoint):
@@ -417,7 +422,7 @@ class SendBack(Endpoint):
     def post(self, request: Request, project_id: int, number: int) -> Response:
         access, batch = get_batch(request, project_id, number)
         payouts.send_back(by=access.user, batch=batch, **read(NoteIn, request))
-        return told(request, project_id, number)
+        return proposal_payload(request, project_id, number)
 
 
 class RejectLine(Endpoint):
@@ -432,4 +437,4 @@ class RejectLine(Endpoint):
         if line is None:
             raise Missing("There is no such line in this proposal.")
         payouts.reject_held_line(by=access.user, line=line, **read(RejectIn, request))
-        return told(request, project_id, number)
+        return proposal_payload(request, project_id, number)

@@ -15,7 +15,7 @@ from crowdqc.numbers import duration, money
 from crowdqc.numbers import score as digits
 from evaluation.models import WorkerScore
 from evaluation.payouts.selectors.evidence import Evidence
-from evaluation.payouts.wage import Worked
+from evaluation.payouts.wage import WorkedTime
 
 By = PayoutRule.BonusBy
 ZERO = Decimal("0.00")
@@ -27,12 +27,12 @@ class Payee:
 
     evidence: Evidence
     base: Decimal
-    worked: Worked | None
+    worked: WorkedTime | None
     takes_part: bool = True  # a rejected line gets nothing and uses up no cap
 
 
 @dataclass(frozen=True)
-class Given:
+class Bonus:
     """The bonus of one line: how much, and why; or why there is none."""
 
     amount: Decimal = ZERO
@@ -52,7 +52,7 @@ class Frame:
         return (self.given or {}).get(worker, ZERO)
 
 
-def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[Given]:
+def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[Bonus]:
     """The bonus of every line, in their order; the order itself changes nobody's total share."""
     steps = [_by_step(rule, one, frame) for one in payees]
     floors = [_to_floor(rule, one, frame) for one in payees]
@@ -66,18 +66,18 @@ def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[
             said.append(f"cut by the cap of {money(rule.cap_each, frame.currency)} a person")
         if paid[at] < each[at]:
             said.append(f"cut to its share of {money(rule.cap_total, frame.currency)} in total")
-        found.append(Given(paid[at], "; ".join(said)[:200]))
+        found.append(Bonus(paid[at], "; ".join(said)[:200]))
     return found
 
 
-def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Given:
+def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
     """The best step that is reached for certain."""
     if rule.bonus_by == By.NONE or not one.takes_part:
-        return Given()
+        return Bonus()
     ranked, score = rule.bonus_by == By.RANK, one.evidence.score
     why_not = _unknown(score, ranked, frame)
     if why_not or score is None:
-        return Given(note=f"no bonus: {why_not}")
+        return Bonus(note=f"no bonus: {why_not}")
     run = f" in run {frame.run}"
     if ranked:
         place = score.rank_high or 0
@@ -90,8 +90,8 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Given:
         step = next((row for row in rule.steps if low >= row["at"]), None)
         reached = f"reaches {digits(step['at'])}" if step else ""
     if step is None:
-        return Given(note=f"no bonus: {told}, no step is reached{run}")
-    return Given(Decimal(step["bonus"]), f"{told} {reached}{run}")
+        return Bonus(note=f"no bonus: {told}, no step is reached{run}")
+    return Bonus(Decimal(step["bonus"]), f"{told} {reached}{run}")
 
 
 def _unknown(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:
@@ -151,7 +151,7 @@ def _cents(amount: Decimal) -> int:
     return int(amount * 100)
 
 
-def _said(one: Payee, step: Given, floor: Decimal, frame: Frame) -> list[str]:
+def _said(one: Payee, step: Bonus, floor: Decimal, frame: Frame) -> list[str]:
     """Why this much was wanted: the step, or what the floor needs, or why neither."""
     if floor > step.amount and one.worked and frame.floor:
         reached = [step.note] if step.amount else []

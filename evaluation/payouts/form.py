@@ -10,15 +10,15 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
-from annotation.payouts.actions.proposals import MIN_REASON, REASONS, Line, propose_payout
+from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
 from annotation.payouts.actions.rules import MIN_LESS, why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
 from crowdqc.errors import Invalid
 from crowdqc.numbers import LARGEST, exact, money
 from evaluation.panels.watch import incentives_for, take_incentives
-from evaluation.payouts.bonus import Frame, Given, Payee, apply_rule
+from evaluation.payouts.bonus import Bonus, Frame, Payee, apply_rule
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
-from evaluation.payouts.wage import Worked, worked
+from evaluation.payouts.wage import WorkedTime, worked_time
 
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
@@ -53,9 +53,9 @@ class DraftLine:
     reason: str = ""
     less: str = ""  # why the base is under the agreed pay
     errors: dict[str, str] = field(default_factory=dict)
-    line: Line | None = None
-    given: Given = field(default_factory=Given)  # what the rule gives it
-    worked: Worked | None = None
+    line: ProposedLine | None = None
+    given: Bonus = field(default_factory=Bonus)  # what the rule gives it
+    worked: WorkedTime | None = None
     under: Decimal | None = None  # its pay by the hour, where that is under the floor
 
     @property
@@ -116,7 +116,7 @@ def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[Dr
         )
         for row in rows
     ]
-    return fill(check(lines, terms), terms)
+    return fill_amounts(check(lines, terms), terms)
 
 
 def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> list[DraftLine]:
@@ -136,7 +136,7 @@ def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> lis
     return check(lines, terms)
 
 
-def fill(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
+def fill_amounts(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
     """Write what the rule gives into every line; a person may change it."""
     if terms.gives:
         for draft in lines:
@@ -149,7 +149,7 @@ def check(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
     """Turn what is written into lines; faults stand beside their field."""
     for draft in lines:
         draft.errors.clear()
-        draft.worked = worked(draft.evidence, terms.usual)
+        draft.worked = worked_time(draft.evidence, terms.usual)
     if terms.rule is not None:
         payees = [_payee(draft) for draft in lines]
         for draft, given in zip(lines, apply_rule(terms.rule, payees, terms.frame), strict=True):
@@ -170,9 +170,9 @@ def _add_incentives(lines: Sequence[DraftLine], terms: Terms) -> None:
             continue
         done.add(worker)
         extra, why = terms.incentives[worker]
-        base = draft.given if terms.rule is not None else Given()
+        base = draft.given if terms.rule is not None else Bonus()
         note = f"{base.note}; {why}" if base.amount else why
-        draft.given = Given(base.amount + extra, note[:200])
+        draft.given = Bonus(base.amount + extra, note[:200])
 
 
 def _payee(draft: DraftLine) -> Payee:
@@ -192,7 +192,7 @@ def _under(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
     return draft.worked.rate(pay) if draft.worked.is_under(pay, floor) else None
 
 
-def _line(draft: DraftLine, terms: Terms) -> Line | None:
+def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     """The line as it can be proposed, or None with its faults noted."""
     assignment, errors = draft.evidence.assignment, draft.errors
     if draft.decision not in Decision.values:
@@ -205,7 +205,7 @@ def _line(draft: DraftLine, terms: Terms) -> Line | None:
         return (
             None
             if errors
-            else Line(
+            else ProposedLine(
                 assignment.pk,
                 draft.decision,
                 reason_code=draft.reason_code,
@@ -220,7 +220,7 @@ def _line(draft: DraftLine, terms: Terms) -> Line | None:
     bonus = _amount(draft, "bonus", draft.bonus, ZERO)
     if errors or bonus is None:
         return None
-    return Line(
+    return ProposedLine(
         assignment.pk,
         draft.decision,
         base=base,

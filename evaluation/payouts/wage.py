@@ -21,7 +21,7 @@ LEASED = "capped at the time that the task allows"
 
 
 @dataclass(frozen=True)
-class Worked:
+class WorkedTime:
     """Seconds that somebody worked at an assignment, and how that is known."""
 
     seconds: float
@@ -48,7 +48,7 @@ class Worked:
         return Decimal(str(round(self.seconds, 3)))
 
 
-def worked(evidence: Evidence, usual: float | None) -> Worked | None:
+def worked_time(evidence: Evidence, usual: float | None) -> WorkedTime | None:
     """How long this assignment was worked at; ``usual`` is the task's middle time, if known.
 
     None for imported work, and for what took no time that could be measured: there is no rate
@@ -58,11 +58,11 @@ def worked(evidence: Evidence, usual: float | None) -> Worked | None:
     if not _measured(wall):
         return None
     if log.events and not log.snapshots and _measured(log.seconds_worked):
-        return Worked(min(wall, log.seconds_worked), LOGGED)
+        return WorkedTime(min(wall, log.seconds_worked), LOGGED)
     cap, how = CAP * usual if usual else 0.0, CAPPED
     if not _measured(cap):
         cap, how = evidence.assignment.version.lease_minutes * 60.0, LEASED
-    return Worked(cap, how) if wall > cap else Worked(wall, OPENED)
+    return WorkedTime(cap, how) if wall > cap else WorkedTime(wall, OPENED)
 
 
 def _measured(seconds: float | None) -> TypeGuard[float]:

@@ -251,7 +251,7 @@ class OwnData(Endpoint):
     def get(self, request: Request) -> StreamingHttpResponse:
         if bound_to(request) is not None:
             raise NotAllowed("This token is good for one project only.", code="bound-token")
-        return _zipped(person_data.own(request.user))
+        return _zipped(person_data.own_data(request.user))
 
 
 def _zipped(pieces: Any) -> StreamingHttpResponse:

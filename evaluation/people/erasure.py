@@ -113,9 +113,9 @@ def carry_out(worker_id: int) -> str:
     return "done"
 
 
-def waiting() -> list[int]:
+def waiting_erasures() -> list[int]:
     """Workers whose erasure was decided and is not done."""
-    return list(reads.waiting().order_by("pk").values_list("pk", flat=True))
+    return list(reads.waiting_erasures().order_by("pk").values_list("pk", flat=True))
 
 
 def erase_due() -> int:
@@ -135,7 +135,7 @@ def erase_due() -> int:
 def _erase(scope: Scope) -> int:
     scope.read()
     last = LLMCall.objects.aggregate(m=models.Max("pk"))["m"] or 0
-    spoil(scope, blank_calls(scope))
+    mark_spoiled(scope, blank_calls(scope))
     clear_checklists(scope)
     clear_notes(scope)
     drop_vectors(scope)
@@ -144,13 +144,13 @@ def _erase(scope: Scope) -> int:
         for part in _parts(scope.assignments, AT_ONCE)
     )
     # Nothing can be read from now on; what a run wrote since the first look goes as well.
-    spoil(scope, blank_calls(scope, since=last))
+    mark_spoiled(scope, blank_calls(scope, since=last))
     drop_vectors(scope)
     return done
 
 
 @transaction.atomic
-def spoil(scope: Scope, calls: Collection[int]) -> int:
+def mark_spoiled(scope: Scope, calls: Collection[int]) -> int:
     """Mark the runs that read these answers or used these calls: none can be computed again."""
     runs = Run.objects.filter(project=scope.project, spoiled="")
     snapshots = [
@@ -317,7 +317,7 @@ def _hashes(words: Iterable[str]) -> set[str]:
     return {text_hash(word) for word in words}
 
 
-def plan(worker: Membership) -> tuple[reads.Held, int]:
+def plan(worker: Membership) -> tuple[reads.HeldData, int]:
     """What erasing this worker takes away, and how many finished runs could not be redone."""
     ids: Sequence[int] = list(worker.assignments.values_list("pk", flat=True))
     answers = reads.answers_with_words(ids)
@@ -331,4 +331,4 @@ def plan(worker: Membership) -> tuple[reads.Held, int]:
     runs = Run.objects.filter(snapshot__in=snapshots, spoiled="").exclude(
         method__in=without_texts()
     )
-    return reads.held(worker), runs.count()
+    return reads.held_data(worker), runs.count()

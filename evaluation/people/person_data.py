@@ -16,7 +16,7 @@ from evaluation.models import WorkerScore
 SCORES = "Your scores, run by run, in projects that show workers theirs; low and high bound them."
 
 
-def own(user: User) -> Iterator[bytes]:
+def own_data(user: User) -> Iterator[bytes]:
     """Everything of everywhere, for the person themself."""
     told = [("scores", SCORES, _scores)]
     return cells.stream(person.files(person.members_of(user), user=user, extra=told))

@@ -57,7 +57,7 @@ def open_audit(
     if task.audits.filter(judge=judge, closed_at__isnull=True).exists():
         raise Conflict(f"{judge} has an open audit of this task; it must be closed first.")
     chosen = scale_of(task, scale)
-    rows = [row for row in explanations.explained(task, chosen.name) if row.explanation]
+    rows = [row for row in explanations.explained_ratings(task, chosen.name) if row.explanation]
     if not rows:
         raise Invalid("No rating that counts has an explanation.", fields={"scale": "Another."})
     drawn = explanation_audit.sample(

@@ -12,17 +12,17 @@ from annotation.models import Task
 from crowdqc.errors import Conflict
 from evaluation.llm.calls import ask_all
 from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
+from evaluation.models.runs import PUBLISHED
 from evaluation.rescaling import prompts
-from evaluation.rescaling.dataset import FrozenExplained
+from evaluation.rescaling.dataset import ExplanationsDataset
 from evaluation.runs.progress import Recorder
 
-IMPORTED = "published"  # the method of a run that holds imported scores
 WHAT = "scores of explanations"
 BATCH = 2000
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredExplanations:
     """What a model made of the explanations: f by answer, each one's call, and why some lack it.
 
     ``digest`` is a hash over every call that was used, in order: an input of the recipe.
@@ -36,13 +36,13 @@ class Scored:
 
 def imports(task: Task, scale: str = "") -> list[Run]:
     """Runs that hold imported scores of the task's explanations, the newest first."""
-    rows = task.runs.filter(method=IMPORTED, state=RunState.DONE, params__what=WHAT)
+    rows = task.runs.filter(method=PUBLISHED, state=RunState.DONE, params__what=WHAT)
     return [run for run in rows.order_by("-id") if scale in ("", run.params["scale"])]
 
 
 def by_model(
-    run: Run, model: LanguageModel, frozen: FrozenExplained, variant: str, steps: Recorder
-) -> Scored:
+    run: Run, model: LanguageModel, frozen: ExplanationsDataset, variant: str, steps: Recorder
+) -> ScoredExplanations:
     """Ask a model for the score of every explanation."""
     asked = prompts.asks(run.task, frozen, variant)
     found: list[tuple[int, int, Any, str]] = []
@@ -59,7 +59,7 @@ def by_model(
     return _scored(run, found, told)
 
 
-def by_import(run: Run, frozen: FrozenExplained, source_id: int) -> Scored:
+def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredExplanations:
     """Take the scores that were imported for the task; records that this run used their calls."""
     source = next((one for one in imports(run.task) if one.pk == source_id), None)
     if source is None:
@@ -87,7 +87,9 @@ def by_import(run: Run, frozen: FrozenExplained, source_id: int) -> Scored:
     return _scored(run, found, told)
 
 
-def _scored(run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str, Any]) -> Scored:
+def _scored(
+    run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str, Any]
+) -> ScoredExplanations:
     keys = dict(run.uses.values_list("call_id", "call__key"))
     digest = hashlib.sha256()
     score: dict[int, float] = {}
@@ -99,7 +101,7 @@ def _scored(run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str
             reason[pk] = why or "no number in the answer"
         else:
             score[pk] = given
-    return Scored(
+    return ScoredExplanations(
         score,
         {pk: call for pk, call, _, _ in found},
         reason,

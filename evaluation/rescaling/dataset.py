@@ -16,7 +16,7 @@ from crowdqc.errors import Conflict
 from evaluation.embeddings.embeddings import text_hash
 from evaluation.methods.rescaling.data import Annotations
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep_snapshot
 
 KIND = "ratings with explanations"
 
@@ -51,12 +51,12 @@ def _content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
     return digest.hexdigest()
 
 
-def take(task: Task, scale: RatingScale) -> Snapshot:
+def freeze_explanations(task: Task, scale: RatingScale) -> Snapshot:
     """Freeze what people rated on one scale and why; the same content gives the same row again.
 
     Raises Conflict when no rating of a person counts.
     """
-    rows = explanations.explained(task, scale.name)
+    rows = explanations.explained_ratings(task, scale.name)
     if not rows:
         raise Conflict("No rating counts yet, so there is nothing to rescale.")
     ids = [row.answer_id for row in rows]
@@ -72,11 +72,11 @@ def take(task: Task, scale: RatingScale) -> Snapshot:
         "max_id": max(ids),
         "left_out": judgments.left_out(task),
     }
-    return keep(task, _content_hash(rows, scale), ids, counts)
+    return keep_snapshot(task, _content_hash(rows, scale), ids, counts)
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenExplained:
+class ExplanationsDataset:
     """A snapshot as rows, and the ids that the indices of the method's arrays stand for."""
 
     rows: tuple[Explained, ...]
@@ -103,9 +103,9 @@ class FrozenExplained:
         )
 
 
-def load(snapshot: Snapshot, scale: RatingScale) -> FrozenExplained:
+def load(snapshot: Snapshot, scale: RatingScale) -> ExplanationsDataset:
     """The frozen ratings; Conflict when they are no longer what was frozen."""
-    rows = explanations.explained(snapshot.task, scale.name, snapshot.answer_ids)
+    rows = explanations.explained_ratings(snapshot.task, scale.name, snapshot.answer_ids)
     if _content_hash(rows, scale) != snapshot.content_hash:
         raise Conflict(
             f"The ratings of snapshot {snapshot.content_hash[:8]} are no longer what they were "
@@ -114,16 +114,16 @@ def load(snapshot: Snapshot, scale: RatingScale) -> FrozenExplained:
     return _frozen(rows, scale)
 
 
-def now(task: Task, scale: RatingScale) -> FrozenExplained:
+def current_explanations(task: Task, scale: RatingScale) -> ExplanationsDataset:
     """The ratings that would be frozen now, nothing stored (previews)."""
-    rows = explanations.explained(task, scale.name)
+    rows = explanations.explained_ratings(task, scale.name)
     if not rows:
         raise Conflict("No rating counts yet, so there is nothing to rescale.")
     return _frozen(rows, scale)
 
 
-def _frozen(rows: Sequence[Explained], scale: RatingScale) -> FrozenExplained:
-    return FrozenExplained(
+def _frozen(rows: Sequence[Explained], scale: RatingScale) -> ExplanationsDataset:
+    return ExplanationsDataset(
         tuple(rows),
         scale,
         tuple(sorted({row.worker_id for row in rows})),

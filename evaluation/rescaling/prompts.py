@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
-from annotation.work.snapshots.explanations import Rated, RatingScale
+from annotation.work.snapshots.explanations import RatedDocument, RatingScale
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import SCORE
-from evaluation.rescaling.dataset import FrozenExplained
+from evaluation.rescaling.dataset import ExplanationsDataset
 
 # What was published on these: whose scores they are, and what it was told.
 PUBLISHED_MODEL = "gpt-3.5-turbo"
@@ -78,7 +78,7 @@ def subject_of(answer_id: int) -> str:
     return f"answer:{answer_id}"
 
 
-def described(scale: RatingScale, value: int) -> str:
+def describe_point(scale: RatingScale, value: int) -> str:
     """A point as the model reads it: its label, what it means, and its place among the others."""
     at = next(k for k, point in enumerate(scale.points) if point.value == value)
     point = scale.points[at]
@@ -91,7 +91,7 @@ def numbered(document: str) -> str:
     return "\n".join(f"{k}. {text}" for k, text in enumerate(sentences(document), 1))
 
 
-def asks(task: Task, frozen: FrozenExplained, slug: str) -> list[Ask]:
+def asks(task: Task, frozen: ExplanationsDataset, slug: str) -> list[Ask]:
     """A question to the model for each explained rating, in the order of the snapshot.
 
     Raises Conflict where an item lacks what the variant tells.
@@ -99,9 +99,9 @@ def asks(task: Task, frozen: FrozenExplained, slug: str) -> list[Ask]:
     return list(_asks(task, frozen, VARIANTS[slug]))
 
 
-def _asks(task: Task, frozen: FrozenExplained, variant: Variant) -> Iterator[Ask]:
+def _asks(task: Task, frozen: ExplanationsDataset, variant: Variant) -> Iterator[Ask]:
     template, scale = load(variant.prompt), frozen.scale
-    about = explanations.rated(task)
+    about = explanations.rated_documents(task)
     articles: dict[int, str] = {}
     if "article" in variant.inputs:
         articles = {pk: numbered(text) for pk, text in explanations.documents(task).items()}
@@ -112,7 +112,7 @@ def _asks(task: Task, frozen: FrozenExplained, variant: Variant) -> Iterator[Ask
             continue
         item = about[row.item_id]
         told = {
-            "label": described(scale, row.value),
+            "label": describe_point(scale, row.value),
             "article": articles.get(item.group_id, ""),
             "question": item.question,
             "answer": item.answer,
@@ -123,7 +123,10 @@ def _asks(task: Task, frozen: FrozenExplained, variant: Variant) -> Iterator[Ask
 
 
 def _complete(
-    frozen: FrozenExplained, variant: Variant, about: dict[int, Rated], articles: dict[int, str]
+    frozen: ExplanationsDataset,
+    variant: Variant,
+    about: dict[int, RatedDocument],
+    articles: dict[int, str],
 ) -> None:
     """Raise Conflict where items have no text for a place of the prompt."""
     lacking: Counter[str] = Counter()

@@ -10,12 +10,12 @@ import numpy as np
 from django.db import models
 
 from evaluation.methods.core.base import FloatArray, Result, Table
-from evaluation.methods.rescaling.data import Annotations, incomplete, shared
+from evaluation.methods.rescaling.data import Annotations, incomplete, shared_pairs
 from evaluation.methods.rescaling.method import LabelMeans, agreement, label_means, rescale
-from evaluation.methods.rescaling.use import by_label, changes, mean_of, places
+from evaluation.methods.rescaling.use import by_label, changes, mean_of, to_percent
 from evaluation.models import AnswerScore, ItemScore, Run, WorkerScore
-from evaluation.rescaling.calls import Scored
-from evaluation.rescaling.dataset import FrozenExplained
+from evaluation.rescaling.calls import ScoredExplanations
+from evaluation.rescaling.dataset import ExplanationsDataset
 from evaluation.runs.results.rows import Outcome
 
 Row = dict[str, Any]
@@ -31,9 +31,9 @@ class Computed:
     agreement. ``scores`` (n,) are the rescaled ratings.
     """
 
-    frozen: FrozenExplained
+    frozen: ExplanationsDataset
     data: Annotations
-    scored: Scored
+    scored: ScoredExplanations
     scores: FloatArray
     fitted: Result | None
     ensembles: list[dict[str, Any]]
@@ -41,7 +41,7 @@ class Computed:
 
 def ensembles(data: Annotations, means: LabelMeans, limits: Mapping[str, Any]) -> list[Row]:
     """Table 10: agreement at each lambda, and its change against the raw ratings (section 7.2)."""
-    joined = shared(data)
+    joined = shared_pairs(data)
     chosen = {"level": limits["level"], "min_items": limits["min_items"]}
     found = []
     for setting, rows in (("all", joined), ("incomplete", incomplete(data, joined))):
@@ -94,7 +94,7 @@ def answer_rows(done: Computed) -> list[Row]:
 
 def worker_rows(done: Computed, level: float) -> list[Row]:
     """A row a worker: the mean of their rescaled ratings, and how they use every label."""
-    data, place = done.data, places(done.data)
+    data, place = done.data, to_percent(done.data)
     made = []
     for at, pk in enumerate(done.frozen.workers):
         own = data.worker == at
@@ -123,7 +123,7 @@ def worker_rows(done: Computed, level: float) -> list[Row]:
 
 def item_rows(done: Computed) -> list[Row]:
     """A row an item: mean and spread of its ratings, before (from 0 to 100) and after."""
-    data, place = done.data, places(done.data)
+    data, place = done.data, to_percent(done.data)
     order = np.argsort(data.item, kind="stable")
     ends = np.flatnonzero(np.diff(data.item[order])) + 1
     made = []

@@ -13,7 +13,7 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.llm_runs.parts import MODEL, chat_model
 from evaluation.methods.core.base import Hooks
-from evaluation.methods.core.params import TEXT, Param, Params, choice, whole
+from evaluation.methods.core.params import TEXT, Param, Params, choice, whole_number
 from evaluation.methods.rescaling import method
 from evaluation.methods.rescaling.data import NothingShared
 from evaluation.models import Run
@@ -21,10 +21,10 @@ from evaluation.rescaling import calls as rescaling_calls
 from evaluation.rescaling import dataset as rescaling_data
 from evaluation.rescaling import prompts
 from evaluation.rescaling import results as rescaling_results
-from evaluation.rescaling.calls import Scored
-from evaluation.rescaling.dataset import FrozenExplained
+from evaluation.rescaling.calls import ScoredExplanations
+from evaluation.rescaling.dataset import ExplanationsDataset
 from evaluation.rescaling.results import Computed
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
@@ -51,7 +51,7 @@ OPTIONS = Params(
     SLUG,
     (
         MODEL,
-        whole("imported", 0, 0, 2**31),
+        whole_number("imported", 0, 0, 2**31),
         choice(
             "variant",
             prompts.DEFAULT,
@@ -84,7 +84,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     chosen = {**OPTIONS.defaults, **params}
     model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])
-    frozen = rescaling_data.now(task, scale)
+    frozen = rescaling_data.current_explanations(task, scale)
     asked = prompts.asks(task, frozen, chosen["variant"])
     left = len(frozen.rows) - len(asked)
     sentence = (
@@ -96,7 +96,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return Plan(model, asked, sentence)
 
 
-ASKING = Asking(
+ASKING = LLMRunSpec(
     SLUG,
     VERSION,
     "Explanation-based rescaling",
@@ -111,7 +111,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     params = run.params
     steps.begin(SNAPSHOT)
     scale = rescaling_data.scale_of(run.task, params["scale"])
-    snapshot = freeze(run, lambda task: rescaling_data.take(task, scale))
+    snapshot = freeze(run, lambda task: rescaling_data.freeze_explanations(task, scale))
     frozen = rescaling_data.load(snapshot, scale)
     counts = snapshot.counts
     steps.say(
@@ -136,7 +136,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     return Computed(frozen, data, scored, after, fitted, ensembles)
 
 
-def _scores(run: Run, frozen: FrozenExplained, steps: Recorder) -> Scored:
+def _scores(run: Run, frozen: ExplanationsDataset, steps: Recorder) -> ScoredExplanations:
     params = run.params
     if params["imported"]:
         return rescaling_calls.by_import(run, frozen, params["imported"])

@@ -28,7 +28,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Asking:
+class LLMRunSpec:
     """A kind of asking: slug, version, title, what a run would ask, and its options.
 
     Parameters

@@ -198,7 +198,7 @@ def execute(run_id: int) -> str:
                 results.hold(run)
                 results.store(run, kind.write(run, done), steps.finish())
                 notify_finished(run, RunState.DONE)
-                official.settle(run)
+                official.settle_official(run)
                 Run.objects.filter(pk=run.pk).update(follow_up_due=run.method in main_methods())
             take_up_follow_ups(run.task_id)
             return RunState.DONE

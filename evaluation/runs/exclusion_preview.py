@@ -56,7 +56,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class RunScores:
     """What a run says: scores by table and place, figures by their path."""
 
     scores: Mapping[str, Mapping[Place, Score]]
@@ -65,7 +65,7 @@ class Foreseen:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ScoreChange:
     """A score before and after."""
 
     name: str
@@ -93,7 +93,7 @@ class Table:
     """The rows of one kind that change, the largest change first."""
 
     title: str
-    rows: list[Changed]
+    rows: list[ScoreChange]
     changed: int
     n: int
     moved: int
@@ -184,9 +184,9 @@ def _bounded(
 
 def _outcome(
     task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
-) -> Foreseen:
+) -> RunScores:
     """What the run would write, read back before it is all taken back."""
-    found: list[Foreseen] = []
+    found: list[RunScores] = []
     try:
         with transaction.atomic(), vectors.kept_only():
             if without is not None:
@@ -201,7 +201,7 @@ def _outcome(
         raise Conflict(f"This cannot be foreseen: {problem}.") from problem
 
 
-def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Foreseen:
+def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> RunScores:
     kind, now = run_types.run_types()[method], timezone.now()
     run = Run.objects.create(
         project_id=task.project_id,
@@ -223,7 +223,7 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> Foreseen
         raise Conflict("It did not converge without them, so it cannot be foreseen.")
     results.store(run, kind.write(run, done), steps.finish())
     counts = run.snapshot.counts if run.snapshot is not None else {}
-    return Foreseen(
+    return RunScores(
         {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},
         dict(_figures(run)),
         counts.get("answers", 0),
@@ -256,7 +256,7 @@ def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str,
                 yield f"{path}, {name}".replace("_", " "), float(value)
 
 
-def _table(name: str, title: str, before: Foreseen, after: Foreseen, worker: Membership) -> Table:
+def _table(name: str, title: str, before: RunScores, after: RunScores, worker: Membership) -> Table:
     """Every place of either side but the worker's own; boards may be numbered anew."""
     sides = [
         {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)
@@ -266,7 +266,7 @@ def _table(name: str, title: str, before: Foreseen, after: Foreseen, worker: Mem
         places = {place: None for place in places if place[0] != worker.pk}
     names = names_of(name, [pk for pk, _ in places])
     every = [
-        Changed(
+        ScoreChange(
             names.get(pk, str(pk)),
             dimension,
             sides[0].get((pk, dimension)),
@@ -280,7 +280,7 @@ def _table(name: str, title: str, before: Foreseen, after: Foreseen, worker: Mem
     return Table(title, rows[:LISTED], len(rows), len(every), sum(one.moves for one in rows))
 
 
-def _known(one: Changed) -> bool:
+def _known(one: ScoreChange) -> bool:
     """Whether there is a score on either side."""
     return any(side is not None and side.estimate is not None for side in (one.before, one.after))
 

@@ -42,7 +42,7 @@ class Precision:
         return f"{self.what} is known to ± {numbers.score(self.half, self.digits)}"
 
 
-def planned(model: str, replicates: int, **values: Any) -> dict[str, Any]:
+def plan_precision(model: str, replicates: int, **values: Any) -> dict[str, Any]:
     """The answers of a planning study: quantity -> (estimate, Monte Carlo error); kept a week."""
     key = f"plan:{VERSION}:{model}:{replicates}:" + ":".join(
         f"{name}={value}" for name, value in sorted(values.items())

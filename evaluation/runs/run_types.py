@@ -19,12 +19,12 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method, Param, Params
 from evaluation.models import Run
-from evaluation.runs.asking import Asking
+from evaluation.models.runs import PUBLISHED
+from evaluation.runs.asking import LLMRunSpec
 from evaluation.runs.exports.tables import PAIR_TABLES, Sheet
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 
-PUBLISHED = "published"  # the method of a run that holds what was published, and computes nothing
 OWN_ROWS = "run_export"  # the address of whatever rows a run has, under the run itself
 
 
@@ -151,9 +151,9 @@ class RunType:
         return self.recipe.slug
 
     @property
-    def asking(self) -> Asking | None:
+    def asking(self) -> LLMRunSpec | None:
         """Its way of asking models; None for a type that fits a method."""
-        return self.recipe if isinstance(self.recipe, Asking) else None
+        return self.recipe if isinstance(self.recipe, LLMRunSpec) else None
 
     @cached_property
     def options(self) -> Params:
@@ -254,7 +254,7 @@ def title_of(method: str) -> str:
     return type_of(method).recipe.title
 
 
-def asking_of(method: str) -> Asking | None:
+def asking_of(method: str) -> LLMRunSpec | None:
     """The way of asking of this slug; None for a method that fits answers."""
     return type_of(method).asking
 

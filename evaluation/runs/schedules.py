@@ -31,7 +31,7 @@ PATIENCE = dt.timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Fresh:
+class NewAnswers:
     """What came to a task since its last snapshot."""
 
     new: int
@@ -49,14 +49,14 @@ def _seen(last: Run | None) -> dict[str, Any]:
     return mark
 
 
-def fresh(task: Task, last: Run | None) -> Fresh:
+def count_new_answers(task: Task, last: Run | None) -> NewAnswers:
     """Compare the task's counting answers with what the last run saw, by their hash."""
     seen = _seen(last)
     max_id = seen.get("max_id", 0)
     tally = answers.tally_of(freezing.counting_rows(task), max_id)
     if tally.digest == seen.get("digest", ""):
-        return Fresh(tally.after, 0)
-    return Fresh(tally.after, _changed(task, last, max_id))
+        return NewAnswers(tally.after, 0)
+    return NewAnswers(tally.after, _changed(task, last, max_id))
 
 
 def _changed(task: Task, last: Run | None, max_id: int) -> int:
@@ -150,7 +150,7 @@ def due(task: Task, schedule: RunSchedule, now: dt.datetime) -> str:
         return ""
     if last is None:
         return "answers" if first_run(task).ready and _settled(task, None, now) else ""
-    since = fresh(task, last)
+    since = count_new_answers(task, last)
     if not since.any or _saw_nothing_newer(task, last):
         return ""
     enough = schedule.after_answers and since.any >= schedule.after_answers

@@ -18,7 +18,7 @@ from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import plural, whole
+from crowdqc.numbers import parse_whole, plural
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.official import effect as official_effect
 from evaluation.runs import engine as runs
@@ -26,7 +26,7 @@ from evaluation.runs import run_types, schedules
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.forms import RunForm, ScheduleForm
 from evaluation.runs.official import actions as official
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
@@ -48,9 +48,9 @@ def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) ->
     run = reads.get_run(access.project, number)
     context = {
         "run": run,
-        "live": reads.live(run),
+        "live": reads.live_run(run),
         "title": reads.title_of(run.task),
-        "standing": standing(run),
+        "standing": run_standing(run),
     }
     if fragment:
         return page_or_fragment(
@@ -89,12 +89,12 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
     """What changes if this run becomes official, and the button that makes it so."""
     access = get_access(request, project_id)
     found = reads.get_run(access.project, number)
-    stands = standing(found)
+    stands = run_standing(found)
     if stands is None:
         raise Missing("Only a finished run of the task’s own method can be official.")
     error: Conflict | Invalid | None = None
     if request.method == "POST":
-        seen = whole(request.POST.get("instead_of", ""), high=10**9)
+        seen = parse_whole(request.POST.get("instead_of", ""), high=10**9)
         try:
             official.make_official(by=access.user, run=found, instead_of=seen or 0)
         except (Conflict, Invalid) as refused:
@@ -116,7 +116,7 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
 
 def _start_page(request: HttpRequest, task: Task, form: RunForm, status: int = 200) -> HttpResponse:
     last = schedules.last_run(task)
-    since = schedules.fresh(task, last)
+    since = schedules.count_new_answers(task, last)
     method, known = runs.main_method(task), adapter_of(task)
     form.offer(task.project_id)
     context = {

@@ -16,11 +16,11 @@ from annotation.models import Task
 from annotation.task_types.writing.citations import parse
 from annotation.work.snapshots import judgments as collected
 from annotation.work.snapshots import responses as collected_texts
-from annotation.work.snapshots.responses import Asked, Header, LogSize, Topic
+from annotation.work.snapshots.responses import Header, LogSize, Topic, TopicItem
 from crowdqc.errors import Conflict
 from evaluation.methods.writing.method import Responses
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep_snapshot
 
 PEOPLE, MODELS = "people", "models"
 
@@ -31,7 +31,7 @@ class _Read:
 
     rows: list[Header]
     texts: dict[int, str]
-    asked: dict[int, Asked]
+    asked: dict[int, TopicItem]
     topics: dict[int, Topic]
     forms: dict[int, dict[str, int]]
     logs: dict[int, LogSize]
@@ -72,7 +72,7 @@ def _line(values: Sequence[Any]) -> bytes:
     return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def _order(row: Header, asked: Mapping[int, Asked]) -> tuple[Any, ...]:
+def _order(row: Header, asked: Mapping[int, TopicItem]) -> tuple[Any, ...]:
     """People before systems, then author, item, and the time at which they wrote."""
     author = row.system_id if row.worker_id is None else row.worker_id
     item = asked[row.item_id]
@@ -89,7 +89,7 @@ def _order(row: Header, asked: Mapping[int, Asked]) -> tuple[Any, ...]:
 
 def _read(task: Task, answer_ids: Iterable[int]) -> _Read:
     ids = list(answer_ids)
-    asked, texts = collected_texts.asked(task), collected_texts.texts(ids)
+    asked, texts = collected_texts.items_by_id(task), collected_texts.texts(ids)
     rows = [row for row in collected_texts.headers(ids) if row.answer_id in texts]
     rows.sort(key=lambda row: _order(row, asked))
     used = {asked[row.item_id].topic_id for row in rows}
@@ -104,12 +104,12 @@ def _read(task: Task, answer_ids: Iterable[int]) -> _Read:
     )
 
 
-def take(task: Task) -> Snapshot:
+def freeze_responses(task: Task) -> Snapshot:
     """Freeze the counting responses of a task; the same content gives the same row again.
 
     Responses of excluded workers are left out. Raises Conflict when no response counts.
     """
-    read = _read(task, (row.answer_id for row in collected.counting(task)))
+    read = _read(task, (row.answer_id for row in collected.counting_judgments(task)))
     if not read.rows:
         raise Conflict("No response counts yet, so there is nothing to describe.")
     ids = [row.answer_id for row in read.rows]
@@ -125,11 +125,11 @@ def take(task: Task) -> Snapshot:
         "max_id": max(ids),
         "left_out": collected.left_out(task),
     }
-    return keep(task, read.hash, ids, counts)
+    return keep_snapshot(task, read.hash, ids, counts)
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenResponses:
+class ResponsesDataset:
     """A snapshot of a writing task as arrays, and what its rows are.
 
     ``rows`` are aligned with ``data``, ``titles`` with its passages, ``queries`` with its topics;
@@ -150,7 +150,7 @@ class FrozenResponses:
         return [at for at, row in enumerate(self.rows) if row.worker_id is not None]
 
 
-def load(snapshot: Snapshot) -> FrozenResponses:
+def load(snapshot: Snapshot) -> ResponsesDataset:
     """The frozen responses as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or changed meanwhile).
@@ -164,7 +164,7 @@ def load(snapshot: Snapshot) -> FrozenResponses:
         )
     topics = _topics(read)
     queries = {item.topic_id: item.query for item in read.asked.values()}
-    return FrozenResponses(
+    return ResponsesDataset(
         data=_arrays(task, read),
         titles=tuple(one.titles for one in topics),
         queries=tuple(queries[one.topic_id] for one in topics),

@@ -31,7 +31,7 @@ from evaluation.methods.writing.signals import (
     find,
     usual_speed,
 )
-from evaluation.writing.dataset import FrozenResponses
+from evaluation.writing.dataset import ResponsesDataset
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 25  # logs in memory
@@ -39,7 +39,7 @@ PREPARED = 60  # topics whose passages are held as words
 
 
 @dataclass(frozen=True)
-class Written:
+class WritingProcess:
     """How one response came about; None and no findings where no log tells."""
 
     minutes: float | None
@@ -65,24 +65,26 @@ class Written:
         }
 
 
-def unrecorded(problem: str = "") -> Written:
+def unrecorded_response(problem: str = "") -> WritingProcess:
     """Of a response whose log was not kept or cannot be read."""
     lacking = tuple(
         Finding(one.slug, NOT_RECORDED, None, 0.0, (), "No log was kept.") for one in SIGNALS
     )
-    return Written(None, lacking, problem)
+    return WritingProcess(None, lacking, problem)
 
 
-def read_all(frozen: FrozenResponses, *, advance: Callable[[int], None]) -> dict[int, Written]:
+def read_all(
+    frozen: ResponsesDataset, *, advance: Callable[[int], None]
+) -> dict[int, WritingProcess]:
     """By place of the response: how each text of a person came about. ``advance(done)``."""
     sources = _Topics(frozen)
-    found: dict[int, Written] = {}
+    found: dict[int, WritingProcess] = {}
     for _, places in groupby(frozen.people, key=lambda at: frozen.rows[at].worker_id):
         own = list(places)
         processes: dict[int, Process] = {}
         for at, process, problem in _processes(frozen, own, sources):
             if process is None:
-                found[at] = unrecorded(problem)
+                found[at] = unrecorded_response(problem)
             else:
                 processes[at] = process
             advance(len(found) + len(processes))
@@ -90,7 +92,7 @@ def read_all(frozen: FrozenResponses, *, advance: Callable[[int], None]) -> dict
         for at, process in processes.items():
             others = usual_speed(pace for k, pace in paces.items() if k != at)
             findings = find(process, usual=others, passages=sources.of(at))
-            found[at] = Written(minutes(process), findings)
+            found[at] = WritingProcess(minutes(process), findings)
     return found
 
 
@@ -103,7 +105,7 @@ def minutes(process: Process) -> float:
 class _Topics:
     """The passages of topics, prepared; the last ``PREPARED`` stay, for memory has an end."""
 
-    def __init__(self, frozen: FrozenResponses) -> None:
+    def __init__(self, frozen: ResponsesDataset) -> None:
         self.topic, self.frozen = frozen.data.topic, frozen
         self.made: dict[int, Sources] = {}
 
@@ -120,7 +122,7 @@ class _Topics:
 
 
 def _processes(
-    frozen: FrozenResponses, places: Sequence[int], sources: _Topics
+    frozen: ResponsesDataset, places: Sequence[int], sources: _Topics
 ) -> Iterator[tuple[int, Process | None, str]]:
     """Each place with what its log tells, or why it tells nothing."""
     for start in range(0, len(places), AT_ONCE):
@@ -148,7 +150,7 @@ def _processes(
 
 
 def rates(
-    frozen: FrozenResponses, found: Mapping[int, Written], level: float
+    frozen: ResponsesDataset, found: Mapping[int, WritingProcess], level: float
 ) -> dict[str, dict[str, Any]]:
     """By signal: how often it fires among the responses of people, with an interval."""
     told = {}
@@ -174,7 +176,7 @@ def rates(
     return told
 
 
-def kept(found: Mapping[int, Written]) -> dict[str, Any]:
+def log_summary(found: Mapping[int, WritingProcess]) -> dict[str, Any]:
     """How many logs there were to read, and the thresholds of the signals."""
     return {
         "responses": len(found),

@@ -27,8 +27,8 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 from evaluation.writing import dataset as writing_data
 from evaluation.writing import logs as writing_logs
-from evaluation.writing.dataset import FrozenResponses
-from evaluation.writing.logs import Written
+from evaluation.writing.dataset import ResponsesDataset
+from evaluation.writing.logs import WritingProcess
 
 SLUG = writing.NAME
 LOGS, FORM_STEP = "How the texts came about", "Questionnaires"
@@ -42,16 +42,16 @@ Row = dict[str, Any]
 class Computed:
     """What a run has found before anything is written."""
 
-    frozen: FrozenResponses
+    frozen: ResponsesDataset
     result: Result
-    written: Mapping[int, Written]
+    written: Mapping[int, WritingProcess]
     forms: Row
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze the responses, read their logs, describe them."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, writing_data.take)
+    snapshot = freeze(run, writing_data.freeze_responses)
     frozen = writing_data.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of models" if counts["system_answers"] else ""
@@ -83,7 +83,7 @@ def asked_points(task: Task) -> dict[str, tuple[str, Row]]:
 
 
 def forms(
-    task: Task, frozen: FrozenResponses, rng: np.random.Generator, params: Mapping[str, Any]
+    task: Task, frozen: ResponsesDataset, rng: np.random.Generator, params: Mapping[str, Any]
 ) -> Row:
     """How people answered the forms before and after, and what goes together within a form."""
     asked, people = asked_points(task), frozen.people
@@ -147,7 +147,7 @@ def write(run: Run, done: Computed) -> Outcome:
     told: Row = {name: found[name] for name in SECTIONS}
     told["frame"] = {name: value for name, value in found.items() if name not in SECTIONS}
     told["signals"] = writing_logs.rates(done.frozen, done.written, run.params["level"])
-    told["logs"] = writing_logs.kept(done.written)
+    told["logs"] = writing_logs.log_summary(done.written)
     told["forms"] = done.forms
     told["recipe"] = {
         "method": done.result.name,

@@ -23,7 +23,7 @@ from evaluation.writing.run import SLUG
 from evaluation.writing.selectors import facts as writing
 from evaluation.writing.selectors import figures as writing_figures
 from evaluation.writing.selectors import lists as writing_lists
-from evaluation.writing.selectors.facts import VIEWS, Told
+from evaluation.writing.selectors.facts import VIEWS, NamedFigures
 
 FIGURES = {
     "overview": writing_figures.overview,
@@ -46,7 +46,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     run, context = _frame(request, task, view)
     if run is None:
         return _empty(request, task, context)
-    told = writing.told(task, run, view)
+    told = writing.figures_of(task, run, view)
     context.update(_section(request, task, told, view))
     if view == "overview" and access.is_requester:
         context["chain"] = chain_of(task)
@@ -86,12 +86,12 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
     }
 
 
-def _section(request: HttpRequest, task: Task, told: Told, view: str) -> dict[str, Any]:
+def _section(request: HttpRequest, task: Task, told: NamedFigures, view: str) -> dict[str, Any]:
     if view in FIGURES:
         return {**FIGURES[view](told), "few": told.few}
     if view == "forms":
         return writing_lists.questionnaires(task, told)
-    wanted = writing_lists.chosen(request.GET.dict())
+    wanted = writing_lists.parse_filter(request.GET.dict())
     return LISTS[view](task, told, wanted, request.GET.get("page"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.published.reproduce.data import GradedAnswers, deal, mohler
+from evaluation.published.reproduce.data import GradedAnswers, deal_answers, mohler
 
 EVERY = 3  # encoding all of them takes a minute, and shows no more
 
@@ -53,5 +53,5 @@ def load(folder: Path, *, seed: int = 7) -> Corpus:
     writer.writeheader()
     writer.writerows(questions)
     rng = np.random.default_rng(seed)
-    dealt = deal(answers.question, answers.grades, "rand20", rng)
+    dealt = deal_answers(answers.question, answers.grades, "rand20", rng)
     return Corpus(file.getvalue().encode(), questions, answers, dealt)

@@ -11,7 +11,8 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.sign_in import sign_in
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PARTS = """

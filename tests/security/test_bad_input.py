@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.models import User
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import DEEPEST, Unreadable, read_json
-from crowdqc.numbers import LARGEST, exact, real, whole
+from crowdqc.numbers import LARGEST, exact, parse_real, parse_whole
 from tests.support import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -82,9 +82,9 @@ def api(user: User) -> dict[str, Any]:
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_number_from_outside_is_whole_and_bounded_or_none(text: str) -> None:
     """Every digit string is bounded before it is read (B18)."""
-    found = whole(text)
+    found = parse_whole(text)
     assert found is None or (0 <= found <= LARGEST and text.strip().lstrip("+").isascii())
-    amount, measure = exact(text, low=-LARGEST), real(text)
+    amount, measure = exact(text, low=-LARGEST), parse_real(text)
     assert amount is None or abs(amount) <= LARGEST
     assert measure is None or abs(measure) <= 1e15
 

@@ -21,8 +21,9 @@ from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, DomainError
 from crowdqc.sealing import sealed
 from evaluation.llm.endpoints import keys
-from tests.support import factories, prolific
-from tests.support.llm import make_model
+from tests.support import factories
+from tests.support.servers import prolific
+from tests.support.servers.llm import make_model
 
 OLD = override_settings(SECRET_KEY="old" * 20, SECRET_KEY_FALLBACKS=[])
 BOTH = override_settings(SECRET_KEY="new" * 20, SECRET_KEY_FALLBACKS=["old" * 20])
@@ -50,7 +51,7 @@ def fill(world: factories.World) -> None:
     way_in.webhook_sealed = sealed.seal("webhook", webhook.PURPOSE)
     way_in.save()
     hooks.add_hook(by=world.requester, project=world.project, url="https://hooks.example/a")
-    replies.keep(by=world.requester, key="k", request_hash="h", status=200, body={"a": 1})
+    replies.keep_reply(by=world.requester, key="k", request_hash="h", status=200, body={"a": 1})
     endpoint = make_model(world.project, "http://127.0.0.1:9/v1").endpoint
     endpoint.key_sealed = keys.seal("key")
     endpoint.save()

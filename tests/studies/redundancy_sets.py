@@ -201,14 +201,14 @@ def writers(folder: Path, encode: Encode, *, models: bool) -> CrowdSet:
 def students(folder: Path, encode: Encode) -> list[CrowdSet]:
     """Mohler's graded answers, dealt to 20 workers of planted quality (``semi_synthetic``)."""
     # Not above: this package loads Django, which simulations do without.
-    from evaluation.published.reproduce.data import VARIANTS, deal, mohler
+    from evaluation.published.reproduce.data import VARIANTS, deal_answers, mohler
 
     answers = mohler(folder)
     vectors = encode(answers.texts)
 
     def drawing(variant: str) -> Draw:
         def draw(rng: np.random.Generator) -> Crowd:
-            dealt = deal(answers.question, answers.grades, variant, rng, random_share=MIXED)
+            dealt = deal_answers(answers.question, answers.grades, variant, rng, random_share=MIXED)
             q, m = dealt.shape
             flat = dealt.ravel()
             return Crowd(
@@ -250,7 +250,7 @@ def simulated_sets() -> list[CrowdSet]:
         return _full(np.concatenate(parts, axis=1).transpose(1, 0, 2), quality)
 
     few, correlated, biased = (
-        of(lambda rng: simulated_texts.few(rng, WORKERS)),
+        of(lambda rng: simulated_texts.simulate_few_workers(rng, WORKERS)),
         of(lambda rng: simulated_texts.correlated(rng, 0.3, workers=WORKERS)),
         of(lambda rng: simulated_texts.biased(rng, 0.2, workers=WORKERS)),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from evaluation.methods.agreement.rank_correlation import correlate
 from evaluation.methods.checklists.correlation import pooled, sample_level
 from evaluation.methods.checklists.diversity import self_cosine
-from evaluation.methods.rescaling.data import Annotations, incomplete, shared
+from evaluation.methods.rescaling.data import Annotations, incomplete, shared_pairs
 from evaluation.methods.rescaling.method import Agreement, agreement, rescale
 
 LEVEL = 0.95
@@ -46,7 +46,7 @@ def changes(rng: np.random.Generator) -> dict[str, Once]:
 
     def once(items: int, *, drop: bool, low: float = LEVEL) -> Agreement:
         data = ratings(rng, items)
-        joined = incomplete(data, shared(data)) if drop else shared(data)
+        joined = incomplete(data, shared_pairs(data)) if drop else shared_pairs(data)
         return agreement(data, joined, data.rating, rescale(data), level=low)
 
     lines: dict[str, Once] = {}

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluation.methods.agreement import coefficients as agreement
-from evaluation.methods.aqer_study.method import Drawn, compared
+from evaluation.methods.aqer_study.method import Drawn, compare_r
 from evaluation.methods.checklists.agreement import kappa_of
 from evaluation.methods.core import units
 from evaluation.methods.core.base import FloatArray
@@ -261,7 +261,7 @@ def correlated() -> Iterator[Design]:
             return frame, first, second
 
         def gap(rng: np.random.Generator, questions: int, study=study) -> Bounds:  # type: ignore[no-untyped-def]
-            row = compared(*study(rng, questions), LEVEL)
+            row = compare_r(*study(rng, questions), LEVEL)
             return row["low"], row["high"]
 
         large, *scores = study(np.random.default_rng(1), 20_000)

@@ -21,7 +21,7 @@ from evaluation.methods.checklists.agreement import signal_rows
 from evaluation.methods.checklists.diversity import MeanSimilarity, self_cosine, self_jaccard
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.core.domains import Part, pool
-from evaluation.methods.rescaling.data import incomplete, shared
+from evaluation.methods.rescaling.data import incomplete, shared_pairs
 from evaluation.methods.rescaling.method import Aggregate, agreement, rescale
 from evaluation.methods.text.corpus import token_ids
 from tests.studies.rescaling_coverage import ratings
@@ -70,7 +70,7 @@ def changes() -> Iterator[Design]:
 
         def mean(rng: np.random.Generator, items: int, drop: bool = drop) -> Aggregate:
             data = ratings(rng, items)
-            joined = incomplete(data, shared(data)) if drop else shared(data)
+            joined = incomplete(data, shared_pairs(data)) if drop else shared_pairs(data)
             return agreement(data, joined, data.rating, rescale(data), level=LEVEL).mean
 
         def once(rng: np.random.Generator, items: int, mean=mean) -> Bounds:  # type: ignore[no-untyped-def]

@@ -38,8 +38,10 @@ from evaluation.models import ChecklistVersion, ExplanationAudit, LLMCall
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import thinking as think_corpus
-from tests.support import access_api, factories, judging, prolific
-from tests.support.llm import make_model
+from tests.support import access_api, factories
+from tests.support.servers import prolific
+from tests.support.servers.llm import make_model
+from tests.support.studies import judging
 
 # Addresses of a think-aloud task, and of a checklist that is made from it.
 THOUGHT = {
@@ -178,7 +180,10 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     rejected = factories.claim_and_submit(task, world.worker)
     said = "The answers say nothing of the questions asked. " * 3  # a reason of 100 letters or more
     reason = {"reason_code": "other", "reason": said}
-    lines = [payouts.Line(submitted.pk), payouts.Line(rejected.pk, decision="reject", **reason)]
+    lines = [
+        payouts.ProposedLine(submitted.pk),
+        payouts.ProposedLine(rejected.pk, decision="reject", **reason),
+    ]
     batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     second = factories.make_task(project, 2, title="Another one")

@@ -325,7 +325,7 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
     ).first()
     if existing:
         return existing
-    if roles.waiting(invitation.project, by, invitation.role):
+    if roles.waiting_grant(invitation.project, by, invitation.role):
         return None
     if invitation.revoked_at:
         raise NotAllowed("This invitation was revoked. Ask for a new one.")

@@ -22,7 +22,7 @@ from annotation.accounts.projects.forms import (
     add_errors,
 )
 from annotation.accounts.projects.selectors import consent_versions, projects_of, roles_anywhere
-from annotation.accounts.roles.actions import waiting
+from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import reason_cannot_accept
 from annotation.accounts.security.factors import set_second_factor
 from annotation.accounts.security.stepup import second_factor_required
@@ -83,7 +83,7 @@ def _membership(user: Any, invitation: Invitation) -> Membership | None:
 def _waiting(user: Any, invitation: Invitation) -> RoleGrant | None:
     if not user.is_authenticated:
         return None
-    return waiting(invitation.project, user, invitation.role)
+    return waiting_grant(invitation.project, user, invitation.role)
 
 
 def _waits(request: HttpRequest, grant: RoleGrant) -> HttpResponse:

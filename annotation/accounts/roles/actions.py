@@ -82,7 +82,7 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
     project = lock(invitation.project)
     giver = invitation.created_by
     require_giver(project, giver)
-    if waiting(project, by, invitation.role):
+    if waiting_grant(project, by, invitation.role):
         return None
     second = confirmers(project, user=by, giver=giver)
     # Who has a role here already stays tied to whoever gave them the first one, and to nobody else.
@@ -125,7 +125,7 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
     return None
 
 
-def waiting(project: Project, user: User, role: str) -> RoleGrant | None:
+def waiting_grant(project: Project, user: User, role: str) -> RoleGrant | None:
     """The grant of this role to this person that awaits confirmation, if there is one."""
     rows = RoleGrant.objects.filter(project=project, user=user, role=role, state=State.WAITING)
     return rows.first()

@@ -14,7 +14,7 @@ STAFF = (Role.REQUESTER, Role.MANAGER)
 State = RoleGrant.State
 
 
-class Chain:
+class Ties:
     """Who is tied to whom in a project: people who may be one person with several accounts.
 
     Somebody is tied to whoever gave them a role, and through that person to everybody the same
@@ -39,10 +39,10 @@ class Chain:
         return self._top(one) == self._top(other)
 
 
-def chain_of(project: Project) -> Chain:
+def chain_of(project: Project) -> Ties:
     """The project's chain as it stands (one query); roles that ended stay in it."""
     rows = RoleGrant.objects.filter(project=project, state__in=(State.GIVEN, State.CONFIRMED))
-    return Chain(rows.order_by("pk").values_list("user_id", "given_by_id", "state"))
+    return Ties(rows.order_by("pk").values_list("user_id", "given_by_id", "state"))
 
 
 def managers_of(project: Project) -> list[User]:
@@ -95,7 +95,7 @@ def reason_cannot_confirm(grant: RoleGrant, by: User) -> str:
     return _why_not(grant, by, is_manager(grant.project, by), chain_of(grant.project))
 
 
-def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Chain) -> str:
+def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
     if not manages:
         return "Only a manager of this project may confirm a role."
     if chain.tied(by.pk, grant.user_id) or chain.tied(by.pk, grant.given_by_id):

@@ -70,7 +70,7 @@ def release_address(*, by: User, address: str) -> None:
     claims = EmailAddress.objects.filter(email=address.lower(), verified=False, user__in=others)
     claimed = list(claims.values_list("user", flat=True))
     claims.delete()
-    same = [one.pk for one in selectors.alike("email", address)]
+    same = [one.pk for one in selectors.accounts_spelled_alike("email", address)]
     others.filter(pk__in=same).update(email="")
     others.filter(_pending(), pk__in=claimed).delete()
 

@@ -238,4 +238,4 @@ class FactorAdapter(DefaultMFAAdapter):
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:
         """The device this is, as far as the browser says so."""
-        return selectors.device(context.request.headers.get("User-Agent", ""))
+        return selectors.device_name(context.request.headers.get("User-Agent", ""))

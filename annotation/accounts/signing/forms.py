@@ -192,7 +192,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
         """Over the limit of the address nothing is sent, and the page says the same."""
         email: str = self.cleaned_data["email"]
-        if limits.take(limits.MAILS, f"reset {limits.counted_as(request, email)}"):
+        if limits.count_try(limits.MAILS, f"reset {limits.counted_as(request, email)}"):
             super().save(request, **kwargs)
         return email
 

@@ -53,13 +53,13 @@ def user_by_name(name: str) -> User | None:
             return proven.user
     if user := User.objects.filter(username=name).first():
         return user
-    found = alike("username", name)
+    found = accounts_spelled_alike("username", name)
     if len(found) == 1:
         return found[0]
-    return next(iter(alike("email", name)), None) if "@" in name else None
+    return next(iter(accounts_spelled_alike("email", name)), None) if "@" in name else None
 
 
-def alike(field: str, name: str) -> list[User]:
+def accounts_spelled_alike(field: str, name: str) -> list[User]:
     """Whose username or address this is in another spelling, as limits count spellings.
 
     The database alone says more: to it a dotless ı is an i, and a mailbox of somebody else.
@@ -85,7 +85,7 @@ def has_account(address: str) -> bool:
     Whoever only wrote it into the sign-up form and never proved it holds nothing.
     """
     proven = EmailAddress.objects.filter(email=address.lower(), verified=True)
-    return proven.exists() or bool(alike("email", address))
+    return proven.exists() or bool(accounts_spelled_alike("email", address))
 
 
 # -- the account page ------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _sessions(request: HttpRequest, user: User) -> list[SessionRow]:
     rows = [
         SessionRow(
             one.pk,
-            device(one.user_agent),
+            device_name(one.user_agent),
             one.ip,
             one.last_seen_at,
             one.session_key == request.session.session_key,
@@ -188,7 +188,7 @@ def browser_and_system(agent: str) -> tuple[str, str]:
     return browser, next((name for sign, name in SYSTEMS if sign in agent), "")
 
 
-def device(agent: str) -> str:
+def device_name(agent: str) -> str:
     """``Firefox on Linux``, as far as the browser says what it is."""
     browser, system = browser_and_system(agent)
     if browser and system:

@@ -32,7 +32,7 @@ MOST = 50  # live tokens of one person
 MOST_SIGNED_IN = 20  # of these, given for name and password; the oldest gives way
 
 
-def live(user: User) -> Q:
+def live_tokens(user: User) -> Q:
     """Of a person, and good for something still."""
     return Q(user=user, revoked_at=None, expires_at__gt=timezone.now())
 
@@ -84,7 +84,7 @@ def make(
     if ApiToken.Scope.PAY in scopes and not strong:
         stepup.require_second_factor(project, by, "create a token that pays")
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
-    if ApiToken.objects.filter(live(by)).count() >= MOST:
+    if ApiToken.objects.filter(live_tokens(by)).count() >= MOST:
         raise Conflict(f"There are {MOST} live tokens. End one that is not needed.")
     text = f"cqc_{secrets.token_urlsafe(32)}"
     row = ApiToken.objects.create(
@@ -143,7 +143,7 @@ def sign_in(
         )
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        before = ApiToken.objects.filter(live(user), by_password=True).order_by("-id")
+        before = ApiToken.objects.filter(live_tokens(user), by_password=True).order_by("-id")
         _end(before[MOST_SIGNED_IN - 1 :], by=user)
         return make(
             by=user,
@@ -176,7 +176,7 @@ def revoke(*, by: User, token_id: int) -> ApiToken:
 @transaction.atomic
 def take_back(*, by: User) -> None:
     """End all tokens of the person; their programs are signed out."""
-    _end(ApiToken.objects.filter(live(by)), by=by)
+    _end(ApiToken.objects.filter(live_tokens(by)), by=by)
 
 
 # -- counting ------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ _held: dict[int, tuple[int, int, int]] = {}  # token -> minute, unspent here, le
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedRequest:
     """One counted request; what is ``left`` is at least that many, as far as we know here."""
 
     allowed: bool
@@ -200,7 +200,7 @@ class Counted:
     reset: int  # seconds until the next minute
 
 
-def count(token: ApiToken, now: float | None = None) -> Counted:
+def count(token: ApiToken, now: float | None = None) -> CountedRequest:
     """Count a request of a token.
 
     ``last_used_at`` is written with the block: once a minute for a program that asks seldom.
@@ -220,7 +220,7 @@ def count(token: ApiToken, now: float | None = None) -> Counted:
         if len(_held) > 50_000:
             _held.clear()
         _held[token.pk] = (minute, unspent + got - spent, left)
-    return Counted(bool(spent), token.per_minute, unspent + got - spent + left, reset)
+    return CountedRequest(bool(spent), token.per_minute, unspent + got - spent + left, reset)
 
 
 def _take(token: ApiToken, minute: int) -> tuple[int, int]:

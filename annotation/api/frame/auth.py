@@ -59,7 +59,7 @@ def require_scope(request: Request, needed: str) -> None:
         )
 
 
-def unbound(request: Request) -> None:
+def require_unbound_token(request: Request) -> None:
     """Raise NotAllowed for a token of one project, where other projects are begun or joined."""
     if isinstance(request.auth, ApiToken) and request.auth.project_id is not None:
         raise NotAllowed("This token is good for one project only.", code="bound-token")

@@ -18,17 +18,19 @@ from rest_framework.views import APIView, exception_handler
 
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import DomainError, Invalid, Missing, TooLarge, unstorable
-from crowdqc.numbers import whole
-from crowdqc.web.middleware import PROBLEM, problem, told
+from crowdqc.numbers import parse_whole
+from crowdqc.web.middleware import PROBLEM, problem, problem_response
 
 
-def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
+def refusal_response(exc: Exception, context: dict[str, Any]) -> Response | None:
     """The API's refusals in one shape, those of the framework included; None: not a refusal."""
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge("The body is too large. Send it in parts.")
     exc = unstorable(exc) or exc
     if isinstance(exc, DomainError):
-        response = Response(told(problem(exc), exc.status), status=exc.status, content_type=PROBLEM)
+        response = Response(
+            problem_response(problem(exc), exc.status), status=exc.status, content_type=PROBLEM
+        )
         if exc.code == "key-in-work":
             response["Retry-After"] = "1"
         return response
@@ -39,8 +41,8 @@ def refused(exc: Exception, context: dict[str, Any]) -> Response | None:
         detail = known.detail if known else response.data.get("detail", "")
         body: dict[str, Any] = {"code": code, "detail": str(detail)}
         if not isinstance(detail, str):
-            body["detail"], body["fields"] = "The request cannot be taken.", flat(detail)
-        response.data, response.content_type = told(body, response.status_code), PROBLEM
+            body["detail"], body["fields"] = "The request cannot be taken.", flatten_errors(detail)
+        response.data, response.content_type = problem_response(body, response.status_code), PROBLEM
     return response
 
 
@@ -56,18 +58,18 @@ class Body(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-def flat(detail: Any, path: str = "") -> dict[str, str]:
+def flatten_errors(detail: Any, path: str = "") -> dict[str, str]:
     """Errors of nested fields as ``a.b`` -> sentence."""
     if isinstance(detail, dict):
         found: dict[str, str] = {}
         for name, inner in detail.items():
             plain = "" if name == "non_field_errors" else str(name)
-            found |= flat(inner, f"{path}.{plain}".strip("."))
+            found |= flatten_errors(inner, f"{path}.{plain}".strip("."))
         return found
     if isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
         found = {}
         for number, inner in enumerate(detail):
-            found |= flat(inner, f"{path}.{number}".strip(".")) if inner else {}
+            found |= flatten_errors(inner, f"{path}.{number}".strip(".")) if inner else {}
         return found
     words = detail if isinstance(detail, list) else [detail]
     return {path or "body": " ".join(str(word) for word in words)}
@@ -77,7 +79,7 @@ def read(form: type[serializers.Serializer[Any]], request: Request) -> dict[str,
     """The request's checked body; Invalid names every field that is wrong."""
     checked = form(data=request.data)
     if not checked.is_valid():
-        fields = flat(checked.errors)
+        fields = flatten_errors(checked.errors)
         name, wrong = next(iter(fields.items()))
         raise Invalid(f"{name}: {wrong}", fields=fields)
     return dict(checked.validated_data)
@@ -169,7 +171,7 @@ class ById(CursorPagination):
         """The cursor; one that names no id is refused as one that cannot be read."""
         cursor = super().decode_cursor(request)
         place = cursor.position if cursor else None
-        if place is not None and whole(place) is None:
+        if place is not None and parse_whole(place) is None:
             raise NotFound(self.invalid_cursor_message)
         return cursor
 

@@ -88,7 +88,7 @@ class Endpoint(APIView):
             else:
                 if key is not None:
                     told = json.loads(JSONRenderer().render(self.kept(response)) or b"null")
-                    replies.keep(
+                    replies.keep_reply(
                         by=request.user,
                         key=key,
                         request_hash=request_hash,

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.authoring.actions.rows import Change, Rows, change_rows, row_at, stepped, without
+from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
 from annotation.models import Task, TaskVersion, User
 from annotation.task_types import get_type
 from annotation.task_types.scales import name_of, truth
@@ -68,12 +68,12 @@ def remove_row(*, by: User, task: Task, name: str) -> None:
     """Take a line out; the last one stays."""
 
     last = "One line stays: there would be nothing to judge."
-    _change(by=by, task=task, change=lambda rows: without(rows, name, last=last))
+    _change(by=by, task=task, change=lambda rows: drop_row(rows, name, last=last))
 
 
 def move_row(*, by: User, task: Task, name: str, step: int) -> None:
     """Move a line up (-1) or down (1); at the end it stays where it is."""
-    _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
+    _change(by=by, task=task, change=lambda rows: shift_row(rows, name, step))
 
 
 def change_points(*, by: User, task: Task, name: str, step: int) -> None:

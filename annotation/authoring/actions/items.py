@@ -96,7 +96,7 @@ def _move_into(old: ItemGroup, new: ItemGroup, draft: TaskVersion) -> None:
     old.items.filter(since=draft.number).update(group=new)
     published = [item for item in items if item.since != draft.number]
     old.items.filter(pk__in=[item.pk for item in published]).update(until=draft.number)
-    copies = [copied(item, draft, group=new) for item in published]
+    copies = [copy_to_draft(item, draft, group=new) for item in published]
     Item.objects.bulk_create(copies, batch_size=1000)
 
 
@@ -126,7 +126,7 @@ _JUDGED = ("first_id", "second_id", "side", "repeat", "expected")
 _ITEM_CONTENT = ("question", "settings", "group_id")
 
 
-def copied(item: Item, draft: TaskVersion, **changes: Any) -> Item:
+def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     """A copy of a published item for the draft, not yet stored; its slots are empty."""
     fields = {
         "group": item.group,
@@ -147,7 +147,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     """
     if item.since != draft.number:
         Item.objects.filter(pk=item.pk).update(until=draft.number)
-        new = copied(item, draft, **changes)
+        new = copy_to_draft(item, draft, **changes)
         new.save(force_insert=True)
         return new
     for name, value in changes.items():
@@ -268,7 +268,7 @@ def _write_positions(
 
 
 @transaction.atomic
-def place(*, by: User, task: Task, row: Item | ItemGroup, index: int) -> None:
+def place_item(*, by: User, task: Task, row: Item | ItemGroup, index: int) -> None:
     """Move a question within its text, or a text among texts, to ``index`` (from 0)."""
     draft = lock_draft(task, by=by)
     if isinstance(row, Item):

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.authoring.actions.drafts import as_stored, edit_draft, lock_draft
-from annotation.authoring.actions.items import place
+from annotation.authoring.actions.items import place_item
 from annotation.models import ItemGroup, Task, TaskVersion, User
 from crowdqc.errors import Conflict, Invalid
 
@@ -17,7 +17,7 @@ Rows = list[dict[str, Any]]
 Change = Callable[[Rows], Rows]
 
 
-def gone(noun: str) -> Conflict:
+def row_gone(noun: str) -> Conflict:
     """What to raise where a row that somebody edits is there no more."""
     return Conflict(f"This {noun} was removed meanwhile. Reload the page.")
 
@@ -27,10 +27,10 @@ def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> in
     for at, row in enumerate(rows):
         if row[by] == name:
             return at
-    raise gone(noun)
+    raise row_gone(noun)
 
 
-def stepped(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "line") -> Rows:
+def shift_row(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "line") -> Rows:
     """The rows with the one called ``name`` so many places further down; at an end it stays."""
     at = row_at(rows, name, by=by, noun=noun)
     row = rows.pop(at)
@@ -38,7 +38,9 @@ def stepped(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "
     return rows
 
 
-def without(rows: Rows, name: str, *, by: str = "name", noun: str = "line", last: str = "") -> Rows:
+def drop_row(
+    rows: Rows, name: str, *, by: str = "name", noun: str = "line", last: str = ""
+) -> Rows:
     """The rows but the one called ``name``; Conflict says ``last`` where it is the only one."""
     at = row_at(rows, name, by=by, noun=noun)
     if last and len(rows) == 1:
@@ -120,7 +122,7 @@ def live_group(task: Task, key: str, noun: str) -> ItemGroup:
     """The group of this key in the draft as it is now; Conflict where it is there no more."""
     group = task.groups.filter(key=key, until__isnull=True).first()
     if group is None:
-        raise gone(noun)
+        raise row_gone(noun)
     return group
 
 
@@ -151,6 +153,6 @@ def move_group(*, by: User, task: Task, group: ItemGroup, step: int, noun: str) 
     rows = task.groups.in_version(draft.number).order_by("position", "pk")
     order = list(rows.values_list("pk", flat=True))
     if group.pk not in order:
-        raise gone(noun)
-    place(by=by, task=task, row=group, index=order.index(group.pk) + step)
+        raise row_gone(noun)
+    place_item(by=by, task=task, row=group, index=order.index(group.pk) + step)
     return draft

@@ -16,7 +16,7 @@ from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
 from annotation.authoring.actions.items import (
     clean_question,
-    copied,
+    copy_to_draft,
     default_group,
     import_items,
     remove_group,
@@ -45,7 +45,7 @@ def renew(task: Task, draft: TaskVersion) -> int:
         return 0
     live = list(task.items.in_version(draft.number).filter(since__lt=draft.number))
     Item.objects.filter(pk__in=[item.pk for item in live]).update(until=draft.number)
-    Item.objects.bulk_create([copied(item, draft) for item in live], batch_size=1000)
+    Item.objects.bulk_create([copy_to_draft(item, draft) for item in live], batch_size=1000)
     return len(live)
 
 

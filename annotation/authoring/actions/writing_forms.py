@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.authoring.actions.drafts import lock_draft
-from annotation.authoring.actions.rows import Change, Rows, change_rows, row_at, stepped, without
+from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
 from annotation.authoring.actions.writing_topics import require, sync_items
 from annotation.models import Task, User
 from annotation.task_types.scales import name_of, truth
@@ -101,12 +101,12 @@ def remove_row(*, by: User, task: Task, which: str, name: str) -> None:
     """Take a question out, or a style with its items; the last style stays."""
 
     last = "One style stays: there would be nothing to write." if which == STYLES else ""
-    _change(by=by, task=task, which=which, change=lambda rows: without(rows, name, last=last))
+    _change(by=by, task=task, which=which, change=lambda rows: drop_row(rows, name, last=last))
 
 
 def move_row(*, by: User, task: Task, which: str, name: str, step: int) -> None:
     """Move a style or question up (-1) or down (1); at the end it stays where it is."""
-    _change(by=by, task=task, which=which, change=lambda rows: stepped(rows, name, step))
+    _change(by=by, task=task, which=which, change=lambda rows: shift_row(rows, name, step))
 
 
 def change_points(*, by: User, task: Task, which: str, name: str, step: int) -> None:

@@ -38,14 +38,14 @@ def main(told: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (used + memory, used + memory))
     try:
         _read(pyarrow, limits)
-        say({"done": True})
+        write_line({"done": True})
     except Invalid as refused:
-        say({"wrong": refused.message, "mend": refused.fields["file"]})
+        write_line({"wrong": refused.message, "mend": refused.fields["file"]})
     except (pyarrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, pyarrow.ArrowMemoryError):
             raise
         wrong = f"The file cannot be read as parquet: {str(error)[:300]}."
-        say({"wrong": wrong, "mend": "Write it again."})
+        write_line({"wrong": wrong, "mend": "Write it again."})
 
 
 def _mapped() -> int:
@@ -69,7 +69,7 @@ def _read(pyarrow: Any, limits: Limits) -> None:
     check_decoded(sum(group.total_byte_size for group in groups), limits)
     columns = list(file.schema_arrow.names)
     check_head(columns, limits)
-    say({"columns": columns})
+    write_line({"columns": columns})
     decoded = 0
     for batch in file.iter_batches(BATCH, use_threads=False):
         check_decoded(batch.nbytes, limits)
@@ -86,10 +86,10 @@ def _read(pyarrow: Any, limits: Limits) -> None:
                         fields={"file": "Shorten it, or leave the row out."},
                     )
             rows.append(texts)
-        say(rows)
+        write_line(rows)
 
 
-def say(told: Any) -> None:
+def write_line(told: Any) -> None:
     """One line to the process that asked."""
     sys.stdout.write(json.dumps(told) + "\n")
 

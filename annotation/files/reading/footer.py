@@ -22,7 +22,7 @@ def footer_length(tail: bytes, size: int) -> int:
     return length
 
 
-def shape(footer: bytes) -> tuple[int, int]:
+def read_shape(footer: bytes) -> tuple[int, int]:
     """Rows and columns that the footer names. Raises ValueError."""
     try:
         return _shape(_Compact(footer))

@@ -20,7 +20,7 @@ from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 MAX_PROBLEMS = 200  # listed of one file
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
@@ -87,7 +87,7 @@ def _line(problem: Problem) -> int:
 
 
 @dataclass
-class Checked:
+class CheckedRows:
     """Rows to import, rows that are there already, and rows left out: each row is one of these.
 
     ``repeats`` say again what an earlier row of the file says, so that nothing is wrong with them;
@@ -189,7 +189,7 @@ def same_name(name: str) -> str:
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest_name(name: str, known: Iterable[str]) -> str:
     """The known name that is nearest to ``name``, or nothing."""
     close = difflib.get_close_matches(name, list(known)[:5000], n=1, cutoff=0.6)
     return close[0] if close else ""
@@ -214,7 +214,7 @@ class Reader:
     What is read within ``with reader`` ends at the first thing that is wrong with it.
     """
 
-    def __init__(self, mapping: Mapping[str, str], checked: Checked) -> None:
+    def __init__(self, mapping: Mapping[str, str], checked: CheckedRows) -> None:
         self.mapping = mapping
         self.checked = checked
 
@@ -234,7 +234,7 @@ class Reader:
             value = value.replace("\r\n", "\n").replace("\r", "\n")
         return value.strip()
 
-    def bad(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
+    def add_error(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)
@@ -242,7 +242,7 @@ class Reader:
 
     def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
         """Note what is wrong, and raise Refused."""
-        self.bad(row, names, wrong, mend)
+        self.add_error(row, names, wrong, mend)
         raise Refused
 
     @staticmethod
@@ -277,7 +277,7 @@ class Reader:
         order: Sequence[str],
     ) -> NoReturn:
         """Refuse an id that is none, naming that of the ``known`` ones which is nearest to it."""
-        found = closest(near, known) if near else ""
+        found = closest_name(near, known) if near else ""
         self.refuse(row, names, wrong, span(order) + (f" Did you mean {found}?" if found else ""))
 
     def truth(self, row: Row, name: str, told: Mapping[str, bool] = TRUTH) -> bool | None:
@@ -292,7 +292,7 @@ class Reader:
         raw = self.value(row, name)
         if not raw:
             return None
-        number = whole(raw, high=most) if raw.isdigit() else None
+        number = parse_whole(raw, high=most) if raw.isdigit() else None
         if number is None:
             self.refuse(row, name, "This is not a whole number from 0.", mend)
         return number
@@ -365,9 +365,9 @@ class Importer(ABC):
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
 
-    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> Checked:
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
-        checked = Checked()
+        checked = CheckedRows()
         self.read(Reader(mapping, checked), rows, known)
         return checked
 
@@ -411,7 +411,7 @@ def text_print(text: str) -> bytes:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-class Prints:
+class TextDigests:
     """Texts by key, of which only equality can be asked: some 150 bytes an entry."""
 
     def __init__(self, pairs: Iterable[tuple[Hashable, str]] = ()) -> None:
@@ -430,7 +430,7 @@ class Prints:
         return len(self._found)
 
 
-class First:
+class FirstSeen:
     """Where each key of a file stood first, and with which text."""
 
     def __init__(self) -> None:
@@ -444,30 +444,30 @@ class First:
 
 
 @dataclass
-class Once:
+class UniqueRows:
     """Lets each key through once: with the same text again it is a repeat, with another bad."""
 
     reader: Reader
     names: Sequence[str]  # the fields that are named where a row is refused
-    there: Mapping[Any, str] | Prints  # what the task holds
+    there: Mapping[Any, str] | TextDigests  # what the task holds
     twice: str  # how to mend a key that the file gives two texts
     differs: str  # what is wrong where the task holds another text,
     leave: str  # and how to mend that
     what: str = "text"  # what a key has one of
-    first: First = field(default_factory=First)
+    first: FirstSeen = field(default_factory=FirstSeen)
 
     def takes(self, row: Row, key: Hashable, text: str) -> bool:
         """Whether the row is new; else it is counted as there, or noted as a repeat or as bad."""
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:
             wrong = f"Given twice, first on line {line:,}, with another {self.what}."
-            self.reader.bad(row, self.names, wrong, self.twice)
+            self.reader.add_error(row, self.names, wrong, self.twice)
             return False
         known = self.there.get(key)
         if line == row.line and known is None:
             return True
         if line == row.line and known is not None and not _equal(known, text):
-            self.reader.bad(row, self.names, self.differs, self.leave)
+            self.reader.add_error(row, self.names, self.differs, self.leave)
         elif line == row.line:
             self.reader.checked.there += 1
         else:
@@ -476,7 +476,7 @@ class Once:
 
 
 @dataclass
-class OneEach:
+class ConsistentTexts:
     """Sees that what is said of a thing in several rows, or there already, is the same text."""
 
     reader: Reader

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from annotation.files.reading.footer import footer_length, shape
+from annotation.files.reading.footer import footer_length, read_shape
 from annotation.files.reading.limits import Limits, check_columns, check_rows
 from annotation.files.reading.sources import Source
 from crowdqc.errors import Invalid
@@ -56,7 +56,7 @@ def _check_footer(file: IO[bytes], size: int, limits: Limits) -> None:
         file.seek(max(0, size - 8))
         length = footer_length(file.read(8), size)
         file.seek(size - 8 - length)
-        rows, columns = shape(file.read(length))
+        rows, columns = read_shape(file.read(length))
     except ValueError as error:
         raise Invalid(
             f"The file cannot be read as parquet: {error}.", fields={"file": "Write it again."}

@@ -17,7 +17,7 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import Source, of_bytes
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.tables import Table, open_table
-from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, shown
+from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
 
 __all__ = ["check_size", "read", "sheet_of", "spooled"]
 
@@ -60,5 +60,5 @@ def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
         if wrong is None:
             texts.append(Row(number, values), sum(map(len, values.values())))
         else:
-            unreadable.append(Problem(number, wrong, shown(values[wrong]), WRONG, MEND))
+            unreadable.append(Problem(number, wrong, displayable_value(values[wrong]), WRONG, MEND))
     return Sheet("rows", "", "", "", columns, texts, unreadable)

@@ -24,7 +24,7 @@ from annotation.files.reading.limits import (
 )
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.sources import Encoding, Source, encoding_of, lines, refuse_foreign
-from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, shown
+from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
 from crowdqc.errors import Invalid
 from crowdqc.files.cells import unprotected
 from crowdqc.files.json_input import Unreadable, read_json
@@ -184,7 +184,7 @@ def _broken(line: int, error: csv.Error) -> Problem:
 
 def _unstorable(line: int, values: dict[str, str]) -> Problem:
     column = next(name for name, value in values.items() if UNSTORABLE.search(value))
-    return Problem(line, shown(column), shown(values[column]), WRONG, MEND)
+    return Problem(line, displayable_value(column), displayable_value(values[column]), WRONG, MEND)
 
 
 # JSON Lines, Parquet -----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def shown(text: str) -> str:
+def displayable_value(text: str) -> str:
     """What a page can show of it: a sign in place of each character that no text can hold."""
     return UNSTORABLE.sub("\ufffd", text)
 

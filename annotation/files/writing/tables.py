@@ -82,14 +82,14 @@ def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) 
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file that was written: how many rows it holds and its SHA-256."""
 
     rows: int
     sha256: str
 
 
-def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written:
+def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> WrittenFile:
     """Write ``parts`` to a temporary file beside ``path`` and rename it there at the end.
 
     Whatever goes wrong before, ``path`` stays as it was. ``head`` parts are no rows. Raises
@@ -118,7 +118,7 @@ def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written
         if isinstance(error, OSError):
             raise Conflict(f"{path} cannot be written: {error.strerror}.") from error
         raise
-    return Written(max(count, 0), digest.hexdigest())
+    return WrittenFile(max(count, 0), digest.hexdigest())
 
 
 def _umask() -> int:

@@ -40,7 +40,7 @@ class Sink(io.RawIOBase):
         return piece
 
 
-def zipped(
+def zip_with_manifest(
     files: Iterable[tuple[str, Iterable[Part]]],
     manifest: Callable[[dict[str, str]], Mapping[str, Any]],
 ) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.formats.exports.makers import Made, maker_of
+from annotation.formats.exports.makers import PreparedFile, maker_of
 from annotation.models import ExportFile, ExportPart, Project, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
@@ -160,7 +160,7 @@ def _mine(file: ExportFile) -> Any:
 
 
 @transaction.atomic
-def _keep(file: ExportFile, number: int, piece: bytes, made: Made) -> None:
+def _keep(file: ExportFile, number: int, piece: bytes, made: PreparedFile) -> None:
     """Store a piece; the same write is the sign of life, and says whether the file is ours."""
     file.size += len(piece)
     now = timezone.now()
@@ -170,7 +170,7 @@ def _keep(file: ExportFile, number: int, piece: bytes, made: Made) -> None:
 
 
 @transaction.atomic
-def _finish(file: ExportFile, made: Made, sha256: str) -> None:
+def _finish(file: ExportFile, made: PreparedFile, sha256: str) -> None:
     now = timezone.now()
     done = {
         "state": State.DONE,

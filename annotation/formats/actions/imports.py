@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.files.reading.importer import Sheet
 from annotation.files.reading.sheet import check_size, read, sheet_of
 from annotation.formats.registry import get_format
-from annotation.formats.selectors.imports import Examined, examine, examine_candidates
+from annotation.formats.selectors.imports import CheckedFile, check_rows, examine_candidates
 from annotation.models import Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from crowdqc.errors import Invalid
@@ -116,7 +116,7 @@ def import_sheet(
         .select_related("project", "current")
         .get(pk=task.pk)
     )
-    found = examine(task, kind, sheet, mapping)
+    found = check_rows(task, kind, sheet, mapping)
     _refuse_bad(found, leave_out_bad=leave_out_bad)
     good = found.checked.good
     new = get_format(kind).write(by=by, task=task, rows=good, name=name) if good else 0
@@ -131,7 +131,7 @@ def import_candidates(
     name: str,
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
-) -> tuple[Examined, int]:
+) -> tuple[CheckedFile, int]:
     """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
 
     Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
@@ -144,7 +144,7 @@ def import_candidates(
     return found, new
 
 
-def _refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
+def _refuse_bad(found: CheckedFile, *, leave_out_bad: bool) -> None:
     """Raise Invalid where a needed column is missing, or naming bad rows unless left out."""
     if found.unmapped:
         names = ", ".join(one.name for one in found.unmapped)
@@ -160,7 +160,7 @@ def _refuse_bad(found: Examined, *, leave_out_bad: bool) -> None:
         )
 
 
-def _with_found_there(found: Examined, new: int) -> Tally:
+def _with_found_there(found: CheckedFile, new: int) -> Tally:
     """The tally of a file, where writing it found some more of its rows to be there already."""
     tally, more = found.tally, len(found.checked.good) - new
     if not more:
@@ -169,7 +169,7 @@ def _with_found_there(found: Examined, new: int) -> Tally:
     return Tally(tally.came, tally.used - more, left_out)
 
 
-def _lines(found: Examined) -> dict[str, list[int | None]]:
+def _lines(found: CheckedFile) -> dict[str, list[int | None]]:
     """The first lines of each reason for which rows were left out."""
     lines: dict[str, list[int | None]] = {}
     for reason, problems in (

@@ -9,7 +9,13 @@ from django.db import transaction
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.formats.actions.answers import Rows
-from annotation.formats.actions.judgments import Vote, add_model_votes, add_votes, ended, placed
+from annotation.formats.actions.judgments import (
+    Vote,
+    add_model_votes,
+    add_votes,
+    place_votes,
+    submission_time,
+)
 from annotation.formats.actions.votes import IMPORTED
 from annotation.models import Task, User
 from annotation.records.actions.audit import record
@@ -35,9 +41,13 @@ def store_rows(
         by_models = [row for row in rows if not row["worker"]]
         workers = workers_named(task.project, {row["worker"] for row in by_people})
         systems = systems_by_name(task.project, by_models)
-        people = placed(vote(row, workers[row["worker"]].pk) for row in by_people)
+        people = place_votes(vote(row, workers[row["worker"]].pk) for row in by_people)
         models = [vote(row, systems[row["system"], row["prompt_strategy"]].pk) for row in by_models]
-        new = add_votes(task=task, votes=people, sessions=ended(people)).new if people else 0
+        new = (
+            add_votes(task=task, votes=people, sessions=submission_time(people)).new
+            if people
+            else 0
+        )
         new += add_model_votes(task=task, votes=models).new if models else 0
         record(by=by, project=task.project, action=action, on=task, file=name, new=new)
         return new

@@ -33,7 +33,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
 from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids
 from annotation.task_types import Values
-from annotation.task_types.pairwise.sides import ORDINALS, stored
+from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
 from annotation.work.actions.answers import write_values_of
 from crowdqc.errors import Conflict
 
@@ -92,7 +92,7 @@ class Added(NamedTuple):
 
 def choices_of(shown: Mapping[str, str], *, flipped: bool) -> Choices:
     """Stored choices of a vote as displayed: dimension -> left, neutral or right."""
-    codes = ((name, stored(side, flipped=flipped)) for name, side in shown.items())
+    codes = ((name, to_canonical(side, flipped=flipped)) for name, side in shown.items())
     return tuple((name, code, ORDINALS[code]) for name, code in codes)
 
 
@@ -372,7 +372,7 @@ def _there(task: Task, fields: Collection[str]) -> Counter[Any]:
     return Counter(_same(*head, said[pk]) for pk, head in heads.items())
 
 
-def placed(votes: Iterable[Vote]) -> list[Vote]:
+def place_votes(votes: Iterable[Vote]) -> list[Vote]:
     """Votes with bundle and place: who judges an item again does so in a further bundle."""
     times: Counter[tuple[int, int]] = Counter()
     places: Counter[tuple[int, int]] = Counter()
@@ -386,7 +386,7 @@ def placed(votes: Iterable[Vote]) -> list[Vote]:
     return found
 
 
-def ended(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
+def submission_time(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
     """A bundle was submitted when its last vote was given, where that is known."""
     last: dict[tuple[int, str], dt.datetime] = {}
     for vote in votes:

@@ -21,15 +21,15 @@ from annotation.formats.actions.judgments import (
     add_items,
     add_model_votes,
     add_votes,
-    ended,
     import_task,
-    placed,
+    place_votes,
+    submission_time,
 )
 from annotation.formats.exports.tools.label_studio import CANCELLED, GROUND_TRUTH
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tools.label_studio import (
     MANY,
-    Given,
+    LSAnnotation,
     LSFile,
     LSTask,
 )
@@ -42,9 +42,9 @@ from annotation.task_types.label_studio import CHOICES, PAIRWISE, RATING, Contro
 from annotation.task_types.pairwise.sides import FIRST, ORDINALS, SECOND
 from annotation.task_types.rating.explanation import SENTENCE
 from annotation.work.snapshots.answers import ANSWER, DECLINED
-from annotation.work.snapshots.judgments import asked
+from annotation.work.snapshots.judgments import version_items
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 FORMAT = "label-studio"
 Labels = Mapping[str, Mapping[str, int]]
@@ -236,7 +236,7 @@ def _judged(by: User, project: Project, file: LSFile, type: TaskType, name: str)
 
 def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
     first, *second = sorted(texts)
-    side = (whole(one.meta.get("side", 0), -1, 1) or 0) * (1 if first == texts[0] else -1)
+    side = (parse_whole(one.meta.get("side", 0), -1, 1) or 0) * (1 if first == texts[0] else -1)
     return PairItem(
         one.key,
         topic,
@@ -281,11 +281,11 @@ def _votes(
             timed.append(vote._replace(bundle=said.where))
             opened = said.at - dt.timedelta(seconds=said.seconds)
             sessions[author, said.where] = Session(opened, said.at)
-    people = [*timed, *placed(loose)]
-    return people, models, {**ended(people), **sessions}
+    people = [*timed, *place_votes(loose)]
+    return people, models, {**submission_time(people), **sessions}
 
 
-def _strategy(said: Given) -> str:
+def _strategy(said: LSAnnotation) -> str:
     return str(said.meta.get("prompt_strategy", ""))[:120]
 
 
@@ -301,7 +301,7 @@ def _turned(items: Mapping[str, Item], file: LSFile, names: tuple[str, ...]) -> 
     return found
 
 
-def _vote(said: Given, author: int, item: int, labels: Labels, *, turned: bool) -> Vote:
+def _vote(said: LSAnnotation, author: int, item: int, labels: Labels, *, turned: bool) -> Vote:
     choices: list[tuple[str, str, int | None]] = []
     spans: list[tuple[str, int, str, int, int]] = []
     for control, kind, value in said.choices:
@@ -331,12 +331,12 @@ def _vote(said: Given, author: int, item: int, labels: Labels, *, turned: bool) 
         texts=texts,
         spans=tuple(spans),
         at=said.at,
-        replicate=whole(said.meta.get("replicate", 0)) or 0,
+        replicate=parse_whole(said.meta.get("replicate", 0)) or 0,
     )
 
 
 def _choice(
-    said: Given, labels: Labels, control: str, kind: str, value: Any, *, turned: bool
+    said: LSAnnotation, labels: Labels, control: str, kind: str, value: Any, *, turned: bool
 ) -> tuple[str, str, int | None]:
     """Field, code and ordinal; Invalid where the task has no such scale or point."""
     name = control if control in labels else _name(control)
@@ -367,5 +367,5 @@ def _labels(task: Task) -> Labels:
     }
     return {
         one.name: {**words.get(one.name, {}), **{str(point): point for point in one.points}}
-        for one in asked(version)
+        for one in version_items(version)
     }

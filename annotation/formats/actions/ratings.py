@@ -15,7 +15,7 @@ from annotation.formats.actions.judgments import (
     Vote,
     add_votes,
     import_task,
-    placed,
+    place_votes,
 )
 from annotation.models import Answer, Project, Task, TextValue, User
 from annotation.models.tasks import TaskState
@@ -36,7 +36,7 @@ STUDY: dict[str, Any] = {
 }
 
 
-class Rated(NamedTuple):
+class RatingRow(NamedTuple):
     """One rating as it is stored: values by scale, words and sentence numbers beside them."""
 
     worker: int
@@ -71,13 +71,13 @@ def document_task(
 
 
 def add_ratings(
-    *, task: Task, ratings: Iterable[Rated], advance: Advance = lambda done: None
+    *, task: Task, ratings: Iterable[RatingRow], advance: Advance = lambda done: None
 ) -> Added:
     """Store ratings of people; who rates an item again does so in a further assignment.
 
     What is there already, value by value and in the same number, adds nothing.
     """
-    votes = placed(
+    votes = place_votes(
         Vote(
             author=row.worker,
             item=row.item,
@@ -102,7 +102,7 @@ def import_ratings(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     added = add_ratings(
         task=task,
         ratings=[
-            Rated(
+            RatingRow(
                 workers[row["worker_id"]].pk,
                 items[row["item_id"]],
                 tuple(row["values"]),
@@ -135,7 +135,7 @@ def answers_of(task: Task) -> dict[tuple[str, str, str], list[int]]:
 
 __all__ = [
     "STUDY",
-    "Rated",
+    "RatingRow",
     "add_ratings",
     "answers_of",
     "document_task",

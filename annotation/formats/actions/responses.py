@@ -22,7 +22,7 @@ from annotation.authoring.actions.tasks import move, publish
 from annotation.authoring.actions.writing_topics import add_topics
 from annotation.formats.actions.answers import BATCH, lock_version, take_slots
 from annotation.formats.actions.judgments import Added, Advance
-from annotation.formats.imports.writing.logs import WritingLog, moment
+from annotation.formats.imports.writing.logs import WritingLog, to_datetime
 from annotation.models import (
     Answer,
     Assignment,
@@ -53,7 +53,7 @@ STORED_AT_ONCE = 100  # batches of events
 SNAPSHOT, RUN = "snapshot", "run"
 
 
-class Written(NamedTuple):
+class ResponseRow(NamedTuple):
     """A response of a person (``worker``, their id) or of a system, under an item's key.
 
     ``answers`` are the points chosen before and after, ``said`` what was answered in words, both
@@ -73,7 +73,7 @@ class Written(NamedTuple):
 
 
 @dataclass
-class Imported:
+class ImportedTask:
     """A task, and what became of each part."""
 
     task: Task
@@ -130,7 +130,7 @@ def publish_topics(
     return Added(len(fresh), len(topics) - len(fresh))
 
 
-def values_of(written: Written, item: Item, version: TaskVersion) -> tuple[Values, int]:
+def values_of(written: ResponseRow, item: Item, version: TaskVersion) -> tuple[Values, int]:
     """What is stored of a response; and how many of its citations name no passage.
 
     Such a mark stays in the text, and points at nothing.
@@ -155,7 +155,7 @@ def values_of(written: Written, item: Item, version: TaskVersion) -> tuple[Value
 def add_responses(
     *,
     task: Task,
-    rows: Sequence[Written],
+    rows: Sequence[ResponseRow],
     advance: Advance = lambda done: None,
 ) -> tuple[Added, int]:
     """Store responses of people, each an assignment of its own: submitted, without pay, settled.
@@ -167,8 +167,8 @@ def add_responses(
     workers = workers_named(task.project, {row.worker for row in rows})
     authors = {name: worker.pk for name, worker in workers.items()}
     there = _there(task)
-    new: list[Written] = []
-    late: list[tuple[Written, int]] = []  # responses that are there without the log
+    new: list[ResponseRow] = []
+    late: list[tuple[ResponseRow, int]] = []  # responses that are there without the log
     for row in rows:
         same = (authors[row.worker], place.item(row.item).pk, row.text.strip())
         if not there.get(same):
@@ -210,7 +210,7 @@ def _there(task: Task) -> dict[tuple[int | None, int, str], list[tuple[int | Non
     return found
 
 
-def _store(rows: Sequence[Written], place: _Place, authors: Mapping[str, int]) -> int:
+def _store(rows: Sequence[ResponseRow], place: _Place, authors: Mapping[str, int]) -> int:
     now = timezone.now()
     assignments = Assignment.objects.bulk_create(
         [_assignment(row, place, authors[row.worker], now) for row in rows], batch_size=BATCH
@@ -240,16 +240,16 @@ def _store(rows: Sequence[Written], place: _Place, authors: Mapping[str, int]) -
     return unknown
 
 
-def _write(answers: Iterable[Answer], rows: Iterable[Written], place: _Place) -> int:
+def _write(answers: Iterable[Answer], rows: Iterable[ResponseRow], place: _Place) -> int:
     """Store the values of answers; returns how many citations name no passage."""
     told = [values_of(row, place.item(row.item), place.version) for row in rows]
     write_values(zip(answers, (values for values, _ in told), strict=True))
     return sum(unknown for _, unknown in told)
 
 
-def _assignment(row: Written, place: _Place, worker: int, now: dt.datetime) -> Assignment:
-    begun = moment(row.log.started) if row.log else None
-    ended = (moment(row.log.ended) if row.log else row.at) or now
+def _assignment(row: ResponseRow, place: _Place, worker: int, now: dt.datetime) -> Assignment:
+    begun = to_datetime(row.log.started) if row.log else None
+    ended = (to_datetime(row.log.ended) if row.log else row.at) or now
     return Assignment(
         task=place.task,
         version=place.version,
@@ -298,7 +298,7 @@ def _batches(events: Iterable[dict[str, Any]]) -> Iterator[tuple[list[dict[str, 
         yield batch, size
 
 
-def _add_logs(rows: Sequence[tuple[Written, int]], place: _Place) -> None:
+def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
     """One stream for each log, of assignments that have none."""
     streams, batches = [], []
     for row, assignment in rows:
@@ -333,7 +333,7 @@ def stored_bytes(task: Task) -> tuple[int, int, int]:
 
 
 @transaction.atomic
-def add_system_responses(*, task: Task, rows: Sequence[Written]) -> tuple[Added, int]:
+def add_system_responses(*, task: Task, rows: Sequence[ResponseRow]) -> tuple[Added, int]:
     """Store responses of systems; one writes to an item once a replicate."""
     place, now = _place(task), timezone.now()
     names = [{"system": row.system[0], "prompt_strategy": row.system[1]} for row in rows]
@@ -377,8 +377,8 @@ def import_responses(
     return new
 
 
-def _written(row: Mapping[str, Any]) -> Written:
-    return Written(
+def _written(row: Mapping[str, Any]) -> ResponseRow:
+    return ResponseRow(
         row["item"],
         row["text"],
         row["worker"],
@@ -399,7 +399,7 @@ def import_logs(
     advance: Advance = lambda done: None,
 ) -> tuple[Added, int]:
     """Add what these logs end with, as responses, and the logs; what is new, and odd citations."""
-    rows = [Written(f"{one.topic}-{one.style}", one.text, one.worker, log=one) for one in logs]
+    rows = [ResponseRow(f"{one.topic}-{one.style}", one.text, one.worker, log=one) for one in logs]
     added, odd = add_responses(task=task, rows=rows, advance=advance)
     record(by=by, project=task.project, action=IMPORTED, on=task, file=name, new=added.new)
     return added, odd

@@ -24,7 +24,7 @@ ANSWERED = "systems.answer"
 MOST = 120  # characters of a system's name and of its prompt strategy
 
 
-class Given(NamedTuple):
+class SystemAnswer(NamedTuple):
     """One answer: to which item, as the how-manieth from 0, shown how, and what it says."""
 
     item: int
@@ -45,7 +45,7 @@ class Session:
 
 @transaction.atomic
 def store_system_answers(
-    *, by: User | None, task: Task, system: tuple[str, str], rows: Sequence[Given]
+    *, by: User | None, task: Task, system: tuple[str, str], rows: Sequence[SystemAnswer]
 ) -> Added:
     """Store what the system (name, prompt strategy) answered; an item once a replicate.
 
@@ -80,7 +80,7 @@ def add_system_attributes(
     system = next(iter(systems_by_name(task.project, [row]).values()))
     known = set(task.items.values_list("pk", flat=True))
     rows = [
-        Given(one.item_id, Values(texts=_texts(one.attributes)), one.replicate)
+        SystemAnswer(one.item_id, Values(texts=_texts(one.attributes)), one.replicate)
         for one in sessions
         if one.item_id in known
     ]
@@ -102,7 +102,7 @@ def _texts(attributes: Sequence[str]) -> list[tuple[str, int, str]]:
     return [(ATTRIBUTE, index, text[:MAX_ATTRIBUTE]) for index, text in enumerate(kept)]
 
 
-def _store(version: TaskVersion, system: System, rows: Sequence[Given]) -> int:
+def _store(version: TaskVersion, system: System, rows: Sequence[SystemAnswer]) -> int:
     """Add the answers of a system that are not there; how many that are."""
     now = timezone.now()
     answered = Answer.objects.filter(system=system, item__task=version.task_id)

@@ -21,9 +21,9 @@ from annotation.formats.actions.judgments import (
     add_items,
     add_votes,
     choices_of,
-    ended,
     import_task,
-    placed,
+    place_votes,
+    submission_time,
 )
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.published.study_json import LABELS
@@ -34,14 +34,14 @@ from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import ORDINALS, STORED
-from annotation.work.snapshots.judgments import Asked, asked
+from annotation.work.snapshots.judgments import AskedDimension, version_items
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import LARGEST, whole
+from crowdqc.numbers import LARGEST, parse_whole
 
 IMPORTED = "judgments.import"
 
 
-class Seen(NamedTuple):
+class SeenVote(NamedTuple):
     """Two texts as they were seen, which side won, and who said so."""
 
     left: Candidate
@@ -74,7 +74,7 @@ def import_battles(
     task, dimension = _task(by, target, neutral=True)
     texts = _battle_texts(by, target.project, battles, name)
     seen = [
-        Seen(texts[one.topic, *one.left], texts[one.topic, *one.right], one.winner, one.judge)
+        SeenVote(texts[one.topic, *one.left], texts[one.topic, *one.right], one.winner, one.judge)
         for one in battles
     ]
     votes = _votes(by, task, dimension, seen)
@@ -115,7 +115,7 @@ def import_comparisons(
                 f"Line {row.line:,}: {row.left} and {row.right} are texts of different topics.",
                 fields={"right": "Only texts of one topic are compared."},
             )
-    seen = [Seen(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
+    seen = [SeenVote(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
     votes = _votes(by, task, dimension, seen)
     return task, _stored(by, task, votes, name)
 
@@ -158,7 +158,7 @@ def import_labels(
             rows=bad[:200],
         )
     ChoiceValue.objects.bulk_create(values, batch_size=BATCH)
-    added = _stored(by, task, placed(votes), name, more=len(values))
+    added = _stored(by, task, place_votes(votes), name, more=len(values))
     return Added(added.new + len(values), len(labels) - added.new - len(values))
 
 
@@ -180,8 +180,8 @@ def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
     return task, _asked(task, target.dimension).name
 
 
-def _asked(task: Task, dimension: str) -> Asked:
-    known = {one.name: one for one in asked(task.versions.latest("number"))}
+def _asked(task: Task, dimension: str) -> AskedDimension:
+    known = {one.name: one for one in version_items(task.versions.latest("number"))}
     if not dimension:
         dimension = next(iter(known)) if len(known) == 1 else OVERALL
     if dimension not in known:
@@ -220,7 +220,7 @@ def _battle_texts(
     return there() if new else known
 
 
-def _votes(by: User, task: Task, dimension: str, seen: Sequence[Seen]) -> list[Vote]:
+def _votes(by: User, task: Task, dimension: str, seen: Sequence[SeenVote]) -> list[Vote]:
     """Votes on pairs as they were seen, left and right, items made where they are new."""
     workers = workers_named(task.project, {one.judge for one in seen})
     items = _items(by, task, seen)
@@ -230,10 +230,10 @@ def _votes(by: User, task: Task, dimension: str, seen: Sequence[Seen]) -> list[V
         item = items[min(left.pk, right.pk), max(left.pk, right.pk), flipped]
         choices = choices_of({dimension: winner}, flipped=flipped)
         votes.append(Vote(workers[judge].pk, item, choices, flipped))
-    return placed(votes)
+    return place_votes(votes)
 
 
-def _items(by: User, task: Task, seen: Iterable[Seen]) -> dict[tuple[int, int, bool], int]:
+def _items(by: User, task: Task, seen: Iterable[SeenVote]) -> dict[tuple[int, int, bool], int]:
     """The item of each pair as it was seen: one that is shown only so, else one of any side."""
     pairs = {
         (min(a.pk, b.pk), max(a.pk, b.pk)): a for a, b, _, _ in seen
@@ -270,7 +270,7 @@ def _sided(task: Task) -> dict[tuple[int, int, int], int]:
 
 def _stored(by: User, task: Task, votes: Sequence[Vote], name: str, *, more: int = 0) -> Added:
     """Add the votes, and say so in the log where any is new."""
-    added = add_votes(task=task, votes=votes, sessions=ended(votes))
+    added = add_votes(task=task, votes=votes, sessions=submission_time(votes))
     if added.new or more:
         record(
             by=by,
@@ -308,9 +308,9 @@ def _labelled(task: Task, dimension: str) -> dict[tuple[int, int], _Found]:
     }
 
 
-def _code(label: str, one: Asked) -> tuple[str, int] | None:
+def _code(label: str, one: AskedDimension) -> tuple[str, int] | None:
     """Code and ordinal of a label as a file has it; None where the task has no such label."""
-    number = whole(label, low=-LARGEST)
+    number = parse_whole(label, low=-LARGEST)
     if one.points:
         return (str(number), number) if number is not None and number in one.points else None
     code = (

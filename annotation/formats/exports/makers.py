@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from annotation.files.writing.zips import zipped
+from annotation.files.writing.zips import zip_with_manifest
 from annotation.formats.exports import manifest
 from annotation.formats.exports.pairwise import (
     PAIR_EXPORTS,
@@ -31,7 +31,7 @@ TABLES = ("csv", "jsonl", "parquet")
 
 
 @dataclass
-class Made:
+class PreparedFile:
     """A file on its way: its name, its parts, and what is known when they have been gone through.
 
     ``manifest(sha256)`` is asked for at the end; so is ``rows``.
@@ -52,7 +52,7 @@ class Maker(Protocol):
         """Raise Invalid, Missing or Conflict where there is no such file to be made."""
         ...
 
-    def make(self, file: ExportFile) -> Made:
+    def make(self, file: ExportFile) -> PreparedFile:
         """Begin to make it."""
         ...
 
@@ -99,7 +99,7 @@ class TableMaker:
         # The table is begun and thrown away: it says what is wrong with a dimension.
         get_export(task, what, form).table(task, form, params.get("dimension", ""))
 
-    def make(self, file: ExportFile) -> Made:
+    def make(self, file: ExportFile) -> PreparedFile:
         if file.what == ALL:
             return _archive(file)
         if file.task is None:  # cannot be: ``check`` asks for one
@@ -114,7 +114,7 @@ class TableMaker:
             about = {**_about(task, file.what, file.form, dimension), "rows": table.count}
             return {"kind": manifest.KIND, "files": {name: {"sha256": sha256, **about}}}
 
-        return Made(name, table.parts(file.form), lambda: table.count, told)
+        return PreparedFile(name, table.parts(file.form), lambda: table.count, told)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         if what == ALL:
@@ -131,7 +131,7 @@ def _about(task: Task, what: str, form: str, dimension: str = "") -> dict[str, A
     return {**told, "left_out": left_out(task, what, dimension), "runs": recipes(task)}
 
 
-def _archive(file: ExportFile) -> Made:
+def _archive(file: ExportFile) -> PreparedFile:
     """All tables that fit the format, a folder a task, with one manifest."""
     tasks = [file.task] if file.task else list(file.project.tasks.order_by("pk"))
     about: dict[str, dict[str, Any]] = {}
@@ -164,4 +164,6 @@ def _archive(file: ExportFile) -> Made:
     day = dt.datetime.now(dt.UTC).date().isoformat()
     where = f"task-{file.task_id}" if file.task_id else f"project-{file.project_id}"
     name = f"{where}-{file.form}-{day}.zip"
-    return Made(name, zipped(files(), remembered), lambda: counts["rows"], lambda sha256: last)
+    return PreparedFile(
+        name, zip_with_manifest(files(), remembered), lambda: counts["rows"], lambda sha256: last
+    )

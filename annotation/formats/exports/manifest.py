@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from annotation.files.writing.tables import Written, write
+from annotation.files.writing.tables import WrittenFile, write
 from annotation.formats.exports import free_text
 from annotation.models import Task
 from crowdqc.errors import Conflict
@@ -38,7 +38,7 @@ def describe(task: Task, what: str, *, uncounted: bool = False) -> dict[str, Any
     return told
 
 
-def add(path: Path, written: Written, told: Mapping[str, Any]) -> Path:
+def add(path: Path, written: WrittenFile, told: Mapping[str, Any]) -> Path:
     """Write what is told of the file ``path`` into the manifest of its folder.
 
     Other files' entries stay. Conflict where the folder has a manifest.json that is not ours.

@@ -71,7 +71,7 @@ def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
     A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown, and
     a model's replicates are numbered within each order. The importer of judgments reads it.
     """
-    names = [one.name for one in judgments.asked(task.current)] if task.current else []
+    names = [one.name for one in judgments.version_items(task.current)] if task.current else []
     return Table((*HEAD, *map(column_of, names), *TAIL), _judgments(task, names))
 
 
@@ -134,11 +134,14 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "Krippendorff’s reliability matrix",
         frames.matrix,
         per_dimension=True,
-        left_out=frames.repeated,
+        left_out=frames.count_repeats,
         commands=(("reliability", "matrix"),),
     ),
     "crowdrag-raw": PairExport(
-        "CrowdRAG-25, raw judgments", crowdrag.raw, formats=LINES, commands=(("crowdrag", "raw"),)
+        "CrowdRAG-25, raw judgments",
+        crowdrag.raw_judgments,
+        formats=LINES,
+        commands=(("crowdrag", "raw"),),
     ),
     "crowdrag-llm": PairExport(
         "CrowdRAG-25, judgments of models", crowdrag.models, commands=(("crowdrag", "llm"),)

@@ -36,7 +36,7 @@ from annotation.models import (
     User,
     Visit,
 )
-from annotation.records.selectors.audit import about, sentence
+from annotation.records.selectors.audit import sentence, subject_of
 
 CHUNK = 500
 Row = dict[str, Any]
@@ -201,7 +201,7 @@ def _entries(rows: Q) -> Iterator[Row]:
         yield {
             "at": one.at,
             "what": sentence(one.action, one.detail),
-            "about": about(one.object_type, one.object_id),
+            "about": subject_of(one.object_type, one.object_id),
         }
 
 

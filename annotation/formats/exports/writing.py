@@ -14,7 +14,7 @@ from annotation.formats.exports.answered import WHETHER, WHO, of_answers
 from annotation.models import Answer, ChoiceValue, SpanValue, Task, TextValue
 from annotation.task_types.rendering import words_in
 from annotation.task_types.writing import citations
-from annotation.task_types.writing.deltas import Delta, apply, between
+from annotation.task_types.writing.deltas import Delta, apply, diff_texts
 from annotation.task_types.writing.type import CITATION, ENTRY, EXIT
 from annotation.work.selectors import log
 from annotation.work.snapshots import responses
@@ -80,7 +80,7 @@ def changes(events: Iterable[Mapping[str, Any]]) -> list[Delta]:
             found.append([*change, event["ms"]] if event.get("ms") else change)
             text = apply(text, change)
             continue
-        shown = between(text, delta[3])
+        shown = diff_texts(text, delta[3])
         if shown is not None or not found:
             found.append([last, *(shown or (0, 0, ""))])
         text = delta[3]

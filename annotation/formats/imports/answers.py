@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from annotation.files.reading.importer import (
     Field,
     Importer,
-    Once,
-    Prints,
     Reader,
     Row,
+    TextDigests,
+    UniqueRows,
     same_name,
 )
 from crowdqc.numbers import plural
@@ -31,7 +31,7 @@ class KnownAnswers:
     """The published questions in order, and (worker, question) -> text of what is there."""
 
     keys: Sequence[str] = ()
-    texts: Mapping[tuple[str, str], str] | Prints = field(default_factory=dict)
+    texts: Mapping[tuple[str, str], str] | TextDigests = field(default_factory=dict)
     removed: Set[str] = frozenset()  # workers who were removed from the project
 
 
@@ -42,7 +42,7 @@ class KnownSystems:
     keys: Sequence[str] = ()
     names: Sequence[str] = ()
     strategies: Sequence[str] = ()
-    texts: Mapping[Key, str] | Prints = field(default_factory=dict)
+    texts: Mapping[Key, str] | TextDigests = field(default_factory=dict)
 
 
 def _item(reader: Reader, row: Row, keys: Set[str], order: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ class Answers(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownAnswers) -> None:
         """Rows of a question, a worker and their answer; a worker answers a question once."""
         checked, keys = reader.checked, set(known.keys)
-        once = Once(
+        once = UniqueRows(
             reader,
             ["worker_id", "item_id"],
             known.texts,
@@ -181,7 +181,7 @@ class SystemAnswers(Importer):
         """Rows of a question, a system and its answer; a system answers once a replicate."""
         checked, keys = reader.checked, set(known.keys)
         spelled = spellings(known.names, known.strategies)
-        once = Once(
+        once = UniqueRows(
             reader,
             ["system", "item_id"],
             known.texts,

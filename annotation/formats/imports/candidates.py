@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from annotation.files.reading.importer import (
+    ConsistentTexts,
     Field,
     Importer,
-    Once,
-    OneEach,
-    Prints,
     Reader,
     Row,
+    TextDigests,
+    UniqueRows,
     same_name,
 )
 from annotation.files.reading.spool import Spool
@@ -29,7 +29,7 @@ WHENCE = "a system or an origin"
 class KnownCandidates:
     """What the project holds: key -> content, topic -> query, and the sources in use."""
 
-    texts: Mapping[str, str] | Prints = field(default_factory=dict)
+    texts: Mapping[str, str] | TextDigests = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
 
@@ -93,7 +93,7 @@ class Candidates(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
         """Texts under their keys, each of one topic and source; a topic has one query."""
         checked = reader.checked
-        once = Once(
+        once = UniqueRows(
             reader,
             ["key", "topic", "text"],
             known.texts,
@@ -101,7 +101,7 @@ class Candidates(Importer):
             differs="The project has this id with another text or topic.",
             leave="Give this row another id: texts under judgment never change.",
         )
-        one_query = OneEach(
+        one_query = ConsistentTexts(
             reader,
             {topic: (None, query) for topic, query in known.queries.items() if query},
             "the project",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest
+from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
 ANSWERS = {
@@ -21,7 +21,7 @@ ANSWERS = {
 
 
 @dataclass
-class Found:
+class ReadChecklist:
     """One author's checklist of one text as far as the file has told it."""
 
     about: dict[str, Any]
@@ -50,7 +50,7 @@ class Checks(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownAnswers) -> None:
         """Checklists with all of their answers; a bad row spoils those of its checklist."""
         authors = Authors(reader, known)
-        found: dict[Any, Found] = {}
+        found: dict[Any, ReadChecklist] = {}
         spoilt: set[Any] = set()
         for row in rows:
             with reader:
@@ -64,7 +64,7 @@ class Checks(Importer):
                         partial(authors.uncounted, row), partial(self._said, reader, row, known)
                     )
                     about |= {"item": item, "uncounted": uncounted}
-                    mine = found.setdefault(key, Found(about))
+                    mine = found.setdefault(key, ReadChecklist(about))
                     if mine.answers.setdefault(name, answer) != answer:
                         wrong = "Answered above, and otherwise."
                         reader.refuse(row, ["name", "answer"], wrong, "Keep one.")
@@ -86,7 +86,7 @@ class Checks(Importer):
         name, answer = reader.value(row, "name"), reader.value(row, "answer").casefold()
         by_label = {label: short for short, label in known.asked.items()}
         if name not in known.asked and name not in by_label:
-            near = closest(name, [*known.asked, *by_label])
+            near = closest_name(name, [*known.asked, *by_label])
             mend = f"Did you mean {near}?" if near else f"It has {', '.join(known.asked)}."
             reader.refuse(row, "name", "The checklist has no such question.", mend)
         if answer not in ANSWERS:
@@ -95,7 +95,7 @@ class Checks(Importer):
 
     @staticmethod
     def _settle(
-        reader: Reader, one: Found, known: KnownAnswers, there: dict[str, str] | None
+        reader: Reader, one: ReadChecklist, known: KnownAnswers, there: dict[str, str] | None
     ) -> None:
         """Whether a checklist is new, or as the task has it. Raises Refused."""
         open_lines = [name for name in known.asked if name not in one.answers]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from annotation.files.reading.importer import (
+    ConsistentTexts,
     Field,
-    First,
+    FirstSeen,
     Importer,
-    OneEach,
     Reader,
     Row,
     text_print,
@@ -77,8 +77,8 @@ class Items(Importer):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Rows of a question and its text; a topic has one text."""
-        checked, first, made = reader.checked, First(), 0
-        one_text = OneEach(
+        checked, first, made = reader.checked, FirstSeen(), 0
+        one_text = ConsistentTexts(
             reader,
             {topic: (None, text_print(text.strip())) for topic, text in known.topics.items()},
             "the task",
@@ -114,7 +114,7 @@ class Items(Importer):
 
     @staticmethod
     def _is_new(
-        reader: Reader, row: Row, values: Mapping[str, str], first: First, known: KnownItems
+        reader: Reader, row: Row, values: Mapping[str, str], first: FirstSeen, known: KnownItems
     ) -> bool:
         key, question = values["item_id"], values["question"]
         line, same = first.setdefault(key, row.line, question)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
-from annotation.files.reading.importer import Reader, Row, closest
+from annotation.files.reading.importer import Reader, Row, closest_name
 from annotation.task_types.pairwise.sides import (
     FIRST,
     LEFT,
@@ -21,8 +21,8 @@ from annotation.task_types.pairwise.sides import (
     RIGHT,
     SECOND,
     left_right,
-    shown,
-    stored,
+    to_canonical,
+    to_displayed,
 )
 
 CANONICAL = {FIRST: FIRST, NEUTRAL: NEUTRAL, SECOND: SECOND}
@@ -52,7 +52,7 @@ class KnownPair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedPair:
     """The pair of a row. ``turned``: the row's first text is the second of the stored pair.
 
     ``flipped`` is how the stored pair was shown. ``says_first`` and ``says_left``: whether the row
@@ -68,8 +68,8 @@ class Named:
     def code(self, word: str) -> str:
         """The stored code of a word of CANONICAL or DISPLAYED."""
         if word in CANONICAL:
-            return stored(shown(word, flipped=False), flipped=self.turned)
-        return stored(DISPLAYED[word], flipped=self.flipped)
+            return to_canonical(to_displayed(word, flipped=False), flipped=self.turned)
+        return to_canonical(DISPLAYED[word], flipped=self.flipped)
 
 
 class Pairs:
@@ -85,12 +85,12 @@ class Pairs:
         self.order = [pair.key for pair in self.by_key.values() if pair.asked]
         self.texts = {text for pair in self.by_key.values() for text in pair.texts if text}
 
-    def single(self, reader: Reader, row: Row) -> Named:
+    def single(self, reader: Reader, row: Row) -> NamedPair:
         """The one text that a row judges. Raises Refused."""
         text = reader.value(row, FIRST)
-        return Named(self._pair(reader, row, (text, "") if text else None))
+        return NamedPair(self._pair(reader, row, (text, "") if text else None))
 
-    def named(self, reader: Reader, row: Row) -> Named:
+    def named(self, reader: Reader, row: Row) -> NamedPair:
         """The pair that a row judges. Raises Refused."""
         flipped = reader.truth(row, "flipped")
         order, sides = (self._two(reader, row, names) for names in (STORED_AS, SHOWN_AS))
@@ -113,7 +113,7 @@ class Pairs:
         turned = base != pair.texts
         said = sides[0] == base[1] if sides else bool(flipped)
         by_id = bool(reader.value(row, "item_id"))
-        found = Named(
+        found = NamedPair(
             pair,
             turned,
             said != turned,
@@ -138,7 +138,7 @@ class Pairs:
         return first, second
 
     def _unknown(self, reader: Reader, row: Row, name: str, text: str) -> NoReturn:
-        near = closest(text, self.texts)
+        near = closest_name(text, self.texts)
         mend = f"Did you mean {near}?" if near else "Write the id that it was imported with."
         reader.refuse(row, name, "No text of the task has this id.", mend)
 
@@ -176,7 +176,7 @@ class Pairs:
             )
         return pair
 
-    def _as_shown(self, found: Named) -> Named:
+    def _as_shown(self, found: NamedPair) -> NamedPair:
         """Of several items of one pair, the one that is always shown so, else one of any side."""
         side = -1 if found.flipped else 1
         rank: Mapping[int, int] = {side: 0, 0: 1, -side: 2}

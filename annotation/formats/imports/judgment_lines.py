@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from annotation.files.reading.importer import Reader, Row, closest
+from annotation.files.reading.importer import Reader, Row, closest_name
 from annotation.formats.imports.answers import MOST, named_system, numbered, spellings
 from annotation.formats.imports.authors import KnownAuthors
 from annotation.formats.imports.judged_pairs import (
     CANONICAL,
     DISPLAYED,
     KnownPair,
-    Named,
+    NamedPair,
     Pairs,
 )
 from annotation.task_types.pairwise.sides import NEUTRAL, ORDINALS
 
 if TYPE_CHECKING:
-    from annotation.work.snapshots.judgments import Asked
+    from annotation.work.snapshots.judgments import AskedDimension
 
 WORDS = CANONICAL.keys() | DISPLAYED.keys()
 UNCOUNTED = "did not count where it comes from"
@@ -45,18 +45,18 @@ class KnownJudgments(KnownAuthors):
     again: Mapping[tuple[Key, dt.datetime], Mapping[str, str]] = field(default_factory=dict)
 
 
-def whole(value: str) -> bool:
+def is_whole_number(value: str) -> bool:
     """Whether a text is a whole number that a column can hold."""
     digits = value[1:] if value[:1] in "+-" else value
     return digits.isascii() and digits.isdigit() and len(digits) < 10
 
 
 @dataclass(frozen=True)
-class Line:
+class JudgmentLine:
     """A row that was read: whose, of what, and as the action takes it."""
 
     author: Author
-    named: Named
+    named: NamedPair
     codes: Mapping[str, str]  # by dimension
     values: dict[str, Any]
 
@@ -65,13 +65,18 @@ class Lines:
     """Reads rows one by one; ``asked`` are the dimensions by column, ``single``: of one text."""
 
     def __init__(
-        self, reader: Reader, known: KnownJudgments, asked: Mapping[str, Asked], *, single: bool
+        self,
+        reader: Reader,
+        known: KnownJudgments,
+        asked: Mapping[str, AskedDimension],
+        *,
+        single: bool,
     ) -> None:
         self.reader, self.known, self.asked, self.single = reader, known, asked, single
         self.pairs = Pairs(known.pairs, known.attention)
         self.spelled = spellings(known.names, known.strategies)
 
-    def read(self, row: Row) -> Line:
+    def read(self, row: Row) -> JudgmentLine:
         """One row. Raises Refused."""
         reader, single = self.reader, self.single
         named = (self.pairs.single if single else self.pairs.named)(reader, row)
@@ -82,7 +87,7 @@ class Lines:
         choices = tuple(
             (name, code, int(code) if single else ORDINALS[code]) for name, code in codes.items()
         )
-        return Line(
+        return JudgmentLine(
             author,
             named,
             codes,
@@ -143,12 +148,12 @@ class Lines:
             self.reader.refuse(row, names, "Nothing is judged here.", mend)
         return found
 
-    def _codes(self, row: Row, named: Named) -> dict[str, str]:
+    def _codes(self, row: Row, named: NamedPair) -> dict[str, str]:
         """Stored codes by dimension."""
         reader, given = self.reader, self._given(row)
         for name, word in given.items():
             if word not in WORDS:
-                near = closest(word, sorted(WORDS)) if len(word) > 1 else ""
+                near = closest_name(word, sorted(WORDS)) if len(word) > 1 else ""
                 mend = "Write first, neutral or second; or left, neutral or right (A, N, B)."
                 mend = f"Did you mean {near}?" if near else mend
                 reader.refuse(row, name, "This is no judgment of a pair.", mend)
@@ -164,7 +169,7 @@ class Lines:
                 )
         return {self.asked[name].name: named.code(word) for name, word in given.items()}
 
-    def _one_way(self, row: Row, named: Named, given: Mapping[str, str]) -> None:
+    def _one_way(self, row: Row, named: NamedPair, given: Mapping[str, str]) -> None:
         """See that the words are of one kind, and that the row says what they stand for."""
         reader = self.reader
         of_order, of_side = (
@@ -198,7 +203,7 @@ class Lines:
         found = {}
         for name, word in self._given(row).items():
             points = self.asked[name].points
-            if not whole(word) or int(word) not in points:
+            if not is_whole_number(word) or int(word) not in points:
                 told = ", ".join(map(str, points))
                 self.reader.refuse(row, name, "The scale has no such point.", f"It has {told}.")
             found[self.asked[name].name] = str(int(word))
@@ -209,7 +214,7 @@ class Lines:
         raw = self.reader.value(row, "position")
         if not raw or self.reader.value(row, "system"):
             return None
-        if not (whole(raw) and 1 <= int(raw) <= PLACES):
+        if not (is_whole_number(raw) and 1 <= int(raw) <= PLACES):
             mend = "Number the worker’s pairs 1, 2, 3 and so on."
             self.reader.refuse(row, "position", "This is not a whole number from 1.", mend)
         return int(raw) - 1

@@ -27,26 +27,33 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from annotation.files.reading.importer import (
-    Checked,
+    CheckedRows,
     Field,
     Importer,
-    Once,
     Problem,
     Reader,
     Refused,
     Row,
-    closest,
+    UniqueRows,
+    closest_name,
     plain,
 )
 from annotation.formats.imports.answers import REPLICATE, STRATEGY, SYSTEM
 from annotation.formats.imports.authors import facts
 from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS
-from annotation.formats.imports.judgment_lines import WORDS, Key, KnownJudgments, Line, Lines, whole
+from annotation.formats.imports.judgment_lines import (
+    WORDS,
+    JudgmentLine,
+    Key,
+    KnownJudgments,
+    Lines,
+    is_whole_number,
+)
 from annotation.formats.imports.published.study_json import NAMES
 from crowdqc.numbers import plural
 
 if TYPE_CHECKING:
-    from annotation.work.snapshots.judgments import Asked
+    from annotation.work.snapshots.judgments import AskedDimension
 
 # The columns of the export before and after those of the dimensions, in their order.
 HEAD = (
@@ -123,7 +130,7 @@ class Judgments(Importer):
     slug = "judgments"
     title = "Judgments"
 
-    def __init__(self, asked: Sequence[Asked] = ()) -> None:
+    def __init__(self, asked: Sequence[AskedDimension] = ()) -> None:
         self.asked = {column_of(one.name): one for one in asked}
         self.single = any(one.points for one in asked)
         other = {ours: theirs for theirs, ours in NAMES.items()}
@@ -145,7 +152,7 @@ class Judgments(Importer):
         lines = Lines(reader, known, self.asked, single=self.single)
         judged = [one.name for column, one in self.asked.items() if column in reader.mapping]
         names = ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
-        once = Once(
+        once = UniqueRows(
             reader,
             [name for name in names if name in reader.mapping],
             {
@@ -182,7 +189,7 @@ class Judgments(Importer):
         read = {*mapping.values(), *HEAD, *TAIL}
         columns = dict.fromkeys(name for row in rows for name in row.values if name not in read)
         named = {plain(name): name for name in self.asked}
-        near = {one: named.get(closest(plain(one), named), "") for one in columns}
+        near = {one: named.get(closest_name(plain(one), named), "") for one in columns}
         points = {one: self.asked[name].points if name else () for one, name in near.items()}
         left: dict[str, set[str]] = {one: {"word", "point"} for one in columns}  # what it may be
         filled = set()
@@ -194,11 +201,11 @@ class Judgments(Importer):
                 filled.add(column)
                 if value not in WORDS:
                     left[column].discard("word")
-                if not (whole(value) and int(value) in points[column]):
+                if not (is_whole_number(value) and int(value) in points[column]):
                     left[column].discard("point")
         return {one: near[one] for one in columns if one in filled and left[one]}
 
-    def _asked_for(self, row: Row, strange: Mapping[str, str], checked: Checked) -> None:
+    def _asked_for(self, row: Row, strange: Mapping[str, str], checked: CheckedRows) -> None:
         for column, near in strange.items():
             value = row.values.get(column, "").strip()
             if value:
@@ -210,7 +217,7 @@ class Judgments(Importer):
 
 
 def _key(
-    line: Line, first: dict[Any, dt.datetime], known: KnownJudgments
+    line: JudgmentLine, first: dict[Any, dt.datetime], known: KnownJudgments
 ) -> Key | tuple[Key, dt.datetime]:
     """What tells judgments apart: a worker's later one of the same is told apart by its time.
 

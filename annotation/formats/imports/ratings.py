@@ -21,16 +21,16 @@ from typing import Any
 from annotation.files.reading.importer import (
     Field,
     Importer,
-    Once,
     Reader,
     Row,
-    closest,
+    UniqueRows,
+    closest_name,
     span,
 )
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
 from annotation.task_types.sentences import sentences
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural, whole
+from crowdqc.numbers import parse_whole, plural
 
 LABEL, CORRECT = "label", "correct"
 CORRECTNESS = "correctness"
@@ -79,7 +79,7 @@ class Documents(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownDocuments) -> None:
         """Answers with the text of their document and question; an empty cell says nothing."""
         checked = reader.checked
-        once = Once(
+        once = UniqueRows(
             reader,
             ["answer_id", "answer"],
             known.answers,
@@ -130,7 +130,7 @@ class Documents(Importer):
     @staticmethod
     def _anchor(reader: Reader, row: Row, values: Mapping[str, str]) -> int:
         raw, last = values["sentence"] or "0", len(sentences(values["document"]))
-        at = whole(raw, high=last)
+        at = parse_whole(raw, high=last)
         if at is not None:
             return at
         there = f"1 to {last:,}; 0 for none" if last else "0: there is no document"
@@ -196,7 +196,7 @@ class Ratings(Importer):
     def _rating(self, reader: Reader, row: Row, known: KnownRatings) -> dict[str, Any]:
         item = reader.value(row, "item_id")
         if item not in known.items:
-            near = closest(item, known.items)
+            near = closest_name(item, known.items)
             mend = f"Did you mean {near}?" if near else span(sorted(known.items))
             reader.refuse(row, "item_id", "No answer has this id.", mend)
         reader.needed(row, "worker_id", "There is no worker.", "Write who rated it.")

@@ -18,13 +18,13 @@ from functools import partial
 from typing import Any
 
 from annotation.files.reading.importer import (
+    ConsistentTexts,
     Field,
     Importer,
-    Once,
-    OneEach,
     Reader,
     Refused,
     Row,
+    UniqueRows,
 )
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 from crowdqc.numbers import plural
@@ -77,7 +77,7 @@ class Samples(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownSamples) -> None:
         """Samples under their dimensions, 20 of each at most; a dimension has one rubric."""
         checked = reader.checked
-        once = Once(
+        once = UniqueRows(
             reader,
             ["dimension", "sample_id"],
             known.samples,
@@ -86,7 +86,7 @@ class Samples(Importer):
             leave="Give it another id, or change it in the builder.",
             what="content",
         )
-        one_rubric = OneEach(
+        one_rubric = ConsistentTexts(
             reader,
             {name: (None, text.strip()) for name, text in known.rubrics.items() if text},
             "the task",
@@ -146,7 +146,7 @@ def is_number(raw: str) -> bool:
 
 
 @dataclass
-class Found:
+class ReadAttributes:
     """One author's attributes of one dimension as far as the file has told them."""
 
     row: Row
@@ -184,7 +184,7 @@ class Attributes(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownAnswers) -> None:
         """Answers with their attributes in order; a bad row spoils those of its answer."""
         checked, authors = reader.checked, Authors(reader, known)
-        found: dict[Any, Found] = {}
+        found: dict[Any, ReadAttributes] = {}
         spoilt: set[Any] = set()
         for row in rows:
             with reader:
@@ -198,7 +198,7 @@ class Attributes(Importer):
                         partial(authors.uncounted, row), partial(self._attribute, reader, row)
                     )
                     about |= {"item": item, "uncounted": uncounted}
-                    mine = found.setdefault(key, Found(row, about))
+                    mine = found.setdefault(key, ReadAttributes(row, about))
                     mine.lines.append(row.line)
                     self._tell(reader, row, mine)
                 except Refused:
@@ -233,7 +233,7 @@ class Attributes(Importer):
         return index, {"text": text, "start": start, "end": end}
 
     @staticmethod
-    def _tell(reader: Reader, row: Row, mine: Found) -> None:
+    def _tell(reader: Reader, row: Row, mine: ReadAttributes) -> None:
         """Take the transcript in. Raises Refused where there is another, or too much of all."""
         transcript = _raw(reader, row, "transcript")
         if transcript and mine.transcript and transcript != mine.transcript:
@@ -246,7 +246,7 @@ class Attributes(Importer):
             reader.refuse(row, "attribute", wrong, f"{MAX_ATTRIBUTES} attributes, {most}")
 
     @staticmethod
-    def _settle(reader: Reader, one: Found, there: list[str] | None) -> None:
+    def _settle(reader: Reader, one: ReadAttributes, there: list[str] | None) -> None:
         """Whether an answer is new, or as the task has it. Raises Refused."""
         last = max((attribute["end"] or 0 for _, attribute in one.attributes), default=0)
         if last > len(one.transcript):

@@ -9,7 +9,7 @@ from annotation.formats.exports.makers import ALL, TABLES, maker_of
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Answer, ExportFile, Project, Task, TaskVersion
 from annotation.work.snapshots import judgments
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
 from crowdqc.numbers import plural
 
@@ -86,12 +86,12 @@ def size_of(task: Task) -> int:
     return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).count()
 
 
-def scales_of(task: Task) -> list[Asked]:
+def scales_of(task: Task) -> list[AskedDimension]:
     """The dimensions or scales of a published task."""
-    return judgments.asked(task.current) if task.current else []
+    return judgments.version_items(task.current) if task.current else []
 
 
-def choices_of(task: Task, scale: Asked | None, *, at_once: bool) -> list[dict[str, Any]]:
+def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> list[dict[str, Any]]:
     """What can be asked for of a published task, and its formats; on one scale where it counts."""
     if task.current is None:
         return []

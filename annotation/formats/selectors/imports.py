@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.files.reading.importer import Checked, Field, Images, Sheet, guess, missing
+from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, guess, missing
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
 from annotation.models import Project, Task
@@ -16,13 +16,13 @@ from crowdqc.tally import Tally, by_reason
 
 
 @dataclass(frozen=True)
-class Examined:
+class CheckedFile:
     """A file, how its columns are read, and what became of its rows."""
 
     sheet: Sheet
     mapping: dict[str, str]
     unmapped: list[Field]  # required fields that no column gives
-    checked: Checked
+    checked: CheckedRows
 
     @property
     def bad_rows(self) -> int:
@@ -55,9 +55,9 @@ class Examined:
         return not self.unmapped
 
 
-def examine(
+def check_rows(
     task: Task, kind: str, sheet: Sheet, mapping: Mapping[str, str] | None = None
-) -> Examined:
+) -> CheckedFile:
     """Check every row of a file that was read; nothing is written.
 
     ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
@@ -69,12 +69,14 @@ def examine(
 
 def examine_candidates(
     project: Project, sheet: Sheet, mapping: Mapping[str, str] | None = None
-) -> Examined:
+) -> CheckedFile:
     """The same for a file of texts, which belong to a project and to no task."""
     return _examined(get_format("candidates"), known.candidates(project), sheet, mapping)
 
 
-def _examined(one: Format, there: Any, sheet: Sheet, mapping: Mapping[str, str] | None) -> Examined:
+def _examined(
+    one: Format, there: Any, sheet: Sheet, mapping: Mapping[str, str] | None
+) -> CheckedFile:
     columns = set(sheet.columns)
     chosen = (
         {name: column for name, column in mapping.items() if column in columns}
@@ -83,9 +85,9 @@ def _examined(one: Format, there: Any, sheet: Sheet, mapping: Mapping[str, str] 
     )
     unmapped = missing(chosen, one.fields)
     if unmapped:
-        return Examined(sheet, chosen, unmapped, Checked())
+        return CheckedFile(sheet, chosen, unmapped, CheckedRows())
     images = Images(sheet.rows, [chosen[name] for name in one.markdown if name in chosen])
     checked = one.check(images if images.columns else sheet.rows, chosen, there)
     checked.notes += images.notes
     checked.problems = checked.problems.merged(sheet.unreadable)
-    return Examined(sheet, chosen, unmapped, checked)
+    return CheckedFile(sheet, chosen, unmapped, checked)

@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from typing import Any
 
-from annotation.files.reading.importer import Prints
+from annotation.files.reading.importer import TextDigests
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.authors import Author
 from annotation.formats.imports.authors import KnownAnswers as KnownAuthored
@@ -36,7 +36,7 @@ from annotation.models import (
     TextValue,
 )
 from annotation.task_types.checklist.type import list_of
-from annotation.task_types.pairwise.sides import left_right, replicate_of, shown
+from annotation.task_types.pairwise.sides import left_right, replicate_of, to_displayed
 from annotation.task_types.rating.explanation import EXPLANATION
 from annotation.task_types.think_aloud.type import ATTRIBUTE
 from annotation.work.snapshots import judgments
@@ -133,7 +133,7 @@ def candidates(project: Project) -> KnownCandidates:
     rows = Candidate.objects.filter(project=project)
     texts = rows.values_list("key", "topic", "text")
     return KnownCandidates(
-        texts=Prints((key, text_of(topic, text)) for key, topic, text in texts.iterator()),
+        texts=TextDigests((key, text_of(topic, text)) for key, topic, text in texts.iterator()),
         queries=dict(rows.exclude(query="").order_by("pk").values_list("topic", "query")),
         names=sorted(set(_systems(project.pk)["names"])),
     )
@@ -147,7 +147,7 @@ def answers(task: Task) -> KnownAnswers:
     removed = Membership.objects.filter(project_id=task.project_id, removed_at__isnull=False)
     return KnownAnswers(
         keys=_keys(task),
-        texts=Prints(
+        texts=TextDigests(
             ((worker, key), text)
             for worker, key, text in texts.values_list(
                 "answer__worker__external_id", "answer__item__key", "text"
@@ -167,7 +167,7 @@ def system_answers(task: Task) -> KnownSystems:
     ).values_list(*OF_SYSTEM, "answer__item__key", "answer__replicate", "text")
     return KnownSystems(
         keys=_keys(task),
-        texts=Prints((tuple(key), text) for *key, text in texts.iterator()),
+        texts=TextDigests((tuple(key), text) for *key, text in texts.iterator()),
         **_systems(task.project_id),
     )
 
@@ -256,7 +256,7 @@ def ratings(task: Task) -> KnownRatings:
     return KnownRatings(items={key: last or 0 for key, last in shown}, said=said)
 
 
-def judged(task: Task) -> KnownJudgments:
+def judged_pairs(task: Task) -> KnownJudgments:
     """The pairs of every version, and what was judged of them."""
     own = Item.objects.filter(task=task)
     return KnownJudgments(
@@ -306,7 +306,7 @@ def _judged(task: Task) -> dict[str, Any]:
 
 def battles(task: Task) -> Counter[bytes]:
     """What is there as battles on the dimension that battles are about, and how often."""
-    asked = [one.name for one in judgments.asked(task.versions.latest("number"))]
+    asked = [one.name for one in judgments.version_items(task.versions.latest("number"))]
     name = asked[0] if len(asked) == 1 else OVERALL
     names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))
     found: Counter[bytes] = Counter()
@@ -325,6 +325,6 @@ def battles(task: Task) -> Counter[bytes]:
     ).iterator():
         first, second = (names[system_a], text_a), (names[system_b], text_b)
         left, right = left_right(first, second, flipped=flipped)
-        side = shown(code, flipped=flipped)
+        side = to_displayed(code, flipped=flipped)
         found[print_of(Battle(0, topic, "", left, right, side, judge, None))] += 1
     return found

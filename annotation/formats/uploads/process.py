@@ -18,14 +18,14 @@ from annotation.files.reading.rows import MAX_SHOWN
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
 from annotation.formats.actions.imports import import_sheet
-from annotation.formats.selectors.imports import Examined, examine
+from annotation.formats.selectors.imports import CheckedFile, check_rows
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
 from annotation.formats.uploads.staging import (
     ACTIVE,
     CHUNK,
     TEXT,
     Told,
-    packed,
+    pack_rows,
     packed_problem,
     packed_row,
     sheet_of,
@@ -129,7 +129,7 @@ class _Parts:
         if not self.held:
             return
         ImportPart.objects.create(
-            file=self.file, kind=self.kind, number=self.number, data=packed(self.held)
+            file=self.file, kind=self.kind, number=self.number, data=pack_rows(self.held)
         )
         self.number, self.held, self.weight = self.number + 1, [], 0
 
@@ -204,7 +204,7 @@ def _told(file: ImportFile) -> Told:
 def _check(file: ImportFile) -> None:
     """What would become of each row, and what is wrong with which; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
-    found = examine(file.task, file.kind, sheet_of(file, _told(file)), file.mapping or None)
+    found = check_rows(file.task, file.kind, sheet_of(file, _told(file)), file.mapping or None)
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)
     with transaction.atomic():
@@ -214,7 +214,7 @@ def _check(file: ImportFile) -> None:
         _set(file, state=State.READY, attempts=0, found=_summary(found, listed.count))
 
 
-def _summary(found: Examined, listed: int) -> dict[str, Any]:
+def _summary(found: CheckedFile, listed: int) -> dict[str, Any]:
     checked = found.checked
     return {
         "mapping": found.mapping,

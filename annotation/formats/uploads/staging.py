@@ -20,7 +20,7 @@ ENDED = (State.IMPORTED, State.FAILED)
 Told = Callable[[int], None]  # how many rows were gone through
 
 
-def packed(rows: list[list[Any]]) -> bytes:
+def pack_rows(rows: list[list[Any]]) -> bytes:
     """Rows as they lie in a part; plain ASCII, so that every text can be stored."""
     return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)
 
@@ -54,7 +54,7 @@ def source_of(file: ImportFile) -> Source:
     return Source(file.size, lambda: parts_of(file.pk, Kind.FILE))
 
 
-class Staged(Collection[T], Generic[T]):
+class StagedRows(Collection[T], Generic[T]):
     """Rows of a kind, read part by part each time."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Staged(Collection[T], Generic[T]):
         return any(one == other for other in self)
 
 
-def rows_of(file: ImportFile, told: Told = lambda done: None) -> Staged[Row]:
+def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]:
     """The rows that were read."""
     columns = file.sheet["columns"]
 
@@ -91,12 +91,12 @@ def rows_of(file: ImportFile, told: Told = lambda done: None) -> Staged[Row]:
         values = zip(columns, raw[1:], strict=False)
         return Row(raw[0], {name: value for name, value in values if value is not None})
 
-    return Staged(file.pk, Kind.ROWS, file.sheet["rows"], make, told)
+    return StagedRows(file.pk, Kind.ROWS, file.sheet["rows"], make, told)
 
 
-def problems_of(file: ImportFile, kind: str, count: int) -> Staged[Problem]:
+def problems_of(file: ImportFile, kind: str, count: int) -> StagedRows[Problem]:
     """Lines that are no rows (``UNREADABLE``), or all that is wrong (``PROBLEMS``)."""
-    return Staged(file.pk, kind, count, lambda raw: Problem(*raw))
+    return StagedRows(file.pk, kind, count, lambda raw: Problem(*raw))
 
 
 def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:

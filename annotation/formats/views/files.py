@@ -17,7 +17,7 @@ from annotation.formats.exports.tools.frames import OVERALL
 from annotation.formats.selectors import files as reads
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 
 MEDIA = {
@@ -55,7 +55,7 @@ def _task(access: Access, raw: str) -> Task | None:
     """The task of this id, if it is one of the project's."""
     if not raw:
         return None
-    return task_of(access, whole(raw) or 0)
+    return task_of(access, parse_whole(raw) or 0)
 
 
 @login_required

@@ -23,7 +23,7 @@ from annotation.models import Hook, HookDelivery, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import PURPOSE
 from crowdqc.errors import DomainError
-from crowdqc.outbound import Told, post
+from crowdqc.outbound import WebhookReply, post
 from crowdqc.sealing.sealed import unseal
 
 MAX_TRIES = 10
@@ -90,7 +90,7 @@ def _deliver(row: HookDelivery) -> bool:
     try:
         secret = unseal(bytes(row.hook.secret_sealed), PURPOSE, "The secret of this address")
     except DomainError as error:
-        told = Told(None, "", error.message, 0)
+        told = WebhookReply(None, "", error.message, 0)
     else:
         body = row.body.encode()
         event_id, timestamp = str(row.event_id), str(int(time.time()))
@@ -105,7 +105,7 @@ def _deliver(row: HookDelivery) -> bool:
 
 
 @transaction.atomic
-def _note(row: HookDelivery, told: Told) -> bool:
+def _note(row: HookDelivery, told: WebhookReply) -> bool:
     taken = told.status is not None and 200 <= told.status < 300
     locked = HookDelivery.objects.select_for_update().filter(pk=row.pk).first()
     if locked is None or (locked.attempts != row.attempts and not taken):
@@ -124,7 +124,7 @@ def _note(row: HookDelivery, told: Told) -> bool:
     return taken
 
 
-def _why(told: Told) -> str:
+def _why(told: WebhookReply) -> str:
     if told.status is None or told.error:
         return told.error[:MOST_SAID]
     if 300 <= told.status < 400:

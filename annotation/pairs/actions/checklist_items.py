@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from annotation.authoring.actions.drafts import edit_draft
-from annotation.authoring.actions.rows import Rows, change_rows, row_at, stepped, without
+from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
 from annotation.authoring.actions.tasks import create_task, made_with
 from annotation.models import Candidate, ItemGroup, Project, Task, User
 from annotation.pairs.actions.pair_items import make_texts
@@ -164,10 +164,10 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
 @transaction.atomic
 def remove_question(*, by: User, task: Task, name: str) -> None:
     """Take a line out of the draft; answers to it stay with the version that asked it."""
-    _change(by=by, task=task, change=lambda rows: without(rows, name))
+    _change(by=by, task=task, change=lambda rows: drop_row(rows, name))
 
 
 @transaction.atomic
 def move_question(*, by: User, task: Task, name: str, step: int) -> None:
     """Move a line up (-1) or down (1); at the end it stays where it is."""
-    _change(by=by, task=task, change=lambda rows: stepped(rows, name, step))
+    _change(by=by, task=task, change=lambda rows: shift_row(rows, name, step))

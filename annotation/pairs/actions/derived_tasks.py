@@ -18,7 +18,7 @@ from crowdqc.errors import Conflict, Invalid
 
 
 @dataclass(frozen=True)
-class Judged:
+class DerivedTask:
     """The task over the responses, whether it was begun just now, and what came to it."""
 
     task: Task
@@ -28,7 +28,7 @@ class Judged:
 
 
 @transaction.atomic
-def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> Judged:
+def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> DerivedTask:
     """Put the counting responses of people and systems to judgment, pair by pair or one by one.
 
     The first time begins a draft in the same project; later, what is new since comes into that
@@ -56,4 +56,4 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> Judged:
     record(
         by=by, project=task.project, action="responses.judge", on=judged, source=task.pk, new=new
     )
-    return Judged(judged, there is None, new, topics)
+    return DerivedTask(judged, there is None, new, topics)

@@ -21,7 +21,7 @@ from annotation.models import (
     User,
 )
 from annotation.pairs.actions.pair_items import make_texts
-from annotation.pairs.selectors import released, rule_of
+from annotation.pairs.selectors import release_states, rule_of
 from annotation.panels.actions import panels
 from annotation.records.actions.audit import record
 from annotation.records.actions.locks import line_up
@@ -73,7 +73,7 @@ def panel_task(
     pairs = _asked_pairs(task, items, workers)
     new = create_task(by=by, project=task.project, type=task.type, title=title, key=key)
     new.source = task
-    new.panel = panels.named(by=by, project=task.project, name=panel_name)
+    new.panel = panels.get_or_create_panel(by=by, project=task.project, name=panel_name)
     panels.admit(
         by=by, panel=new.panel, workers=workers, why=f"to judge pairs of “{title}”", tell=False
     )
@@ -205,7 +205,7 @@ def check(task: Task, version: TaskVersion) -> None:
         return
     line_up(version)
     task.current = version
-    found = released([task])[task.pk]
+    found = release_states([task])[task.pk]
     if not found.left:
         at = timezone.localtime(found.next_at)
         raise Conflict(

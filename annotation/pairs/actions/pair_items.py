@@ -14,7 +14,7 @@ from annotation.models import Candidate, Item, Task, TaskVersion, User
 from annotation.pair_design.pairs import design_pairs
 from annotation.records.actions.audit import record
 from annotation.task_types import TaskType, get_type
-from annotation.task_types.pairwise.sides import NEUTRAL, SHOWN, stored
+from annotation.task_types.pairwise.sides import NEUTRAL, SHOWN, to_canonical
 from annotation.task_types.pairwise.texts import (
     as_text,
     chosen_texts,
@@ -28,7 +28,7 @@ Wanted = tuple[int, int, int | None, bool, int]  # group, first, second, repeat,
 
 
 @dataclass(frozen=True)
-class Made:
+class PairChanges:
     """What making the pairs did to the draft."""
 
     pairs: int
@@ -59,7 +59,7 @@ def _shown(task: Task) -> TaskVersion:
 
 
 @transaction.atomic
-def make_pairs(*, by: User, task: Task) -> Made:
+def make_pairs(*, by: User, task: Task) -> PairChanges:
     """Replace the draft's pairs by those that its design draws of its texts.
 
     A pair that stays keeps its row, and with it its answers; made twice, nothing changes. Raises
@@ -68,7 +68,9 @@ def make_pairs(*, by: User, task: Task) -> Made:
     require(task, paired=True)
     shown = _shown(task)
     if shown.settings.get("made") == signature(task, shown):
-        return Made(task.items.in_version(shown.number).filter(expected__isnull=True).count(), 0, 0)
+        return PairChanges(
+            task.items.in_version(shown.number).filter(expected__isnull=True).count(), 0, 0
+        )
     draft = lock_draft(task, by=by)
     texts = chosen_texts(task, draft)
     groups = {group.key: group.pk for group in task.groups.in_version(draft.number)}
@@ -100,7 +102,7 @@ def make_pairs(*, by: User, task: Task) -> Made:
 
 def _replace(
     task: Task, draft: TaskVersion, wanted: Sequence[Wanted], texts: Iterable[Candidate]
-) -> Made:
+) -> PairChanges:
     """Make ``wanted`` the draft's items, in this order; equal ones stay, later ones come back."""
     asked = task.items.filter(expected__isnull=True, first__isnull=False)
     live = {_same(item): item for item in asked.in_version(draft.number)}
@@ -136,7 +138,7 @@ def _replace(
         and (group, first, second, repeat, side) not in ended
     ]
     Item.objects.bulk_create(new, batch_size=1000)
-    return Made(len(places), len(new) + len(back), len(gone))
+    return PairChanges(len(places), len(new) + len(back), len(gone))
 
 
 def _same(item: Item) -> Wanted:
@@ -151,7 +153,7 @@ def _key(first: Candidate, second: int | None, repeat: bool) -> str:
 
 
 @transaction.atomic
-def make_texts(*, by: User, task: Task) -> Made:
+def make_texts(*, by: User, task: Task) -> PairChanges:
     """Make every text of the topics that is not left out an item of the draft.
 
     For tasks that judge one text at a time.
@@ -240,7 +242,7 @@ def _expected(draft: TaskVersion, given: Mapping[str, str], *, flipped: bool) ->
             raise Invalid(
                 f"“{known[name]['label']}” asks for left or right.", fields={name: "Left or right."}
             )
-        codes[name] = stored(shown, flipped=flipped)
+        codes[name] = to_canonical(shown, flipped=flipped)
     if not codes:
         raise Invalid(
             "An attention pair expects something.",

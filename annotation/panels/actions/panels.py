@@ -45,7 +45,7 @@ def create(*, by: User, project: Project, name: str) -> Panel:
     return made
 
 
-def named(*, by: User, project: Project, name: str) -> Panel:
+def get_or_create_panel(*, by: User, project: Project, name: str) -> Panel:
     """The panel of this name, made where there is none."""
     found = Panel.objects.filter(project=project, name=name.strip()).first()
     if found is not None:
@@ -190,7 +190,7 @@ def set_panels(*, by: User, task: Task, asks_for: str, qualifies: str | None = N
             "A task cannot ask for the panel it leads to.", fields={"panel": "Another one."}
         )
     for field, name in given.items():
-        found = named(by=by, project=locked.project, name=name) if name else None
+        found = get_or_create_panel(by=by, project=locked.project, name=name) if name else None
         setattr(locked, field, found)
     locked.save(update_fields=["qualifies", "panel"])
     record(by=by, project=locked.project, action="task.panels", on=locked, **given)

@@ -37,7 +37,7 @@ def work(task_id: int) -> str:
     return f"work:{task_id}"
 
 
-def owed(worker_id: int) -> str:
+def payable_account(worker_id: int) -> str:
     """The account of what one worker is owed."""
     return f"worker:{worker_id}"
 
@@ -74,7 +74,7 @@ def book_payment(
         rows.append(
             LedgerEntry(
                 kind="payment",
-                debit=owed(payment.worker_id),
+                debit=payable_account(payment.worker_id),
                 credit=f"paid:{through}",
                 amount=amount,
                 key=f"payment:{payment.pk}",
@@ -171,7 +171,7 @@ def write_correction(
 
 def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
     """The worker whose account a correction changed."""
-    more = entry.credit == owed(worker.pk)
+    more = entry.credit == payable_account(worker.pk)
     notify(
         to=[worker.user],
         kind="pay.corrected",

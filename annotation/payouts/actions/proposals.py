@@ -30,7 +30,7 @@ from annotation.payouts.actions.rules import (
     MIN_REASON,
     REASONS,
     Decision,
-    Line,
+    ProposedLine,
     build_line,
     check_proposable,
     clean_reason,
@@ -39,7 +39,7 @@ from annotation.payouts.actions.rules import (
     require_proposer,
 )
 from annotation.payouts.actions.settle import (
-    settle,
+    settle_proposal,
     sort_out,
     tell_decided,
     tell_proposed,
@@ -53,7 +53,7 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed
 __all__ = [
     "MIN_REASON",
     "REASONS",
-    "Line",
+    "ProposedLine",
     "approve_payout",
     "decide_reply",
     "propose_payout",
@@ -90,7 +90,7 @@ def propose_payout(
     by: User,
     task: Task,
     key: UUID,
-    lines: Sequence[Line],
+    lines: Sequence[ProposedLine],
     title: str = "",
     evidence_note: str = "",
     evidence_run: int | None = None,
@@ -142,7 +142,9 @@ def propose_payout(
     return batch
 
 
-def _same_again(done: PayoutBatch, by: User, task: Task, lines: Sequence[Line]) -> PayoutBatch:
+def _same_again(
+    done: PayoutBatch, by: User, task: Task, lines: Sequence[ProposedLine]
+) -> PayoutBatch:
     """The proposal that this key made, if the retry says the same; else Conflict."""
     if done.task_id != task.pk or done.proposed_by_id != by.pk:
         raise Conflict("This key belongs to another proposal.", code="key-used")
@@ -200,7 +202,7 @@ def approve_payout(
         raise Invalid("Nothing is ticked.", fields={"lines": "Tick at least one line."})
     project = _lock_project(batch.project_id)
     within_budget(batch, project, amount)
-    settle(batch, paid, rejected, held, by)
+    settle_proposal(batch, paid, rejected, held, by)
     batch.state, batch.decided_by = PayoutBatch.State.APPROVED, by
     batch.decided_at = timezone.now()
     batch.single_approval = needs_note(batch.project, batch.proposed_by, by)

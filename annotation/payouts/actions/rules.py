@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from annotation.accounts.roles.selectors import Chain, chain_of, managers_of
+from annotation.accounts.roles.selectors import Ties, chain_of, managers_of
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import (
     Assignment,
@@ -48,7 +48,7 @@ Decision = PayoutLine.Decision
 
 
 @dataclass(frozen=True)
-class Line:
+class ProposedLine:
     """What is proposed for one assignment; ``base`` None means the pay of its version."""
 
     assignment_id: int
@@ -90,7 +90,7 @@ GONE = "Whoever proposed it was removed from the project. Propose it anew."
 OWN_WORK = "It is about work of yours; somebody else must approve it."
 
 
-def why_not_second(project: Project, proposer: User, by: User, chain: Chain) -> str:
+def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> str:
     """Why this person is no second one beside the proposer; "" when they are.
 
     Nobody approves what they proposed, or what somebody proposed whom they let in or who let
@@ -179,7 +179,7 @@ def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
     return code, text
 
 
-def build_line(batch: PayoutBatch, assignment: Assignment, line: Line) -> PayoutLine:
+def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -> PayoutLine:
     """The checked row of one proposed line."""
     name = assignment.worker.pseudonym
     if line.decision not in Decision.values:
@@ -232,7 +232,7 @@ def clean_less(assignment: Assignment, base: Decimal, reason: str) -> str:
     return reason
 
 
-def check_proposable(lines: Sequence[Line], rows: dict[int, Assignment]) -> None:
+def check_proposable(lines: Sequence[ProposedLine], rows: dict[int, Assignment]) -> None:
     """Raise unless every line names a submitted assignment that nothing else decides about."""
     for line in lines:
         row = rows.get(line.assignment_id)

@@ -24,7 +24,7 @@ from annotation.payouts.actions.payments import OPEN, TAKEN_BACK, State, What, c
 from annotation.payouts.actions.rules import MIN_REASON, PROLIFIC_CATEGORIES
 from annotation.records.actions.audit import record
 from annotation.recruitment.platforms import prolific
-from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolific, Refused, pence
+from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolific, Refused, to_pence
 from crowdqc.errors import DomainError
 from crowdqc.sealing import sealed
 
@@ -34,7 +34,7 @@ SLOW = 5.0  # seconds for one payment; a platform that needs more gets one payme
 CONCLUDED = "looked: nothing was paid"
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """The lease ran out, so that another worker may be at it: nothing more is sent here."""
 
 
@@ -49,7 +49,7 @@ def send_due(*, seconds: float = 40.0) -> int:
     projects = _due().order_by().values_list("recruitment__task__project_id", flat=True)
     waiting = list(projects.distinct())
     random.shuffle(waiting)
-    with Desk() as desk:
+    with PlatformConnections() as desk:
         while waiting:
             for project in list(waiting):
                 if time.monotonic() > until:
@@ -90,7 +90,7 @@ def _take(project: int) -> tuple[Payment, str] | None:
     return payment, found
 
 
-class Desk:
+class PlatformConnections:
     """Open connections to the platforms, one a recruitment, for the time of one job."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Desk:
     def still_ours(self) -> None:
         """Raise Lost where so much of the lease is over that another worker may come."""
         if time.monotonic() > self._until:
-            raise Lost
+            raise LeaseLost
 
     def client(self, payment: Payment) -> Prolific:
         """The platform of a payment; DomainError where its token or address cannot be used."""
@@ -159,7 +159,7 @@ class Desk:
         self._attempt = None if ended else made
 
 
-def _step(desk: Desk, payment: Payment, found: str) -> bool:
+def _step(desk: PlatformConnections, payment: Payment, found: str) -> bool:
     """Go on with one payment; every way it may end is a state that says so.
 
     False where its platform gives no answer, or one that took long.
@@ -181,7 +181,7 @@ def _step(desk: Desk, payment: Payment, found: str) -> bool:
         return False
     except (Refused, DomainError) as error:
         _refused(payment, str(error), sent=found == State.SENDING)
-    except Lost:
+    except LeaseLost:
         pass
     return time.monotonic() - began < SLOW
 
@@ -193,7 +193,7 @@ def _refused(payment: Payment, why: str, *, sent: bool) -> None:
             _unclear(payment, f"It may have been paid, and cannot be looked up. {why}")
         else:
             _put(payment, state=State.FAILED, error=why[:300], held_until=None)
-    except Lost:
+    except LeaseLost:
         pass
 
 
@@ -201,7 +201,7 @@ def _put(payment: Payment, **fields: Any) -> None:
     """Write the next state, unless somebody else took the payment over."""
     mine = Payment.objects.filter(pk=payment.pk, attempts=payment.attempts, state__in=OPEN)
     if not mine.update(**fields):
-        raise Lost
+        raise LeaseLost
     for name, value in fields.items():
         setattr(payment, name, value)
 
@@ -222,11 +222,11 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
             pause = settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts - 1, 8)
             pause = min(pause, 900.0) if wait is None else wait
             _put(payment, error=error[:300], held_until=_in(pause))
-    except Lost:
+    except LeaseLost:
         pass
 
 
-def _same_currency(desk: Desk, payment: Payment) -> None:
+def _same_currency(desk: PlatformConnections, payment: Payment) -> None:
     """Raise Refused unless the study pays in the currency of the payment: 100 is not 100 else."""
     told = desk.study(payment).currency or cast(Recruitment, payment.recruitment).study_currency
     if not told:
@@ -243,11 +243,11 @@ def _same_currency(desk: Desk, payment: Payment) -> None:
 # Approving and rejecting: the platform takes a repeat for the same ----------------------------
 
 
-def _approve(desk: Desk, payment: Payment, *, first: bool) -> None:
+def _approve(desk: PlatformConnections, payment: Payment, *, first: bool) -> None:
     client, session = desk.client(payment), payment.assignment.visit.session
     _same_currency(desk, payment)
     reward = desk.study(payment).reward
-    if reward is not None and reward != pence(payment.amount):
+    if reward is not None and reward != to_pence(payment.amount):
         raise Refused(
             f"An approval there pays {reward / 100:.2f}, not {payment.amount}. Nothing was sent."
         )
@@ -269,7 +269,7 @@ def _approve(desk: Desk, payment: Payment, *, first: bool) -> None:
     confirm(payment=payment)
 
 
-def _reject(desk: Desk, payment: Payment) -> None:
+def _reject(desk: PlatformConnections, payment: Payment) -> None:
     if overturned(payment.assignment):
         raise Refused(TAKEN_BACK)
     reason = Rejection.objects.get(assignment=payment.assignment_id)
@@ -290,7 +290,7 @@ def _reject(desk: Desk, payment: Payment) -> None:
 # A bonus: paying is not idempotent ------------------------------------------------------------
 
 
-def _bonus(desk: Desk, payment: Payment, found: str) -> None:
+def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
     if found == State.SENDING:
         _reconcile(desk, payment)
         return
@@ -303,7 +303,7 @@ def _bonus(desk: Desk, payment: Payment, found: str) -> None:
         return
     if found == State.PLANNED:
         reference, understood = client.set_up_bonus(visit.study, visit.session, payment.amount)
-        if understood is not None and understood != pence(payment.amount):
+        if understood is not None and understood != to_pence(payment.amount):
             raise Refused(f"The platform understood {understood / 100:.2f}. Nothing was paid.")
         _put(payment, state=State.PREPARED, reference=reference, seen_before=seen)
     desk.still_ours()
@@ -325,12 +325,12 @@ def _paid(told: dict[str, Any], payment: Payment) -> int:
         raise Refused("The submission belongs to somebody else there. Nothing was paid.")
     bonuses = told.get("bonus_payments") or []
     try:
-        return sum(round(float(one)) == pence(payment.amount) for one in bonuses)
+        return sum(round(float(one)) == to_pence(payment.amount) for one in bonuses)
     except (TypeError, ValueError, OverflowError):
         raise Refused("The platform’s list of bonuses cannot be read.") from None
 
 
-def _reconcile(desk: Desk, payment: Payment) -> None:
+def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
     """Find out what became of a payment that was sent, or was about to be."""
     seen = _paid(desk.client(payment).submission(payment.assignment.visit.session), payment)
     before = payment.seen_before or 0

@@ -66,7 +66,7 @@ def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None
             )
 
 
-def settle(
+def settle_proposal(
     batch: PayoutBatch,
     paid: Sequence[PayoutLine],
     rejected: Sequence[PayoutLine],
@@ -99,7 +99,7 @@ def _write_owed(batch: PayoutBatch, paid: Sequence[PayoutLine], by: User) -> Non
             line=line,
             kind=kind,
             debit=books.work(batch.task_id),
-            credit=books.owed(line.assignment.worker_id),
+            credit=books.payable_account(line.assignment.worker_id),
             amount=amount,
             currency=batch.project.currency,
             key=f"{kind}:{line.assignment_id}",

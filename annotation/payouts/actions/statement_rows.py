@@ -11,7 +11,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, Visit
-from annotation.payouts.statement_file import Reported
+from annotation.payouts.statement_file import ReportedPayment
 from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
@@ -33,7 +33,7 @@ class _Known:
 
 
 def hold_against(
-    task: Task, recruitment: Recruitment | None, reported: Sequence[Reported]
+    task: Task, recruitment: Recruitment | None, reported: Sequence[ReportedPayment]
 ) -> list[dict[str, Any]]:
     """What becomes of every row, and behind them a row for each payment that the file lacks."""
     known = _known(task, recruitment)
@@ -112,7 +112,7 @@ def _fees(task: Task) -> dict[int, Decimal]:
     return {int(key.removeprefix("fee:")): amount for key, amount in rows}
 
 
-def _held(one: Reported, known: _Known, currency: str) -> dict[str, Any]:
+def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
     """One row of the file with its outcome, in words, and what there is to book."""
     row = {
         "line": one.line,
@@ -156,7 +156,7 @@ def _held(one: Reported, known: _Known, currency: str) -> dict[str, Any]:
     return _row(row, *_compared(one, payment, known.fees.get(payment.pk, ZERO)))
 
 
-def _payments_of(one: Reported, known: _Known) -> list[int]:
+def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
     assignments = known.submissions.get(one.submission) or known.participants.get(
         one.participant, []
     )
@@ -168,7 +168,7 @@ def _payments_of(one: Reported, known: _Known) -> list[int]:
     ]
 
 
-def _best(free: Iterable[int], one: Reported, known: _Known) -> int:
+def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
     """Of several, the one of the same amount; of these, one that we hold for paid."""
 
     def rank(pk: int) -> tuple[bool, bool, int]:
@@ -178,7 +178,9 @@ def _best(free: Iterable[int], one: Reported, known: _Known) -> int:
     return min(free, key=rank)
 
 
-def _compared(one: Reported, payment: Payment, fee: Decimal) -> tuple[str, str, Decimal, Decimal]:
+def _compared(
+    one: ReportedPayment, payment: Payment, fee: Decimal
+) -> tuple[str, str, Decimal, Decimal]:
     ours = payment.amount
     if one.currency != payment.currency:
         note = f"in {one.currency}, and ours is in {payment.currency}; correct it by hand"
@@ -195,7 +197,7 @@ def _compared(one: Reported, payment: Payment, fee: Decimal) -> tuple[str, str, 
     return "different" if said else "matched", "; ".join(said), more, more_fee
 
 
-def _missing(known: _Known, reported: Sequence[Reported]) -> list[Payment]:
+def _missing(known: _Known, reported: Sequence[ReportedPayment]) -> list[Payment]:
     """Payments that we hold for done, or sent, up to the file's last day, and that it lacks."""
     last = max((one.paid_at[:10] for one in reported), default="")
     return [

@@ -261,7 +261,7 @@ def _moves(
         else f"{statement.recruitment.kind}-{statement.recruitment.pk}"
     )
     left = f"paid:{through}"
-    worker = books.owed(payment.worker_id) if payment else f"unknown:{through}"
+    worker = books.payable_account(payment.worker_id) if payment else f"unknown:{through}"
     more, fee = Decimal(row["more"]), Decimal(row["more_fee"])
     found = []
     for account, amount, suffix in ((worker, more, ""), (f"fees:{through}", fee, ":fee")):

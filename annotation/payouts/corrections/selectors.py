@@ -13,7 +13,7 @@ from annotation.payouts.selectors.balance import account_names
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingCorrection:
     """One proposed correction as one person sees it."""
 
     correction: Correction
@@ -29,7 +29,7 @@ def corrections_of(project: Project) -> QuerySet[Correction]:
     return rows.order_by("-pk")
 
 
-def waiting(project: Project, viewer: User) -> list[Waiting]:
+def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrection]:
     """What awaits a second person, the oldest first."""
     rows = list(corrections_of(project).filter(state=Correction.State.PROPOSED).order_by("pk"))
     why_not = why_not_decide_in(project, viewer)
@@ -41,5 +41,7 @@ def waiting(project: Project, viewer: User) -> list[Waiting]:
         gone = "" if row.proposed_by_id in may else GONE
         reason = why_not or gone or why_not_second(project, row.proposed_by, viewer, chain)
         own = row.proposed_by_id == viewer.pk
-        found.append(Waiting(row, names.get(row.debit, ""), names.get(row.credit, ""), reason, own))
+        found.append(
+            WaitingCorrection(row, names.get(row.debit, ""), names.get(row.credit, ""), reason, own)
+        )
     return found

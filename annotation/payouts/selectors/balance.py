@@ -137,7 +137,7 @@ def account_names(project: Project, codes: Iterable[str]) -> dict[str, str]:
     return {code: name(code) for code in wanted}
 
 
-def correctable(project: Project) -> list[tuple[str, str]]:
+def correctable_accounts(project: Project) -> list[tuple[str, str]]:
     """Accounts that a correction may name: those with an entry, and the project's channels."""
     known = {
         code

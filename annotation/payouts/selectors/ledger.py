@@ -11,13 +11,13 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 ZERO = Decimal("0.00")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LedgerFilter:
     """A filter of the ledger; None or "" means all."""
 
     task_id: int | None = None
@@ -26,16 +26,16 @@ class Wanted:
     kind: str = ""
 
 
-def wanted(raw: Mapping[str, str]) -> Wanted:
+def parse_filter(raw: Mapping[str, str]) -> LedgerFilter:
     """The filter in a query string; what is not understood filters nothing."""
 
     def number(name: str) -> int | None:
         text = raw.get(name, "")
-        return whole(text)
+        return parse_whole(text)
 
     month = raw.get("month", "")
     kind = raw.get("kind", "")
-    return Wanted(
+    return LedgerFilter(
         number("task"),
         number("worker"),
         month if first_of(month) else "",
@@ -51,7 +51,7 @@ def first_of(month: str) -> dt.date | None:
         return None
 
 
-def entries(project: Project, filters: Wanted) -> QuerySet[LedgerEntry]:
+def entries(project: Project, filters: LedgerFilter) -> QuerySet[LedgerEntry]:
     """The ledger's rows, the newest first, with everything a line names."""
     rows = project.ledger.select_related("task__current", "worker", "line__batch", "by")
     if filters.task_id:

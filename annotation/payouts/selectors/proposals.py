@@ -46,7 +46,7 @@ class WorkFacts:
     items: int = 0
 
 
-def waiting(task: Task) -> QuerySet[Assignment]:
+def unsettled_assignments(task: Task) -> QuerySet[Assignment]:
     """Submitted assignments of the task that no payout, rejection or open proposal settles."""
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     return (
@@ -187,7 +187,7 @@ def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejecti
 
 
 @dataclass(frozen=True)
-class Owed:
+class OwedReplies:
     """Replies that nobody has answered, and how many of these are past their day."""
 
     n: int = 0
@@ -197,12 +197,12 @@ class Owed:
         return self.n > 0
 
 
-def rejections_owed(project: Project) -> Owed:
+def rejections_owed(project: Project) -> OwedReplies:
     """Replies that nobody has answered."""
     rows = Rejection.objects.filter(
         assignment__task__project=project, replied_at__isnull=False, outcome=""
     )
-    return Owed(
+    return OwedReplies(
         **rows.aggregate(n=Count("pk"), late=Count("pk", filter=Q(answer_by__lt=timezone.now())))
     )
 

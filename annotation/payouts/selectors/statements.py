@@ -22,7 +22,7 @@ OUTCOMES = {
 }
 
 
-def counted(statement: Statement) -> list[tuple[str, str, str, int]]:
+def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
     """Each outcome with its word, mark and number of rows."""
     number = Counter(row["outcome"] for row in statement.rows)
     return [(key, word, mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
@@ -36,7 +36,9 @@ def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:
         .order_by("-pk")[:200]
     )
     booked = booked_rows([row.pk for row in rows])
-    return [(row, counted(row), len(_bookable(row) - booked.get(row.pk, set()))) for row in rows]
+    return [
+        (row, count_outcomes(row), len(_bookable(row) - booked.get(row.pk, set()))) for row in rows
+    ]
 
 
 def _bookable(statement: Statement) -> set[int]:
@@ -97,7 +99,7 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     shown = [row for row in rows if not show or row["outcome"] == show]
     return {
         "statement": statement,
-        "outcomes": counted(statement),
+        "outcomes": count_outcomes(statement),
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),
         "open": sum(row["books"] and not row["booked"] for row in rows),

@@ -27,9 +27,9 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
-from annotation.payouts.corrections.selectors import waiting
+from annotation.payouts.corrections.selectors import waiting_corrections
 from annotation.payouts.selectors import ledger as books
-from annotation.payouts.selectors.balance import account_names, correctable, trial_balances
+from annotation.payouts.selectors.balance import account_names, correctable_accounts, trial_balances
 from annotation.payouts.selectors.proposals import rejections, rejections_owed
 from annotation.work.actions import answers
 from crowdqc import numbers
@@ -52,7 +52,7 @@ def _ledger(
     sent: QueryDict | None = None,
     error: Invalid | None = None,
 ) -> HttpResponse:
-    filters = books.wanted(request.GET)
+    filters = books.parse_filter(request.GET)
     rows = books.entries(access.project, filters)
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     codes = {code for row in page for code in (row.debit, row.credit)}
@@ -67,10 +67,10 @@ def _ledger(
         "trials": trial_balances(access.project),
         "choices": books.choices(access.project),
         "query": request.GET.urlencode(),
-        "accounts": correctable(access.project),
+        "accounts": correctable_accounts(access.project),
         "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
         "why_not": why_not_decide_in(access.project, access.user),
-        "waiting": waiting(access.project, access.user),
+        "waiting": waiting_corrections(access.project, access.user),
         "key": sent.get("key", "") if sent else str(uuid.uuid4()),
         "sent": sent or {},
         "error": error,
@@ -87,7 +87,9 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     require_decider(access.project, access.user)
     sent = request.POST
     try:
-        task = access.project.tasks.filter(pk=numbers.whole(sent.get("task", "")) or 0).first()
+        task = access.project.tasks.filter(
+            pk=numbers.parse_whole(sent.get("task", "")) or 0
+        ).first()
         if task is None:
             raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
         task.project = access.project
@@ -128,7 +130,7 @@ def _key(text: str) -> uuid.UUID:
 def ledger_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
     """The ledger (as filtered) as CSV, with pseudonyms."""
     access = get_access(request, project_id)
-    rows = books.entries(access.project, books.wanted(request.GET))
+    rows = books.entries(access.project, books.parse_filter(request.GET))
     response = StreamingHttpResponse(
         exports.lines(exports.LEDGER, exports.ledger_rows(rows)), content_type="text/csv"
     )

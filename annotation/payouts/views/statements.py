@@ -22,7 +22,7 @@ from annotation.payouts.selectors.statements import page_of, statements_of, ways
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.files.cells import csv_lines
-from crowdqc.numbers import plural, whole
+from crowdqc.numbers import parse_whole, plural
 
 MAX_BYTES = 5 * 1024 * 1024
 
@@ -47,7 +47,7 @@ def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
 def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
     """The open payments by hand as CSV, of one proposal or of all."""
     access = get_access(request, project_id)
-    rows = balance.hand_payments(access.project, whole(request.GET.get("proposal", "")))
+    rows = balance.hand_payments(access.project, parse_whole(request.GET.get("proposal", "")))
     response = StreamingHttpResponse(
         exports.lines(exports.BY_HAND, exports.by_hand_rows(rows)), content_type="text/csv"
     )
@@ -81,12 +81,16 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
 def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
     """The task and its way in that ``12`` or ``12-3`` names."""
     task_text, _, way = text.partition("-")
-    task = access.project.tasks.filter(pk=whole(task_text) or 0).select_related("project").first()
+    task = (
+        access.project.tasks.filter(pk=parse_whole(task_text) or 0)
+        .select_related("project")
+        .first()
+    )
     if task is None:
         raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
     if not way:
         return task, None
-    found = task.recruitments.filter(pk=whole(way) or 0).first()
+    found = task.recruitments.filter(pk=parse_whole(way) or 0).first()
     if found is None:
         raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
     return task, found

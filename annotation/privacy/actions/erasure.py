@@ -140,7 +140,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
         raise Conflict("Only what a worker did is erased; others are removed from the project.")
     if worker.erase_asked_at:
         return worker
-    found = reads.held(worker)
+    found = reads.held_data(worker)
     if found.on_the_way:
         raise Conflict(
             f"{plural(found.on_the_way, 'payment is', 'payments are')} on the way. "

@@ -45,7 +45,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.privacy.name_places import Holds, Names, erased_at, named_in, places_in
+from annotation.privacy.name_places import NameKind, Names, erased_at, named_in, places_in
 from annotation.privacy.selectors.retention import KeptLogs, kept_of_workers
 from annotation.recruitment.platforms.entry_params import external_id
 from crowdqc.numbers import plural
@@ -61,18 +61,18 @@ ON_THE_WAY = (
 TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Payment.State.FAILED))
 
 
-def waiting() -> QuerySet[Membership]:
+def waiting_erasures() -> QuerySet[Membership]:
     """Workers whose erasure was decided and is not done."""
     return Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
 
 
 def is_asked(project_id: int) -> bool:
     """Whether somebody of the project is to be erased and is not yet."""
-    return waiting().filter(project=project_id).exists()
+    return waiting_erasures().filter(project=project_id).exists()
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldData:
     """What is kept of one worker: what goes, what stays, and what is undecided."""
 
     texts: int  # answers, explanations, attributes, transcripts
@@ -99,7 +99,7 @@ class Held:
         return said
 
 
-def held(worker: Membership) -> Held:
+def held_data(worker: Membership) -> HeldData:
     """What is kept of a worker."""
     own = worker.assignments.all()
     main = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN)
@@ -108,7 +108,7 @@ def held(worker: Membership) -> Held:
         unsettled=Count("pk", filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True)),
     )
     replies = Rejection.objects.filter(assignment__worker=worker).exclude(reply="")
-    return Held(
+    return HeldData(
         texts=TextValue.objects.filter(answer__worker=worker).count(),
         forms=Answer.objects.filter(worker=worker).exclude(stage=Answer.Stage.MAIN).count(),
         drafts=drafts_of(own).count(),
@@ -322,7 +322,7 @@ def events_naming(person: Person) -> Iterator[tuple[int, Any]]:
             own = any(
                 named_in(row.payload, place.path, names.sessions)
                 for place in places
-                if place.holds is Holds.SESSION
+                if place.holds is NameKind.SESSION
             )
             others = Visit.objects.filter(recruitment=way, session=row.said_session or "")
             if own or not others.exclude(session="").exclude(worker=person.worker).exists():

@@ -46,7 +46,7 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
     return row.status, json.loads(unseal(row.sealed, PURPOSE, "The reply", again="the request"))
 
 
-def keep(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
+def keep_reply(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
     """Keep a reply, within the transaction of its effect."""
     return KeptReply.objects.create(
         user=by,

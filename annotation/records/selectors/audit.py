@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 
 from annotation.models import AuditEntry, Membership, Project, Role, User
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 # What somebody did, after their name. {places} are filled from the entry's detail.
 SENTENCES = {
@@ -273,12 +273,12 @@ def sentence(action: str, detail: Mapping[str, Any]) -> str:
     return told.format_map(_Gaps(plain))
 
 
-def about(kind: str, pk: int | None) -> str:
+def subject_of(kind: str, pk: int | None) -> str:
     """What an entry is about, as "task 12"."""
     return f"{OBJECTS.get(kind, kind)} {pk}" if kind and pk is not None else ""
 
 
-def rest(detail: Mapping[str, Any]) -> str:
+def detail_line(detail: Mapping[str, Any]) -> str:
     """The detail as one line of a recipe."""
     return ", ".join(f"{name} {_short(value)}" for name, value in sorted(detail.items()))
 
@@ -313,7 +313,7 @@ class Filters:
             query.get("person", "").strip()[:80],
             family if family in FAMILIES else "",
             query.get("object", "")[:40],
-            whole(number) or 0,
+            parse_whole(number) or 0,
             _date(query.get("since", "")),
             _date(query.get("until", "")),
         )
@@ -432,8 +432,8 @@ def _line(entry: AuditEntry, who: str) -> Line:
         entry,
         who,
         sentence(entry.action, entry.detail),
-        about(entry.object_type, entry.object_id),
-        rest(entry.detail),
+        subject_of(entry.object_type, entry.object_id),
+        detail_line(entry.detail),
     )
 
 
@@ -467,10 +467,10 @@ def staff_names(project: Project) -> list[str]:
 def object_types(project: Project) -> list[tuple[str, str]]:
     """What entries are about, with the words for it."""
     kinds = AuditEntry.objects.filter(project=project).values_list("object_type", flat=True)
-    return sorted((kind, about(kind, 0)[:-2]) for kind in set(kinds.distinct()) if kind)
+    return sorted((kind, subject_of(kind, 0)[:-2]) for kind in set(kinds.distinct()) if kind)
 
 
-def own(user: User, limit: int = PAGE) -> list[Line]:
+def own_account_entries(user: User, limit: int = PAGE) -> list[Line]:
     """What the person's account did outside any project: tokens, passwords, mail."""
     found = AuditEntry.objects.filter(actor=user, project=None).order_by("-pk")[:limit]
     return [_line(one, "You") for one in found]

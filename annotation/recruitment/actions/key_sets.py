@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation.models import KeySet, Recruitment
 from annotation.recruitment import selectors
 from annotation.recruitment.platforms import entry_params
-from annotation.recruitment.platforms.entry_params import Coming, Refused
+from annotation.recruitment.platforms.entry_params import EntryParams, Refused
 from crowdqc import outbound, queue
 from crowdqc.files.json_input import Unreadable, read_json
 
@@ -28,11 +28,11 @@ REFRESH = dt.timedelta(hours=6)
 JOB_LOST = dt.timedelta(seconds=90)
 
 
-class KeysComing(Refused):
+class KeysPending(Refused):
     """The platform's keys are being read: the same entry may open in a few seconds."""
 
 
-def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
+def check_signature(*, recruitment: Recruitment, coming: EntryParams) -> None:
     """Raise Refused unless the platform signed this entry; KeysComing while its keys are read."""
     kid = entry_params.kid_of(coming.token)
     row = selectors.key_set_of(recruitment.jwks_url)
@@ -43,7 +43,7 @@ def check_signature(*, recruitment: Recruitment, coming: Coming) -> None:
         return
     # An unknown key may be a new one of the platform.
     if request_key_set(url=recruitment.jwks_url) or _is_being_read(recruitment.jwks_url):
-        raise KeysComing(
+        raise KeysPending(
             "We are loading the platform’s keys, to check your link.",
             "This page reloads automatically in a few seconds.",
             code="keys-coming",

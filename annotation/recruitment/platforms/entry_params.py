@@ -60,7 +60,7 @@ AGAIN = "Go back to the platform and start from there."
 
 
 @dataclass(frozen=True)
-class Coming:
+class EntryParams:
     """What one entry says of who comes."""
 
     participant: str
@@ -94,7 +94,7 @@ def sign_link(recruitment: Recruitment, participant: str) -> str:
     return signing.Signer(salt=LINK_SALT).sign_object([recruitment.pk, participant])
 
 
-def read(recruitment: Recruitment, query: Mapping[str, str]) -> Coming:
+def read(recruitment: Recruitment, query: Mapping[str, str]) -> EntryParams:
     """What the address says, in our words; Refused where it lacks or bends something."""
     if recruitment.entry == Recruitment.Entry.SIGNED:
         return _linked(recruitment, query.get(LINK, ""))
@@ -116,7 +116,7 @@ def read(recruitment: Recruitment, query: Mapping[str, str]) -> Coming:
                 AGAIN,
                 code="incomplete",
             )
-    return Coming(
+    return EntryParams(
         participant,
         said.get("study", ""),
         said.get("session", ""),
@@ -126,7 +126,7 @@ def read(recruitment: Recruitment, query: Mapping[str, str]) -> Coming:
     )
 
 
-def _linked(recruitment: Recruitment, link: str) -> Coming:
+def _linked(recruitment: Recruitment, link: str) -> EntryParams:
     try:
         pk, participant = signing.Signer(salt=LINK_SALT).unsign_object(link)
     except (signing.BadSignature, ValueError, TypeError):
@@ -137,7 +137,7 @@ def _linked(recruitment: Recruitment, link: str) -> Coming:
             "Copy the whole link from the message you were sent, up to its last character.",
             code="bad-link",
         )
-    return Coming(participant, token=link)
+    return EntryParams(participant, token=link)
 
 
 def digest(*parts: object) -> str:
@@ -191,7 +191,7 @@ def find_key(keys: Sequence[dict[str, Any]], kid: str) -> jwt.PyJWK | None:
     return None
 
 
-def check(recruitment: Recruitment, coming: Coming, key: jwt.PyJWK) -> None:
+def check(recruitment: Recruitment, coming: EntryParams, key: jwt.PyJWK) -> None:
     """Raise Refused unless the platform signed exactly this entry, for us, and just now."""
     try:
         claims = jwt.decode(

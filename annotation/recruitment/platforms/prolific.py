@@ -55,7 +55,7 @@ class Study(NamedTuple):
     currency: str
 
 
-def pence(amount: Decimal) -> int:
+def to_pence(amount: Decimal) -> int:
     """An amount in hundredths, as the API tells what was paid."""
     return int(amount * 100)
 

@@ -23,7 +23,7 @@ from annotation.recruitment.platforms.entry_params import LEAVING, Refused
 from annotation.work.actions import assignments, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from crowdqc.sealing import sealed
 from crowdqc.web.middleware import POLICY
 
@@ -55,10 +55,10 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
             who=who,
             bound=coming.digest(secret, comes.participant),
         )
-    except recruitment_actions.KeysComing as error:
+    except recruitment_actions.KeysPending as error:
         return _wait(request, error)
     except Refused as error:
-        visits.refused(recruitment=recruitment, error=error)
+        visits.record_refusal(recruitment=recruitment, error=error)
         return _refuse(request, recruitment, error)
     # A new key of the session: what was set before somebody came in is worth nothing after it.
     login(request, cast(User, visit.worker.user), backend=BACKEND)
@@ -129,7 +129,7 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
         refusal = Refused(error.message, todo, code="nothing-left", status=409)
     else:
         return redirect("work_assignment", assignment_id=found.pk)
-    visits.refused(recruitment=visit.recruitment, error=refusal)
+    visits.record_refusal(recruitment=visit.recruitment, error=refusal)
     return _refuse(request, visit.recruitment, refusal)
 
 
@@ -207,11 +207,14 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
     try:
         if recruitment is None or not recruitment.webhook_sealed:
             raise Missing("Nothing is expected here.")
-        if whole(request.headers.get("Content-Length") or "0", high=webhook.MOST_BYTES) is None:
+        if (
+            parse_whole(request.headers.get("Content-Length") or "0", high=webhook.MOST_BYTES)
+            is None
+        ):
             raise TooMuch("Too long for an event.")
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
         event = webhook.read(secret, request.headers, request.body)
-        kept = visits.take(recruitment=recruitment, event=event)
+        kept = visits.apply_event(recruitment=recruitment, event=event)
     except DomainError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     return JsonResponse({"id": kept.event_id, "note": kept.note})

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.models import Item
 from annotation.task_types.checklist.type import NO, PREFIX, YES
-from annotation.task_types.pairwise.page import Line, Option, shown, sources_of
+from annotation.task_types.pairwise.page import Line, Option, candidate_context, sources_of
 from annotation.task_types.rendering import words_in
 
 OFFERED = ((YES, "Yes", "y"), (NO, "No", "n"))
@@ -72,7 +72,7 @@ def page(
     """
     passage = item.group.passage if sources else ""
     return {
-        "text": shown(item.first, "left", set()) if item.first else None,
+        "text": candidate_context(item.first, "left", set()) if item.first else None,
         "beside": sources_of(passage),
         "beside_words": words_in(passage),
         **lines_of(settings, draft, named=named),

@@ -144,7 +144,7 @@ class Checklist(TaskType):
         own, beside = version.settings, 0.0
         if own["questions"] and own.get("show_sources"):  # its source stands beside each text
             beside = pace.mean_words(items, "group__passage") * per
-        return pace.judging(version, items, per, len(own["questions"]), beside=beside)
+        return pace.estimate_judging(version, items, per, len(own["questions"]), beside=beside)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         return f"{pace.SECONDS_A_LINE} seconds a line"

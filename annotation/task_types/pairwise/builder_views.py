@@ -16,8 +16,8 @@ from annotation.authoring.views.builder.parts import (
     LAST,
     TEXT,
     BuilderParts,
+    BuilderState,
     Part,
-    Place,
     bundle_size,
     entry_of,
     segments,
@@ -53,7 +53,7 @@ class JudgingBuilder(BuilderParts):
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {"asked": len(shown["asked"]), "texts": shown["pairs"].texts}
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         pairs, settings = PairBuild(build), build.version.settings
         item = shown_item(build, place.question if place.part == "pairs" else "")
         found: dict[str, Any] = {
@@ -123,7 +123,7 @@ class PairwiseBuilder(JudgingBuilder):
     line_template_offer = f"{FOLDER}/_seven_dimensions.html"
     no_item_help = "Two texts of a topic appear here side by side once pairs are made."
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         found = super().shown(build, place)
         if place.part == "pairs":
             pairs: PairBuild = found["pairs"]

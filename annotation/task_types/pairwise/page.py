@@ -37,7 +37,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Shown:
+class CandidateText:
     """A text under judgment as it stands on the page."""
 
     side: str  # left, right; "text" for one alone
@@ -126,18 +126,18 @@ def _mark(html: str, known: set[int]) -> tuple[SafeString, int]:
     return mark_safe("".join(parts)), len(cited)  # noqa: S308 (cleaned, and numbers alone added)
 
 
-def shown(text: Candidate, side: str, known: set[int]) -> Shown:
+def candidate_context(text: Candidate, side: str, known: set[int]) -> CandidateText:
     """A candidate as the page shows it; ``known``: the numbers of sources that are on the page."""
     html, cited = _mark(render_markdown(text.text, breaks=True), known)
-    return Shown(side, html, text.words or words_in(text.text), cited)
+    return CandidateText(side, html, text.words or words_in(text.text), cited)
 
 
-def texts(item: Item, *, flipped: bool, known: set[int]) -> list[Shown]:
+def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
     """The item's texts from left to right."""
     found = [text for text in (item.first, item.second) if text is not None]
     sides = (LEFT, RIGHT) if len(found) == 2 else ("text",)
     ordered = found[::-1] if flipped else found
-    return [shown(text, side, known) for text, side in zip(ordered, sides, strict=True)]
+    return [candidate_context(text, side, known) for text, side in zip(ordered, sides, strict=True)]
 
 
 def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:

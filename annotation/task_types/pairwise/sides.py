@@ -15,13 +15,13 @@ STORED = (FIRST, NEUTRAL, SECOND)
 ORDINALS = {FIRST: -1, NEUTRAL: 0, SECOND: 1}
 
 
-def stored(shown: str, *, flipped: bool) -> str:
+def to_canonical(shown: str, *, flipped: bool) -> str:
     """The stored code of a vote given on a side; ``flipped``: the second text stood left."""
     place = SHOWN.index(shown)
     return STORED[2 - place if flipped else place]
 
 
-def shown(code: str, *, flipped: bool) -> str:
+def to_displayed(code: str, *, flipped: bool) -> str:
     """The side on which a stored vote was given."""
     place = STORED.index(code)
     return SHOWN[2 - place if flipped else place]

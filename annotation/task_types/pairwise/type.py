@@ -10,9 +10,17 @@ from annotation.task_types import pace
 from annotation.task_types.base import ON_PAGE, TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.pairwise.label_studio import PairsInLabelStudio
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, stored
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, to_canonical
 from annotation.task_types.pairwise.texts import attention_pairs, signature, texts_of
-from annotation.task_types.scales import drafted, given, ids, labelled, rows, text, truth
+from annotation.task_types.scales import (
+    answered_lines,
+    draft_values,
+    ids,
+    parse_label,
+    rows,
+    text,
+    truth,
+)
 from crowdqc.errors import Invalid
 
 
@@ -184,13 +192,13 @@ class Pairwise(TaskType):
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = drafted(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
+        draft = draft_values(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
         told = f"{LEFT} {RIGHT}" if truth(raw.get(SEEN_BOTH)) else str(raw.get(SEEN, ""))
         seen = [side for side in (LEFT, RIGHT) if side in told.split()]
         return {**draft, SEEN: " ".join(seen)} if seen else draft
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
-        return bool(given(draft, PREFIX))
+        return bool(answered_lines(draft, PREFIX))
 
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()  # sources open on demand
@@ -198,7 +206,7 @@ class Pairwise(TaskType):
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:
-        values = given(draft, PREFIX)
+        values = answered_lines(draft, PREFIX)
         if not values and draft.get("skipped") and settings["skippable"]:
             return None
         known = {dimension["name"]: dimension for dimension in settings["dimensions"]}
@@ -213,7 +221,7 @@ class Pairwise(TaskType):
         for name, dimension in known.items():
             if values[name] == NEUTRAL and not dimension["neutral"]:
                 raise Invalid(f"“{dimension['label']}” asks for left or right.")
-            code = stored(values[name], flipped=flipped)
+            code = to_canonical(values[name], flipped=flipped)
             choices.append((name, code, ORDINALS[code]))
         if settings.get(ON_PAGE):
             _check_seen(draft)
@@ -249,7 +257,7 @@ class Pairwise(TaskType):
     ) -> float:
         own = version.settings
         shown = per + own.get("gold_per_assignment", 0)
-        return pace.judging(version, items, shown, len(own["dimensions"]))
+        return pace.estimate_judging(version, items, shown, len(own["dimensions"]))
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         return f"{pace.SECONDS_A_LINE} seconds a line"
@@ -278,7 +286,7 @@ def _dimensions(raw: Any) -> list[dict[str, Any]]:
         where = f"dimension {number}"
         found.append(
             {
-                **labelled(row, where, taken),
+                **parse_label(row, where, taken),
                 "description": text(row, "description", where),
                 "neutral": truth(row.get("neutral", True)),
             }

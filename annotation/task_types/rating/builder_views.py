@@ -10,8 +10,8 @@ from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.rating import RatingBuild
 from annotation.authoring.views.builder.parts import (
     LAST,
+    BuilderState,
     Part,
-    Place,
     bundle_size,
     entry_of,
     segments,
@@ -54,7 +54,7 @@ class RatingBuilder(JudgingBuilder):
         version = version or task.versions.latest("number")
         return DOCUMENTS if version.settings.get("layout") == DOCUMENT else BUILDER
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         return {**super().shown(build, place), "wanted": WANTED}
 
     def previewed(
@@ -82,7 +82,7 @@ class DocumentBuilder(RatingBuilder):
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {"asked": len(shown["asked"])}
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         own, settings = RatingBuild(build), build.version.settings
         group = build.group(place.text)
         item = own.shown(group, place.question)

@@ -61,7 +61,7 @@ def copies(question: str, answer: str) -> list[str]:
 # Drafts ------------------------------------------------------------------------------------------
 
 
-def drafted(raw: Mapping[str, Any]) -> dict[str, str]:
+def draft_texts(raw: Mapping[str, Any]) -> dict[str, str]:
     """The texts of a draft that are not empty; Invalid where one is too long."""
     found = {}
     for name, most in (

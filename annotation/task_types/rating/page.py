@@ -60,7 +60,7 @@ def document(group: ItemGroup, anchor: int = 0, chosen: Mapping[int, Any] | None
     ]
 
 
-def chosen(draft: Mapping[str, Any], settings: Settings) -> list[int]:
+def draft_evidence(draft: Mapping[str, Any], settings: Settings) -> list[int]:
     """The evidence of a draft; none while what is typed cannot be read."""
     try:
         return numbers(str(draft.get(EVIDENCE, "")), int(settings.get("sentences") or 0))
@@ -89,7 +89,7 @@ def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -
     wrong = beside_problems(draft, settings) if named else {}
     open_lines = [line for line in lines(settings, draft) if not line.answered]
     return {
-        **shown(item, settings, draft),
+        **document_context(item, settings, draft),
         "wants_explanation": asked.get("wanted", NONE) != NONE,
         "explanation_required": asked.get("wanted") == REQUIRED,
         "least_words": asked.get("min_words", 1),
@@ -101,10 +101,10 @@ def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -
     }
 
 
-def shown(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str, Any]:
+def document_context(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str, Any]:
     """The document and how it is asked about, as far as the item has one."""
     anchor = int(settings.get("anchor") or 0)
-    marked = chosen(draft, settings)
+    marked = draft_evidence(draft, settings)
     there = bool(item.group.passage.strip())
     return {
         "paragraphs": document(item.group, anchor, dict.fromkeys(marked)) if there else [],

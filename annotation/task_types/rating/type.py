@@ -12,7 +12,16 @@ from annotation.task_types.missing import Missing
 from annotation.task_types.rating import explanation
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.label_studio import RatingsInLabelStudio
-from annotation.task_types.scales import MAX_LABEL, drafted, given, ids, labelled, rows, text, truth
+from annotation.task_types.scales import (
+    MAX_LABEL,
+    answered_lines,
+    draft_values,
+    ids,
+    parse_label,
+    rows,
+    text,
+    truth,
+)
 from crowdqc.errors import Invalid
 
 PREFIX = "r-"
@@ -137,11 +146,11 @@ class Rating(TaskType):
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = drafted(raw, PREFIX, _is_whole, "A point of the scale.")
-        return {**draft, **explanation.drafted(raw)}
+        draft = draft_values(raw, PREFIX, _is_whole, "A point of the scale.")
+        return {**draft, **explanation.draft_texts(raw)}
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
-        return bool(given(draft, PREFIX))
+        return bool(answered_lines(draft, PREFIX))
 
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
         return frozenset({"passage"} if settings.get("layout") == DOCUMENT else ())
@@ -149,7 +158,7 @@ class Rating(TaskType):
     def check(
         self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
     ) -> Values | None:
-        values = given(draft, PREFIX)
+        values = answered_lines(draft, PREFIX)
         if not values and draft.get("skipped") and settings["skippable"]:
             return None
         unknown = sorted(set(values) - {scale["name"] for scale in settings.get("scales", [])})
@@ -203,7 +212,7 @@ class Rating(TaskType):
         asked = own.get(EXPLANATION) or {}
         said = asked.get("min_words", 1) if _wants_why(own) else 0
         lines = len(own["scales"])
-        return pace.judging(version, items, per, lines, beside=beside, said=said)
+        return pace.estimate_judging(version, items, per, lines, beside=beside, said=said)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         explaining = f"explaining at {pace.WORDS_A_MINUTE}, " if _wants_why(settings) else ""
@@ -239,7 +248,7 @@ def asks_beside(settings: Mapping[str, Any]) -> bool:
 
 def beside_problems(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong besides the scales, by field: explanation, evidence."""
-    values = given(draft, PREFIX)
+    values = answered_lines(draft, PREFIX)
     best = all(
         values.get(scale["name"]) == str(scale["points"][-1]["value"])
         for scale in settings.get("scales", [])
@@ -305,7 +314,7 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
             )
         points.sort(key=lambda point: point["value"])
         described = text(row, "description", where)
-        found.append({**labelled(row, where, taken), "description": described, "points": points})
+        found.append({**parse_label(row, where, taken), "description": described, "points": points})
     if not found:
         raise Invalid("There is nothing to rate.", fields={"scales": "One at least."})
     return found

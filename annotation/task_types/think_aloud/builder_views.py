@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place
+from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, BuilderState, Part
 from annotation.models import Item, ItemGroup
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.type import lacks
+from annotation.task_types.think_aloud.type import missing_fields
 
 FOLDER = "annotation/authoring/think"
 
@@ -29,7 +29,7 @@ class DimensionRow:
     @property
     def lacks(self) -> str:
         """What it needs before the task can be published; empty when nothing."""
-        return lacks(self.group)
+        return missing_fields(self.group)
 
 
 class ThinkAloudBuilder(BuilderParts):
@@ -67,7 +67,7 @@ class ThinkAloudBuilder(BuilderParts):
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {"dimensions": build.texts}
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         """One query."""
         rows = [DimensionRow(group, number) for number, group in enumerate(build.groups, 1)]
         open_row = next((row for row in rows if row.group.key == place.text), None)

@@ -28,12 +28,12 @@ def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
     found = [
         Missing(f"Dimension {number} {lack}", "dimensions", text=group.key)
         for number, group in enumerate(groups, 1)
-        if (lack := lacks(group))
+        if (lack := missing_fields(group))
     ]
     return found[:4]
 
 
-def lacks(group: ItemGroup) -> str:
+def missing_fields(group: ItemGroup) -> str:
     """What a dimension needs before its task can be published, in words; empty when nothing."""
     if not group.title:
         return "has no name"

@@ -7,7 +7,14 @@ from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.writing import WritingBuild
-from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, Part, Place, entry_of
+from annotation.authoring.views.builder.parts import (
+    LAST,
+    TEXT,
+    BuilderParts,
+    BuilderState,
+    Part,
+    entry_of,
+)
 from annotation.models import Item
 from annotation.task_types.writing import page as writing
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN
@@ -62,7 +69,7 @@ class WritingBuilder(BuilderParts):
         own: WritingBuild = shown["writing"]
         return {"styles": len(own.styles), "topics": build.texts, "forms": own.asked}
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         own = WritingBuild(build)
         topic = build.group(place.text)
         style = place.question if place.part == "styles" else ""

@@ -34,7 +34,7 @@ def strip(text: str) -> str:
     return re.sub(rf"[ \t]*{MARK.pattern}", "", text)
 
 
-def cited(text: str) -> list[int]:
+def cited_numbers(text: str) -> list[int]:
     """The different numbers that are cited, in the order in which they first come."""
     return list(dict.fromkeys(number for mark in parse(text) for number in mark.numbers))
 

@@ -14,7 +14,7 @@ Delta = list[Any]  # [ms, position, deleted, inserted]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def between(old: str, new: str) -> tuple[int, int, str] | None:
+def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
     """(position, deleted, inserted) that turns ``old`` into ``new``; None where they are equal.
 
     The least change by common beginning and end: what lies between the two is replaced. Characters
@@ -44,7 +44,7 @@ def of_snapshots(times_ms: Sequence[float], texts: Iterable[str]) -> list[Delta]
             before = text
             continue
         last = max(last, round(time - times_ms[0]))
-        change = between(before, text)
+        change = diff_texts(before, text)
         if change is not None:
             deltas.append([last, *change])
             before = text

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import AssignmentItem, ItemGroup
-from annotation.task_types.writing.questionnaire import TEXT, answered, open_questions
+from annotation.task_types.writing.questionnaire import TEXT, check_answers, open_questions
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN, Writing
 from crowdqc.errors import DomainError
 
@@ -82,7 +82,7 @@ def problem_of(part: str, draft: Draft, settings: Settings) -> str:
         if part == WRITE:
             Writing().check(draft, {**settings, ENTRY: [], EXIT: []})
         else:
-            answered(draft, part, settings[part])
+            check_answers(draft, part, settings[part])
     except DomainError as error:
         return error.message
     return ""
@@ -106,7 +106,7 @@ def step(part: str, go: str, draft: Draft, settings: Settings) -> str:
     return parts[to] if 0 <= to < len(parts) else ""
 
 
-def seen(draft: Draft, settings: Settings) -> bool:
+def may_see_passages(draft: Draft, settings: Settings) -> bool:
     """Whether the worker may see the passages: what comes before them is answered."""
     return not problem_of(ENTRY, draft, settings)
 
@@ -181,7 +181,7 @@ def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Q
     )
 
 
-def carried(part: str, draft: Draft, settings: Settings) -> list[tuple[str, str]]:
+def carried_fields(part: str, draft: Draft, settings: Settings) -> list[tuple[str, str]]:
     """Fields of the other parts, which every part's form hands on unchanged."""
     names = [
         f"{stage}.{row['name']}"
@@ -204,7 +204,7 @@ def page(
     draft, parts = entry.draft, parts_of(settings)
     context: dict[str, Any] = {
         "part": part,
-        "carried": carried(part, draft, settings),
+        "carried": carried_fields(part, draft, settings),
         "style": style_of(settings),
         "forbidden": settings["tools"] == FORBIDDEN,
         "has_entry": ENTRY in parts,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.task_types.base import whole_number
-from annotation.task_types.scales import MAX_LABEL, labelled, rows, text, truth
+from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, truth
 from crowdqc.errors import Invalid
 
 POINTS, TEXT = "points", "text"
@@ -23,7 +23,7 @@ def clean(raw: Any, what: str) -> list[dict[str, Any]]:
         kind = str(row.get("kind") or POINTS)
         if kind not in (POINTS, TEXT):
             raise Invalid(f"{where} has no known kind.", fields={where: f"{POINTS} or {TEXT}."})
-        asked: dict[str, Any] = labelled(row, where, taken)
+        asked: dict[str, Any] = parse_label(row, where, taken)
         if len(asked["name"]) > MAX_FIELD:
             raise Invalid(
                 f"{where}: the name is too long.", fields={where: f"{MAX_FIELD} at most."}
@@ -51,7 +51,7 @@ def _points(raw: Any, where: str) -> list[dict[str, Any]]:
     return points
 
 
-def drafted(raw: Mapping[str, Any], stage: str) -> dict[str, str]:
+def draft_answers(raw: Mapping[str, Any], stage: str) -> dict[str, str]:
     """What a draft holds of a form: answers by ``stage.NAME``; Invalid where one is too long."""
     found = {}
     for name, value in raw.items():
@@ -75,7 +75,7 @@ def open_questions(
     ]
 
 
-def answered(
+def check_answers(
     draft: Mapping[str, Any], stage: str, asked: Sequence[Mapping[str, Any]]
 ) -> tuple[list[tuple[str, int, str]], list[tuple[str, str, int | None]]]:
     """Texts and choices to store; Invalid says which question is open or has no such choice."""

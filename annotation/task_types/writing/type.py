@@ -13,10 +13,10 @@ from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.rendering import words_in
-from annotation.task_types.scales import MAX_LABEL, labelled, rows, text, truth
+from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from annotation.task_types.writing import questionnaire
-from annotation.task_types.writing.citations import Marker, cited, parse
+from annotation.task_types.writing.citations import Marker, cited_numbers, parse
 from crowdqc.errors import Invalid
 
 
@@ -211,8 +211,8 @@ class Writing(TaskType):
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "text": drafted_text(raw, self.item_noun),
-            **questionnaire.drafted(raw, ENTRY),
-            **questionnaire.drafted(raw, EXIT),
+            **questionnaire.draft_answers(raw, ENTRY),
+            **questionnaire.draft_answers(raw, EXIT),
             "skipped": truth(raw.get("skipped", False)),
         }
 
@@ -228,13 +228,13 @@ class Writing(TaskType):
         written = str(draft.get("text", "")).strip()
         if not written and draft.get("skipped") and settings["skippable"]:
             return None
-        before = questionnaire.answered(draft, ENTRY, settings[ENTRY])
+        before = questionnaire.check_answers(draft, ENTRY, settings[ENTRY])
         if not written:
             raise Invalid("There is no text yet.")
         marks = parse(written)
         check_words(words_in(written), settings)
         _check_citations(marks, settings)
-        after = questionnaire.answered(draft, EXIT, settings[EXIT])
+        after = questionnaire.check_answers(draft, EXIT, settings[EXIT])
         return Values(
             texts=[("answer", 0, written), *before[0], *after[0]],
             choices=[*before[1], *after[1]],
@@ -246,7 +246,7 @@ class Writing(TaskType):
         text = str(draft.get("text", "")).strip()
         if not text:
             return ""
-        words, numbers = words_in(text), len(cited(text))
+        words, numbers = words_in(text), len(cited_numbers(text))
         return (
             f"{words:,} word{'' if words == 1 else 's'}, "
             f"{numbers} passage{'' if numbers == 1 else 's'} cited: {text[:200]}"
@@ -309,7 +309,7 @@ def _styles(raw: Any) -> list[dict[str, str]]:
     taken: list[str] = []
     for number, row in enumerate(rows(raw, "styles"), 1):
         where = f"style {number}"
-        named = labelled(row, where, taken)
+        named = parse_label(row, where, taken)
         told = text(row, "instructions", where, MAX_INSTRUCTIONS)
         found.append(
             {"name": named["name"], "label": named["label"][:MAX_LABEL], "instructions": told}

@@ -33,7 +33,7 @@ class WritingPages(WorkerPages):
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Its style and, once the questions before it are answered, its passages."""
-        seen = writing.seen(entry.draft, settings)
+        seen = writing.may_see_passages(entry.draft, settings)
         rows = writing.passages(entry.item.group, settings) if seen else None
         return {"style": writing.style_of(settings), "passages": rows}
 
@@ -47,7 +47,7 @@ class WritingPages(WorkerPages):
     def segments(self, found: Assignment, steps: Sequence[work.Step]) -> list[dict[str, Any]]:
         return _segments(found, steps)
 
-    def led_on(
+    def next_step(
         self, found: Assignment, entry: AssignmentItem, form: Mapping[str, str]
     ) -> HttpResponse | None:
         """A part that is not complete is shown again with what is missing."""

@@ -27,7 +27,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
 from annotation.pairs.actions import pair_design
-from annotation.panels.selectors import barred
+from annotation.panels.selectors import reasons_barred
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
@@ -107,7 +107,7 @@ def _claim(
     """A lease; None when the worker still has one whose time is over."""
     # One row a worker: two clicks of one person stand in line, people do not.
     Membership.objects.select_for_update(no_key=True).only("pk").get(pk=worker.pk)
-    found = slots.reached(task, worker)
+    found = slots.look_up_assignment(task, worker)
     if found.assignment and found.assignment_state == AssignmentState.LEASED:
         held = Assignment.objects.select_related("version").get(pk=found.assignment)
         return held if held.expires_at > timezone.now() else None
@@ -122,7 +122,7 @@ def _claim(
         version = TaskVersion.objects.get(pk=found.version)
     if task.panel_id and not on_panel(task, worker):
         raise NotAllowed("This task is for a panel that you are not on.")
-    why_not = barred([task], [worker]).get(task.pk)
+    why_not = reasons_barred([task], [worker]).get(task.pk)
     if why_not:
         raise Conflict(why_not, code="qualification")
     pair_design.check(task, version)
@@ -187,7 +187,7 @@ def _lease(
     order = [item.pk for item in items]
     if not by_document(version.settings):  # a document is read from its beginning
         order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
-    slots.take(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
+    slots.take_slots(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
     record(
         by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
     )
@@ -204,7 +204,7 @@ def _entries(
     hidden = slots.attention(task, version, worker, seed)
     for pk in hidden:
         mixed.insert(rng.randrange(len(mixed) + 1), pk)
-    turned = slots.turned(mixed, worker, version.settings.get("sides", "balanced"), seed)
+    turned = slots.flipped_pairs(mixed, worker, version.settings.get("sides", "balanced"), seed)
     return [slots.Entry(pk, pk not in hidden, turned.get(pk, False)) for pk in mixed]
 
 

@@ -181,7 +181,7 @@ class Entry(NamedTuple):
     flipped: bool = False
 
 
-class Reached(NamedTuple):
+class WorkerProgress(NamedTuple):
     """A task's state, and how far one worker is in it."""
 
     task_state: str
@@ -191,9 +191,9 @@ class Reached(NamedTuple):
     position: int | None
 
 
-def reached(task: Task, worker: Membership) -> Reached:
+def look_up_assignment(task: Task, worker: Membership) -> WorkerProgress:
     """One look at the task and at the worker's last assignment in it."""
-    return Reached(*_rows(REACHED, task=task.pk, worker=worker.pk)[0])
+    return WorkerProgress(*_rows(REACHED, task=task.pk, worker=worker.pk)[0])
 
 
 def pick(
@@ -218,7 +218,7 @@ def pick(
     return [Picked(*row) for row in rows]
 
 
-def take(assignment: int, entries: Sequence[Entry]) -> None:
+def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
     """Put the items into the assignment in this order, and hold a slot of those that have one."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -243,7 +243,9 @@ def attention(task: Task, version: TaskVersion, worker: Membership, seed: str) -
     return [pk for (pk,) in rows]
 
 
-def turned(items: Sequence[int], worker: Membership, policy: str, seed: str) -> dict[int, bool]:
+def flipped_pairs(
+    items: Sequence[int], worker: Membership, policy: str, seed: str
+) -> dict[int, bool]:
     """Which pairs are shown turned: as the item says, else by the policy of the version.
 
     A repeat is shown the other way round than the worker met the pair before. "balanced" takes

@@ -31,7 +31,7 @@ from annotation.records.actions.audit import VISITOR, record
 from annotation.recruitment.platforms.entry_params import (
     ASK,
     LEAVING,
-    Coming,
+    EntryParams,
     Refused,
     digest,
     external_id,
@@ -46,7 +46,7 @@ ENDED = ("RETURNED", "TIMED-OUT", "TIMED_OUT")
 
 
 @transaction.atomic
-def take(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
+def apply_event(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
     """Keep an event and let it take effect; the same one again changes nothing."""
     payload = {**event.payload, "happened": event.at.timestamp()}
     kept, made = PlatformEvent.objects.get_or_create(
@@ -108,13 +108,13 @@ ELSEWHERE = Refused(
 )
 
 
-def refused(*, recruitment: Recruitment, error: Refused) -> None:
+def record_refusal(*, recruitment: Recruitment, error: Refused) -> None:
     """Keep that somebody was turned away, and why; not who it claimed to be.
 
     Anybody can be turned away as often as they like, and the audit log only grows: so many an
     hour stand there for each way in.
     """
-    if not limits.take(limits.REFUSALS, recruitment.pk):
+    if not limits.count_try(limits.REFUSALS, recruitment.pk):
         return
     record(
         by=None,
@@ -126,7 +126,7 @@ def refused(*, recruitment: Recruitment, error: Refused) -> None:
 
 
 @transaction.atomic
-def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | None) -> Visit:
+def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None) -> Visit:
     """The visit of whoever comes; Refused in words where it is not theirs to open.
 
     ``bound`` is the digest of this browser's secret, ``who`` is signed in here already. The
@@ -148,7 +148,7 @@ def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | N
         return _come_again(recruitment, visit, coming, bound, who, fresh=fresh)
     if coming.session and known.filter(session=coming.session).exists():
         raise Refused("This session belongs to somebody else.", ASK, code="session", status=409)
-    if recruitment.entry == Recruitment.Entry.BOUND and not limits.take(
+    if recruitment.entry == Recruitment.Entry.BOUND and not limits.count_try(
         limits.NEW_VISITORS, recruitment.pk
     ):
         raise TooMuch("Too many people came at once. Open the link again in an hour.")
@@ -167,7 +167,7 @@ def enter(*, recruitment: Recruitment, coming: Coming, bound: str, who: User | N
     return visit
 
 
-def _check(recruitment: Recruitment, coming: Coming) -> None:
+def _check(recruitment: Recruitment, coming: EntryParams) -> None:
     signed = recruitment.entry == Recruitment.Entry.SIGNED
     if recruitment.study_id and coming.study != recruitment.study_id and not signed:
         raise Refused("The address names another study.", ASK, code="study")
@@ -182,7 +182,7 @@ def submit_addresses(recruitment: Recruitment) -> list[str]:
 
 
 def _use_token(
-    recruitment: Recruitment, coming: Coming, bound: str, who: User | None, visit: Visit | None
+    recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None, visit: Visit | None
 ) -> bool:
     """Note a signed entry as used here. True: the platform vouched just now, by a new one."""
     if not coming.token:
@@ -202,7 +202,7 @@ def _use_token(
 def _come_again(
     recruitment: Recruitment,
     visit: Visit,
-    coming: Coming,
+    coming: EntryParams,
     bound: str,
     who: User | None,
     *,
@@ -227,7 +227,9 @@ def _come_again(
     return visit
 
 
-def _worker(recruitment: Recruitment, coming: Coming, bound: str, who: User | None) -> Membership:
+def _worker(
+    recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None
+) -> Membership:
     """The person's membership; one that is there is given only to whom it belongs."""
     project, name = recruitment.task.project, external_id(recruitment, coming.participant)
     member = Membership.objects.filter(project=project, external_id=name, role=Role.WORKER).first()

@@ -12,7 +12,7 @@ from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 BETTER = {"first": "First text better", "second": "Second text better", "neutral": "Neither better"}
 
 
-def said(answer: Answer) -> str:
+def answer_paragraphs(answer: Answer) -> str:
     """What an answer holds, a paragraph a part; its texts, choices and version are fetched.
 
     Attributes stand one a line under their numbers, with the transcript after them; the lines of
@@ -34,7 +34,7 @@ def said(answer: Answer) -> str:
     return "\n\n".join(value.text for value in texts)
 
 
-def judged(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
+def judgment_in_words(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
     """A judgment of a pair as it is stored, whichever side its texts were shown on."""
     codes = {choice.field: choice.code for choice in answer.choices.all()}
     rows = [
@@ -44,7 +44,7 @@ def judged(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(f"{words}: {', '.join(labels)}" for words, labels in rows if labels)
 
 
-def given(answer: Answer) -> str:
+def answer_in_words(answer: Answer) -> str:
     """All that an answer holds, as the person who gave it reads it; its item is fetched too.
 
     Of a rating the points, then why, the sentences, and the word to the requester; of a pair which
@@ -52,9 +52,9 @@ def given(answer: Answer) -> str:
     """
     settings = {**answer.version.settings, **answer.item.settings}
     if "dimensions" in settings:
-        return judged(answer, settings["dimensions"])
+        return judgment_in_words(answer, settings["dimensions"])
     if "scales" not in settings:
-        return said(answer)
+        return answer_paragraphs(answer)
     points = {PREFIX + choice.field: choice.code for choice in answer.choices.all()}
     texts = {text.field: text.text for text in answer.texts.all()}
     shown = sorted(span.start for span in answer.spans.all() if span.field == EVIDENCE)

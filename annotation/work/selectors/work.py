@@ -32,7 +32,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
-from annotation.pairs.selectors import Released, released
+from annotation.pairs.selectors import ReleaseState, release_states
 from annotation.panels import selectors
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
@@ -67,8 +67,8 @@ __all__ = [
     "home",
     "in_work",
     "is_open",
+    "list_offers",
     "memberships_with_consent",
-    "offers",
     "opened_ms",
     "passage_state",
     "ran_out",
@@ -99,7 +99,7 @@ class Offer:
     minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
     others: int
     needs_consent: bool
-    release: Released | None = None  # where so many are given out at a time
+    release: ReleaseState | None = None  # where so many are given out at a time
 
     @property
     def now(self) -> int | None:
@@ -186,7 +186,7 @@ def home(user: User) -> Home:
     )
     return Home(
         memberships=members,
-        offers=offers(members),
+        offers=list_offers(members),
         in_work=in_work(members),
         waiting=list(waiting.select_related("rejection").order_by("-submitted_at")[:SHOWN]),
         rejected=rejected,
@@ -196,7 +196,7 @@ def home(user: User) -> Home:
         paid=list(
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
-        rounds=selectors.told(members),
+        rounds=selectors.latest_verdicts(members),
     )
 
 
@@ -293,7 +293,7 @@ GROUP BY a.task_id
 """
 
 
-def offers(members: Sequence[Membership]) -> list[Offer]:
+def list_offers(members: Sequence[Membership]) -> list[Offer]:
     """The open tasks of these memberships in which something is left for the worker."""
     by_project = {member.project_id: member for member in members}
     held = Assignment.objects.filter(
@@ -313,7 +313,7 @@ def offers(members: Sequence[Membership]) -> list[Offer]:
         .order_by("project", "pk")
     )
     left, times = _left_and_times(rows, members)
-    batches, closed = released(rows), selectors.barred(rows, members)
+    batches, closed = release_states(rows), selectors.reasons_barred(rows, members)
     hidden = _attention(rows, members)
     found = []
     for task in rows:

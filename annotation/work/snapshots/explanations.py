@@ -28,7 +28,7 @@ class Explained(NamedTuple):
     answered_at: dt.datetime
 
 
-class Rated(NamedTuple):
+class RatedDocument(NamedTuple):
     """What a rating is about."""
 
     item_id: int
@@ -85,7 +85,9 @@ def _counting(task: Task) -> Q:
     )
 
 
-def explained(task: Task, scale: str, answer_ids: Collection[int] | None = None) -> list[Explained]:
+def explained_ratings(
+    task: Task, scale: str, answer_ids: Collection[int] | None = None
+) -> list[Explained]:
     """Counting ratings of people on one scale, in the order in which they were stored.
 
     With ``answer_ids``: the same rows for answers that are known already, counting or not by now.
@@ -115,13 +117,17 @@ def explained(task: Task, scale: str, answer_ids: Collection[int] | None = None)
     ]
 
 
-def rated(task: Task, item_ids: Collection[int] | None = None) -> dict[int, Rated]:
+def rated_documents(
+    task: Task, item_ids: Collection[int] | None = None
+) -> dict[int, RatedDocument]:
     """What the task's ratings are about, by item; all of them unless some are named."""
     rows = Item.objects.filter(task=task)
     if item_ids is not None:
         rows = rows.filter(pk__in=item_ids)
     return {
-        pk: Rated(pk, key, group, question, answer or "", int((settings or {}).get("anchor") or 0))
+        pk: RatedDocument(
+            pk, key, group, question, answer or "", int((settings or {}).get("anchor") or 0)
+        )
         for pk, key, group, question, answer, settings in rows.values_list(
             "pk", "key", "group_id", "question", "first__text", "settings"
         ).iterator(CHUNK)

@@ -75,7 +75,7 @@ class TextRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedDimension:
     """One dimension of a pairwise task, or one scale of a rating task."""
 
     name: str
@@ -84,15 +84,17 @@ class Asked:
     points: tuple[int, ...] = ()
 
 
-def asked(version: TaskVersion) -> list[Asked]:
+def version_items(version: TaskVersion) -> list[AskedDimension]:
     """What a version asks of every item, in its order."""
     if "scales" in version.settings:
         return [
-            Asked(row["name"], row["label"], points=tuple(p["value"] for p in row["points"]))
+            AskedDimension(
+                row["name"], row["label"], points=tuple(p["value"] for p in row["points"])
+            )
             for row in version.settings["scales"]
         ]
     return [
-        Asked(row["name"], row["label"], row["neutral"])
+        AskedDimension(row["name"], row["label"], row["neutral"])
         for row in version.settings.get("dimensions", [])
     ]
 
@@ -101,11 +103,11 @@ def pooled_versions(task: Task) -> list[int]:
     """Published versions that ask the same as the one in force: only their answers are pooled."""
     if task.current is None:
         return []
-    now = {(one.name, one.neutral, one.points) for one in asked(task.current)}
+    now = {(one.name, one.neutral, one.points) for one in version_items(task.current)}
     return [
         version.pk
         for version in task.versions.filter(published_at__isnull=False)
-        if {(one.name, one.neutral, one.points) for one in asked(version)} == now
+        if {(one.name, one.neutral, one.points) for one in version_items(version)} == now
     ]
 
 
@@ -118,7 +120,7 @@ def _counting(task: Task) -> Q:
     )
 
 
-def counting(task: Task) -> list[Judgment]:
+def counting_judgments(task: Task) -> list[Judgment]:
     """Every counting judgment of people and of systems, without those of excluded workers."""
     return _headers(_counting(task))
 
@@ -190,7 +192,7 @@ def left_out(task: Task) -> dict[str, int]:
     return {**dict.fromkeys(("uncounted", "excluded", "other_fields"), 0), **found}
 
 
-def values(task: Task) -> Iterator[tuple[int, str, int | None]]:
+def choice_values(task: Task) -> Iterator[tuple[int, str, int | None]]:
     """(answer, field, ordinal) of every choice in the task."""
     rows = ChoiceValue.objects.filter(
         answer__item__task=task, answer__stage=Answer.Stage.MAIN
@@ -251,7 +253,7 @@ def texts(task: Task) -> list[TextRow]:
     return [TextRow(*row) for row in rows.values_list(*TEXT)]
 
 
-def contents(candidate_ids: Collection[int]) -> dict[int, str]:
+def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
     """What the candidates say."""
     return dict(Candidate.objects.filter(pk__in=candidate_ids).values_list("pk", "text"))
 
@@ -269,7 +271,7 @@ def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
     return list(rows.annotate(n=Count("choices")).order_by())
 
 
-def leased(task: Task) -> dict[int, int]:
+def count_leases(task: Task) -> dict[int, int]:
     """How many answers to each item are in work now."""
     rows = AssignmentItem.objects.filter(
         assignment__task=task, assignment__state=AssignmentState.LEASED, holds=True

@@ -48,7 +48,7 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TopicItem:
     """An item: a topic in a style, and its query."""
 
     item_id: int
@@ -97,13 +97,13 @@ def texts(answer_ids: Collection[int]) -> dict[int, str]:
     return found
 
 
-def asked(task: Task) -> dict[int, Asked]:
+def items_by_id(task: Task) -> dict[int, TopicItem]:
     """Every item that the task ever had, by id."""
     rows = Item.objects.filter(task=task).values_list(
         "pk", "key", "since", "settings", "group_id", "question"
     )
     return {
-        pk: Asked(pk, key, since, str(settings.get("style", "")), group, question)
+        pk: TopicItem(pk, key, since, str(settings.get("style", "")), group, question)
         for pk, key, since, settings, group, question in rows
     }
 

@@ -23,7 +23,7 @@ from annotation.work.actions import events as log
 from annotation.work.selectors import work
 from crowdqc.errors import DomainError, Invalid, TooMuch
 from crowdqc.files import json_input
-from crowdqc.numbers import LARGEST, whole
+from crowdqc.numbers import LARGEST, parse_whole
 from crowdqc.web.middleware import problem
 
 MAX_BODY = 1024 * 1024
@@ -68,7 +68,7 @@ def for_scripts(view: View) -> View:
 
 def read_json(request: HttpRequest) -> dict[str, Any]:
     """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
-    if whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
+    if parse_whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
         raise TooMuch("The request is too large; send smaller ones.", code="too-large")
     if request.content_type == "application/json":
         raw: str | bytes = request.body
@@ -92,7 +92,7 @@ def read_uuid(raw: Any, name: str) -> UUID:
 
 
 def _whole(raw: Any, name: str) -> int:
-    if not isinstance(raw, int) or whole(raw, low=-LARGEST) is None:
+    if not isinstance(raw, int) or parse_whole(raw, low=-LARGEST) is None:
         raise Invalid(f"{name} is not a whole number.", fields={name: "A whole number."})
     return raw
 
@@ -173,7 +173,7 @@ def _drafts(body: dict[str, Any]) -> dict[str, dict[int, Any]]:
     """The drafts sent along, {item: {draft, seq, after}}, as mappings by item."""
     drafts, seqs, afters = {}, {}, {}
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
-        pk = whole(item)
+        pk = parse_whole(item)
         if pk is None:
             raise Invalid(f"{item[:20]} is no question.", fields={"drafts": "Keys are item ids."})
         held = _object(raw, f"drafts.{item}")

@@ -26,7 +26,7 @@ from annotation.work.actions.leases import MAX_EXTENSIONS
 from annotation.work.selectors import work
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "after", "key", "part"})
 
@@ -61,7 +61,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def _next(request: HttpRequest) -> tuple[str, int]:
     """Where to go after agreeing: ("task", id), ("assignment", id) or ("", 0)."""
     for name in ("task", "assignment"):
-        number = whole(request.POST.get(name) or request.GET.get(name))
+        number = parse_whole(request.POST.get(name) or request.GET.get(name))
         if number is not None:
             return name, number
     return "", 0
@@ -302,11 +302,11 @@ def _answered(
         assignment=found,
         item_id=entry.item_id,
         draft=draft,
-        seq=whole(raw, high=10**16) or time.time_ns() // 10**6,
+        seq=parse_whole(raw, high=10**16) or time.time_ns() // 10**6,
         after=_after(request.POST.get("after", "")),
     )
     entry.draft = kept.draft
-    within = pages_of(found.task).led_on(found, entry, request.POST.dict())
+    within = pages_of(found.task).next_step(found, entry, request.POST.dict())
     if within:
         return within
     if go == "next" and _must_stay(found, entry):
@@ -319,7 +319,7 @@ def _answered(
 
 def _after(raw: str) -> list[int] | None:
     """The states that a page's draft was made from; None from a plain form, which names none."""
-    found = [whole(one, high=10**16) for one in raw.split(",")[:100]] if raw else []
+    found = [parse_whole(one, high=10**16) for one in raw.split(",")[:100]] if raw else []
     return [one for one in found if one is not None] or None
 
 
@@ -347,7 +347,7 @@ def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
-def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
+def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """After the submit: what happens next, the pay, another one."""
     found = get_own_assignment(request, assignment_id)
     if found.state != "submitted":
@@ -355,7 +355,7 @@ def done(request: HttpRequest, assignment_id: int) -> HttpResponse:
     counts = list(found.answers.values_list("counts", flat=True))
     visit = visit_to(found.pk) if found.worker.external_id else None
     members = work.memberships_with_consent(request.user, project_id=found.task.project_id)  # type: ignore[arg-type]
-    another = [offer for offer in work.offers(members) if offer.task.pk == found.task_id]
+    another = [offer for offer in work.list_offers(members) if offer.task.pk == found.task_id]
     context = {
         "assignment": found,
         "version": found.version,

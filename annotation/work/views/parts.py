@@ -87,7 +87,7 @@ class WorkerPages:
             for step in steps
         ]
 
-    def led_on(
+    def next_step(
         self, found: Assignment, entry: AssignmentItem, form: Mapping[str, str]
     ) -> HttpResponse | None:
         """Where a button leads within an item of several pages; None where it leads out of it."""

@@ -84,7 +84,7 @@ def _given(found: Assignment) -> dict[int, str]:
     """What was submitted, by item, where drafts tell it only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")
-    return {answer.item_id: answer_words.given(answer) for answer in answers}
+    return {answer.item_id: answer_words.answer_in_words(answer) for answer in answers}
 
 
 @login_required

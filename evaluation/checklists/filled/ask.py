@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
 from annotation.models import Item, Task
 from annotation.task_types import Values
 from annotation.task_types.checklist.type import NO, ORDINALS, YES
@@ -28,7 +28,7 @@ from evaluation.llm.schemas import YES_NO, Schema, Strict
 from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons
 from evaluation.methods.core.params import TEXT, Param, Params, choice
 from evaluation.models import LanguageModel, Run
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -185,7 +185,7 @@ def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, 
     ]
 
 
-ASKING = Asking(
+ASKING = LLMRunSpec(
     SLUG,
     VERSION,
     "Checklist answered by a model",
@@ -200,7 +200,7 @@ class Answered:
     """What a run was told, before anything is written."""
 
     system: tuple[str, str]
-    given: list[Given]
+    given: list[SystemAnswer]
     told: Row
 
 
@@ -238,7 +238,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
 
 def read(
     items: Sequence[Item], questions: Sequence[Row], replies: Sequence[Reply], *, each: bool
-) -> tuple[list[Given], Row, list[int]]:
+) -> tuple[list[SystemAnswer], Row, list[int]]:
     """Answers of texts whose every question was answered, chances of yes, and the other texts.
 
     A list with holes would keep them from ever being asked again, so it is not stored; what was
@@ -253,7 +253,7 @@ def read(
             incomplete.append(item.pk)
             continue
         given.append(
-            Given(
+            SystemAnswer(
                 item.pk,
                 Values(choices=[(name, said[name], ORDINALS[said[name]]) for name in names]),
             )

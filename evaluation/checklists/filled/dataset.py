@@ -19,7 +19,7 @@ from evaluation.checklists.filled.ask import SLUG as ASKED
 from evaluation.checklists.filled.text_scores import Human, dimension_name, human_scores
 from evaluation.methods.checklists.study import Study
 from evaluation.models import RunFigure, RunState, Snapshot
-from evaluation.runs.freezing.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep_snapshot
 
 Chances = Mapping[tuple[int, int, str], float]  # system, item, question -> probability of yes
 
@@ -35,7 +35,7 @@ class Author:
 
 
 @dataclass(frozen=True, eq=False)
-class FrozenChecks:
+class ChecksDataset:
     """A snapshot of a checklist task as arrays, and what its indices stand for.
 
     ``candidates`` are the ids of the study's texts, ``authors`` those of its authors, ``asked``
@@ -80,7 +80,7 @@ def _digest(rows: Iterable[CheckRow]) -> str:
     return digest.hexdigest()
 
 
-def take(task: Task) -> Snapshot:
+def freeze_checks(task: Task) -> Snapshot:
     """Freeze the counting answers of a task; the same content gives the same row again.
 
     Raises Conflict when nobody's answer counts.
@@ -101,10 +101,10 @@ def take(task: Task) -> Snapshot:
         "max_id": ids[-1],
         "left_out": judgments.left_out(task),
     }
-    return keep(task, _digest(rows), ids, counts)
+    return keep_snapshot(task, _digest(rows), ids, counts)
 
 
-def load(snapshot: Snapshot) -> FrozenChecks:
+def load(snapshot: Snapshot) -> ChecksDataset:
     """The frozen answers as arrays, with human scores of the texts as they are known now.
 
     Raises Conflict when the answers are no longer what was frozen.
@@ -143,7 +143,7 @@ def load(snapshot: Snapshot) -> FrozenChecks:
         articles=topics,
         human=[human.scores.get(pk, np.nan) for pk in texts],
     )
-    return FrozenChecks(study, authors_of(keys), tuple(texts), asked, dimension, human)
+    return ChecksDataset(study, authors_of(keys), tuple(texts), asked, dimension, human)
 
 
 def authors_of(keys: Sequence[tuple[bool, int]]) -> tuple[Author, ...]:

@@ -33,9 +33,9 @@ from evaluation.llm.prompting import load
 from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
 from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons, temperature
 from evaluation.methods.core.params import TEXT as OF_TEXT
-from evaluation.methods.core.params import Param, Params, choice, whole
+from evaluation.methods.core.params import Param, Params, choice, whole_number
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
@@ -65,7 +65,7 @@ OPTIONS = Params(
                 "the mean over samples",
             ),
         ),
-        whole(
+        whole_number(
             "samples",
             5,
             1,
@@ -190,11 +190,13 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return Plan(model, asks, sentence)
 
 
-ASKING = Asking(SLUG, VERSION, "Rating by a form, after G-Eval", plan, OPTIONS, on_task=_on_task)
+ASKING = LLMRunSpec(
+    SLUG, VERSION, "Rating by a form, after G-Eval", plan, OPTIONS, on_task=_on_task
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class ComputedRatings:
     """What a run found, before anything is written."""
 
     dimension: str
@@ -203,7 +205,7 @@ class Rated:
     told: Row
 
 
-def compute(run: Run, steps: Recorder) -> Rated:
+def compute(run: Run, steps: Recorder) -> ComputedRatings:
     """Make the steps once, then rate every text."""
     task, params = run.task, run.params
     model = chat_model(task, params["model"])
@@ -227,7 +229,7 @@ def compute(run: Run, steps: Recorder) -> Rated:
         "cached": sum(one.cached for one in [made, *replies]),
     }
     steps.say(count=f"{plural(len(scores), 'text')}, {len(missing):,} without a score")
-    return Rated(
+    return ComputedRatings(
         dimension,
         told,
         scores,
@@ -278,7 +280,7 @@ def _value(reply: Reply) -> float | None:
     return sum(int(word) * chance for word, chance in reply.chances.items()) / total
 
 
-def write(run: Run, done: Rated) -> Outcome:
+def write(run: Run, done: ComputedRatings) -> Outcome:
     """The scores, and what they are worth beside human ones."""
     name = dimension_name(done.dimension)
     rows: dict[Any, list[Row]] = {

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from crowdqc.numbers import plural
-from evaluation.checklists.filled.dataset import FrozenChecks, load, take
+from evaluation.checklists.filled.dataset import ChecksDataset, freeze_checks, load
 from evaluation.checklists.filled.text_scores import (
     JUDGE,
-    METHOD,
     dimension_name,
     plain,
     scoring_runs,
@@ -58,7 +57,7 @@ class Series:
 class Computed:
     """What a run has found before anything is written."""
 
-    frozen: FrozenChecks
+    frozen: ChecksDataset
     result: Result
     compared: Row = field(default_factory=dict)
 
@@ -66,7 +65,7 @@ class Computed:
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze the answers, score, and hold the scores against others of the same texts."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, take)
+    snapshot = freeze(run, freeze_checks)
     frozen = load(snapshot)
     counts = snapshot.counts
     steps.say(
@@ -83,7 +82,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     return Computed(frozen, result, compared)
 
 
-def own_series(run: Run, frozen: FrozenChecks, result: Result) -> list[Series]:
+def own_series(run: Run, frozen: ChecksDataset, result: Result) -> list[Series]:
     """This run's scores of the majority of people and of each model."""
     table, condition = result.estimates["text"], condition_of(run.task)
     found = []
@@ -109,14 +108,14 @@ def own_series(run: Run, frozen: FrozenChecks, result: Result) -> list[Series]:
     return found
 
 
-def _named(frozen: FrozenChecks, answerer: int) -> tuple[str, str]:
+def _named(frozen: ChecksDataset, answerer: int) -> tuple[str, str]:
     if answerer == MAJORITY:
         return "Most people", ""
     author = frozen.authors[answerer - 1]
     return author.name, author.detail
 
 
-def other_series(run: Run, frozen: FrozenChecks) -> list[Series]:
+def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
     """Scores that other runs of the project gave the same texts on the same dimension."""
     dimension = dimension_name(frozen.dimension)
     place = {pk: k for k, pk in enumerate(frozen.candidates)}
@@ -151,7 +150,7 @@ def other_series(run: Run, frozen: FrozenChecks) -> list[Series]:
 
 def answerers_of(run: Run) -> dict[int, Row]:
     """Component of a run's scores -> kind, name and detail of who gave them."""
-    if run.method == METHOD:
+    if run.is_published:
         return {0: {"kind": "judge", "name": run.params.get("name", ""), "detail": ""}}
     figure = RunFigure.objects.filter(run=run, name__in=("answerers", "asked")).first()
     if figure is None:
@@ -164,7 +163,7 @@ def answerers_of(run: Run) -> dict[int, Row]:
 def _condition(run: Run) -> str:
     if run.method == SLUG:
         return f"{condition_of(run.task)}, “{shown_version(run.task).title}”"
-    if run.method == METHOD:
+    if run.is_published:
         return "published judge" if run.params.get("role") == JUDGE else "published"
     return "rating by a form, after G-Eval"
 
@@ -184,7 +183,7 @@ def pairs_of(own: Sequence[Series], others: Sequence[Series]) -> list[tuple[int,
     return pairs
 
 
-def compare(run: Run, frozen: FrozenChecks, result: Result, rng: np.random.Generator) -> Row:
+def compare(run: Run, frozen: ChecksDataset, result: Result, rng: np.random.Generator) -> Row:
     """The figure of conditions: the series, and a row a pair of them."""
     own, others = own_series(run, frozen, result), other_series(run, frozen)
     series = [*own, *others]
@@ -264,11 +263,11 @@ def write(run: Run, done: Computed) -> Outcome:
     return Outcome(rows, told)
 
 
-def _human(frozen: FrozenChecks) -> Row:
+def _human(frozen: ChecksDataset) -> Row:
     return {str(pk): score for pk, score in frozen.human.scores.items()}
 
 
-def _answerers(frozen: FrozenChecks, texts: Sequence[Mapping[str, Any]]) -> list[Row]:
+def _answerers(frozen: ChecksDataset, texts: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Everybody with a score: component, kind, name, and of how many texts."""
     found: dict[int, int] = {}
     for row in texts:

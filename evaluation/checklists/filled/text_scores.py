@@ -24,16 +24,16 @@ from annotation.task_types.scales import name_of
 from crowdqc.errors import Invalid
 from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.models import CandidateScore, Run, RunFigure, RunState
+from evaluation.models.runs import PUBLISHED
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official.selectors import IS_OFFICIAL
 from evaluation.runs.results.rows import BATCH, result_hash
 
-METHOD = "published"
 HUMAN, JUDGE = "human", "judge"  # whose scores a published run holds: params["role"]
 AGAINST = "against_people"  # figure: correlations of this run's scores with human ones
 OTHERS = "others_against_these"  # figure of human scores: the same of runs that were there before
 CHECKLIST = "checklist"  # the own method of tasks of filled checklists
-SCORING = (CHECKLIST, "g_eval", METHOD)  # methods whose runs score texts
+SCORING = (CHECKLIST, "g_eval", PUBLISHED)  # methods whose runs score texts
 COLUMNS = ("key", "dimension", "score")  # of a file of human scores
 IMPORTED = "from a file"  # version of such a run
 NO_INTERVAL = "published without an interval"
@@ -64,7 +64,7 @@ def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -
     Of a rating task it is the official run.
     """
     rated = Run.objects.filter(IS_OFFICIAL, project=project_id, method="ratings")
-    people = Q(run__method=METHOD, run__params__role=HUMAN) | Q(run__in=rated)
+    people = Q(run__method=PUBLISHED, run__params__role=HUMAN) | Q(run__in=rated)
     rows: Any = CandidateScore.objects.filter(
         people,
         run__project=project_id,
@@ -75,7 +75,7 @@ def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -
     ).values_list("run__method", "run_id", "candidate_id", "estimate")
     found: dict[tuple[bool, int], dict[int, float]] = {}
     for method, run, candidate, estimate in rows:
-        found.setdefault((method == METHOD, run), {})[candidate] = estimate
+        found.setdefault((method == PUBLISHED, run), {})[candidate] = estimate
     if not found:
         return Human(None, {})
     best = max(found)
@@ -161,7 +161,7 @@ def publish(
     digest = result_hash({CandidateScore: rows}, {})
     params = {"name": name, "role": role, **(about or {})}
     there = task.runs.filter(
-        method=METHOD, state=RunState.DONE, result_hash=digest, params=params
+        method=PUBLISHED, state=RunState.DONE, result_hash=digest, params=params
     ).first()
     if there is not None:
         return there, False
@@ -169,7 +169,7 @@ def publish(
     run = Run.objects.create(
         project_id=task.project_id,
         task=task,
-        method=METHOD,
+        method=PUBLISHED,
         version=version,
         params=params,
         number=next_number(task.project_id),
@@ -183,7 +183,8 @@ def publish(
     CandidateScore.objects.bulk_create(
         (CandidateScore(run=run, **row) for row in rows), batch_size=BATCH
     )
-    figures: Row = {"recipe": {"method": METHOD, "version": version, "params": params, "seed": 0}}
+    recipe = {"method": PUBLISHED, "version": version, "params": params, "seed": 0}
+    figures: Row = {"recipe": recipe}
     if role == JUDGE:
         figures[AGAINST] = against_people(task.project_id, scores)
     else:
@@ -218,9 +219,9 @@ def scoring_runs(project_id: int) -> list[Run]:
     runs = done.filter(~Q(method=CHECKLIST) | official).order_by("-id")
     found: dict[Any, Run] = {}
     for run in runs:
-        if run.method == METHOD and run.params.get("role") != JUDGE:
+        if run.is_published and run.params.get("role") != JUDGE:
             continue  # what another study published
-        own = run.params.get("name", "") if run.method == METHOD else run.lane
+        own = run.params.get("name", "") if run.is_published else run.lane
         found.setdefault((run.task_id, run.method, own), run)
     return sorted(found.values(), key=lambda run: run.pk)
 

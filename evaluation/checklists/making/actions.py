@@ -54,7 +54,10 @@ def take_attributes(*, by: User, checklist: Checklist, whose: str) -> ChecklistS
     """Take the attributes that there are now into the first stage."""
     found = pipeline.attributes_of(checklist.task, checklist.item)
     return save_stage(
-        by=by, checklist=checklist, kind=stages.ATTRIBUTES, entries=pipeline.chosen(found, whose)
+        by=by,
+        checklist=checklist,
+        kind=stages.ATTRIBUTES,
+        entries=pipeline.entries_of(found, whose),
     )
 
 
@@ -77,10 +80,10 @@ def save_stage(
     missing or out of date, or where the stage is no longer what was seen.
     """
     checklist = _locked(checklist)
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     if run is None:
         pipeline.needed(found, kind)
-        previous = found.get(stages.before(kind))
+        previous = found.get(stages.previous_stage(kind))
         made_from = previous.row if previous is not None else None
     clean = stages.check(kind, entries, _inputs(found, kind, made_from))
     earlier = list(checklist.stages.filter(kind=kind).order_by("number"))
@@ -145,7 +148,7 @@ def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
     Raises Conflict while a stage is missing or out of date.
     """
     checklist = _locked(checklist)
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     left = pipeline.next_stage(found)
     if left:
         label = ChecklistStage.Kind(left).label.lower()

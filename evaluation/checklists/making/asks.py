@@ -66,14 +66,16 @@ class Thoughts(Strict):
 
     @model_validator(mode="after")
     def _each_once(self) -> Thoughts:
-        kept = {stages.same(text): text for text in reversed(self.considerations)}
+        kept = {stages.normalise_text(text): text for text in reversed(self.considerations)}
         self.considerations = [
-            kept.pop(key) for text in self.considerations if (key := stages.same(text)) in kept
+            kept.pop(key)
+            for text in self.considerations
+            if (key := stages.normalise_text(text)) in kept
         ]
         return self
 
 
-def listed(text: str) -> dict[str, Any]:
+def parse_points(text: str) -> dict[str, Any]:
     """The points of a list written as plain text; raises WrongForm where there is none."""
     found = [match.strip() for match in NUMBERED.findall(text)]
     if not found:
@@ -81,7 +83,7 @@ def listed(text: str) -> dict[str, Any]:
     return {"considerations": found}
 
 
-THOUGHTS = Schema("thoughts@1", Thoughts, listed, example='{"considerations": ["…", "…"]}')
+THOUGHTS = Schema("thoughts@1", Thoughts, parse_points, example='{"considerations": ["…", "…"]}')
 
 
 def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
@@ -251,7 +253,7 @@ def _different(name: str, part: str = "") -> dict[str, Any]:
 
     def once(form: Any) -> Any:
         texts = [getattr(one, part) if part else one for one in getattr(form, name)]
-        if len({stages.same(text) for text in texts}) < len(texts):
+        if len({stages.normalise_text(text) for text in texts}) < len(texts):
             raise ValueError("two entries say the same")
         return form
 

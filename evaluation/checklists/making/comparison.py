@@ -54,7 +54,7 @@ def begin(*, by: User, task: Task, item: Item, first: str, second: str) -> SetCo
     found = pipeline.attributes_of(task, item)
     sets = []
     for whose in (first, second):
-        texts = [one["text"] for one in pipeline.chosen(found, whose)]
+        texts = [one["text"] for one in pipeline.entries_of(found, whose)]
         if whose == pipeline.NOBODY or not texts:
             raise Conflict("One of the sets is empty.")
         sets.append({"whose": whose, "label": label_of(whose), "attributes": _mixed(texts)})
@@ -70,7 +70,7 @@ def _mixed(texts: list[str]) -> list[str]:
     return sorted(texts, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
 
 
-def shown(comparison: SetComparison) -> dict[str, list[str]]:
+def attribute_sets(comparison: SetComparison) -> dict[str, list[str]]:
     """The attributes of A and of B."""
     first, second = (part["attributes"] for part in comparison.sets)
     return {"A": second, "B": first} if comparison.turned else {"A": first, "B": second}

@@ -23,7 +23,7 @@ from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing.options import freeze
-from evaluation.runs.freezing.snapshots import keep
+from evaluation.runs.freezing.snapshots import keep_snapshot
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -55,7 +55,7 @@ def _hash(rows: Sequence[AttributeRow]) -> str:
     return digest.hexdigest()
 
 
-def take(task: Task) -> Snapshot:
+def freeze_attributes(task: Task) -> Snapshot:
     """Freeze the counting attributes; raises Conflict where there is none."""
     rows = _rows(task)
     if not rows:
@@ -73,7 +73,7 @@ def take(task: Task) -> Snapshot:
         "max_id": max(ids),
         "left_out": {},
     }
-    return keep(task, _hash(rows), ids, counts)
+    return keep_snapshot(task, _hash(rows), ids, counts)
 
 
 def load(snapshot: Snapshot) -> list[AttributeRow]:
@@ -91,7 +91,7 @@ def load(snapshot: Snapshot) -> list[AttributeRow]:
 def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze, embed, compare."""
     steps.begin(SNAPSHOT)
-    snapshot = freeze(run, take)
+    snapshot = freeze(run, freeze_attributes)
     rows = load(snapshot)
     steps.say(sub=snapshot.content_hash[:8], mono=True, count=plural(len(rows), "attribute"))
     texts = list(dict.fromkeys(row.text for row in rows))

@@ -28,7 +28,7 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
     data = {name: one.data for name, one in found.items()}
     entries = [dict(one) for one in data[kind]]
     if kind == stages.VALIDATION and found[kind].row is None:
-        return copied(data)
+        return copy_subquestions(data)
     if kind == stages.CLUSTERS:
         given = {one["component"]: one["attributes"] for one in entries}
         known = stages.by_id(data[stages.ATTRIBUTES])
@@ -48,7 +48,7 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
     return [_fitted(one, data) for one in entries] if kind in QUESTIONS else entries
 
 
-def copied(data: stages.Data) -> Entries:
+def copy_subquestions(data: stages.Data) -> Entries:
     """The sub-questions as validated questions, as they are."""
     return [
         {
@@ -81,7 +81,7 @@ def read(kind: str, posted: Posted, found: Mapping[str, Standing]) -> Entries:
     """
     do, picked = posted.get("do", SAVE), posted.getlist("pick")
     if do == COPY and kind == stages.VALIDATION:
-        return copied({name: one.data for name, one in found.items()})
+        return copy_subquestions({name: one.data for name, one in found.items()})
     entries = _READ.get(kind, _read_questions)(kind, posted, found)
     if do == MERGE:
         return stages.merged(entries, picked)

@@ -33,13 +33,13 @@ class Standing:
         return found
 
 
-def standing(checklist: Checklist) -> dict[str, Standing]:
+def stage_states(checklist: Checklist) -> dict[str, Standing]:
     """Every stage in order; a newer row before it makes a stage out of date (one query)."""
     rows = checklist.stages.select_related("run", "by").order_by("kind", "-number").distinct("kind")
     newest = {row.kind: row for row in rows}
     found: dict[str, Standing] = {}
     for kind in stages.ORDER:
-        row, previous = newest.get(kind), found.get(stages.before(kind))
+        row, previous = newest.get(kind), found.get(stages.previous_stage(kind))
         stale = ""
         if row is not None and previous is not None:
             if previous.row is None or row.made_from_id != previous.row.pk:
@@ -80,7 +80,7 @@ def next_stage(found: Mapping[str, Standing]) -> str:
 
 def needed(found: Mapping[str, Standing], kind: str) -> None:
     """Raise Conflict unless the stage before is there and up to date."""
-    previous = found.get(stages.before(kind))
+    previous = found.get(stages.previous_stage(kind))
     if previous is None:
         return
     if previous.row is None:
@@ -152,7 +152,7 @@ def authors(entries: Entries) -> list[tuple[str, str, int]]:
     return [(author, kind, n) for (author, kind), n in ordered]
 
 
-def chosen(entries: Entries, whose: str) -> Entries:
+def entries_of(entries: Entries, whose: str) -> Entries:
     """The entries of those who were asked for; raises Conflict where they have none."""
     if whose == NOBODY:
         return []

@@ -22,9 +22,9 @@ from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm.prompting import load
 from evaluation.llm_runs.parts import MODEL, chat_model, temperature
-from evaluation.methods.core.params import Params, choice, whole
+from evaluation.methods.core.params import Params, choice, whole_number
 from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -47,7 +47,7 @@ class Thought:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeStage:
     """A stage as a model made it, from which row."""
 
     checklist: Checklist
@@ -157,10 +157,10 @@ def checklist_of(task: Task, params: Given) -> Checklist:
 
 def _asked(task: Task, params: Given) -> tuple[Checklist, ChecklistStage, dict[str, Entries], Ask]:
     checklist, kind = checklist_of(task, params), params["stage"]
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     pipeline.needed(found, kind)
     data = pipeline.data_of(found)
-    made_from = found[stages.before(kind)].row
+    made_from = found[stages.previous_stage(kind)].row
     if made_from is None:
         raise Conflict("The stage before this one was not made yet.")
     if kind in (stages.COMPONENTS, stages.CLUSTERS) and not data[stages.ATTRIBUTES]:
@@ -190,17 +190,19 @@ def plan_stage(task: Task, params: Given) -> Plan:
     )
 
 
-def _compute_stage(run: Run, steps: Recorder) -> Made:
+def _compute_stage(run: Run, steps: Recorder) -> MadeStage:
     checklist, made_from, data, ask = _asked(run.task, run.params)
     steps.begin(ASKING, total=1)
     reply: Reply = ask_all(run, chat_model(run.task, run.params.get("model")), [ask], steps)[0]
     if reply.value is None:
         raise Conflict(f"The model gave no answer that could be used: {reply.reason}")
     kind = run.params["stage"]
-    return Made(checklist, kind, asks.entries_of(kind, reply.value, data), made_from, reply.call_id)
+    return MadeStage(
+        checklist, kind, asks.entries_of(kind, reply.value, data), made_from, reply.call_id
+    )
 
 
-def _write_stage(run: Run, done: Made) -> Outcome:
+def _write_stage(run: Run, done: MadeStage) -> Outcome:
     row = actions.save_stage(
         by=run.started_by,
         checklist=done.checklist,
@@ -224,7 +226,7 @@ def _write_stage(run: Run, done: Made) -> Outcome:
 _TEMPERATURE = temperature(
     help_text="0: the most probable answer. Above it, sessions of one model differ."
 )
-THINKING = Asking(
+THINKING = LLMRunSpec(
     THINK_ALOUD,
     "1.0",
     "Thinking aloud by a model",
@@ -233,7 +235,7 @@ THINKING = Asking(
         THINK_ALOUD,
         (
             MODEL,
-            whole(
+            whole_number(
                 "sessions",
                 1,
                 1,
@@ -265,7 +267,7 @@ def _lacking(task: Task) -> dict[str, str]:
     }
 
 
-MAKING = Asking(
+MAKING = LLMRunSpec(
     STAGE,
     "1.0",
     "A stage of a checklist",
@@ -274,7 +276,7 @@ MAKING = Asking(
         STAGE,
         (
             MODEL,
-            whole("checklist", 0, 0, 2**31, label="Checklist"),
+            whole_number("checklist", 0, 0, 2**31, label="Checklist"),
             choice(
                 "stage",
                 stages.COMPONENTS,

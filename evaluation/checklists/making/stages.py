@@ -32,13 +32,13 @@ Entries = list[Entry]
 Data = Mapping[str, Entries]  # stage -> its entries
 
 
-def before(kind: str) -> str:
+def previous_stage(kind: str) -> str:
     """The stage that this one is made from; "" for the first."""
     at = ORDER.index(kind)
     return ORDER[at - 1] if at else ""
 
 
-def after(kind: str) -> str:
+def next_stage(kind: str) -> str:
     """The stage that is made from this one; "" for the last."""
     at = ORDER.index(kind)
     return ORDER[at + 1] if at + 1 < len(ORDER) else ""
@@ -49,7 +49,7 @@ def by_id(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {entry["id"]: entry for entry in entries}
 
 
-def same(text: str) -> str:
+def normalise_text(text: str) -> str:
     """A text as it is compared with others: case and spaces do not matter."""
     return " ".join(text.lower().split())
 
@@ -142,7 +142,11 @@ def _validation(entries: Entries, data: Data) -> Entries:
     subs = by_id(data[SUB_QUESTIONS])
     made = []
     for one in _sub_questions(entries, data):
-        source = next(raw for raw in entries if same(str(raw["text"])) == same(one["text"]))
+        source = next(
+            raw
+            for raw in entries
+            if normalise_text(str(raw["text"])) == normalise_text(one["text"])
+        )
         made.append({**one, "from": _ids(source.get("from", []), subs, "sub-question")})
     return made
 
@@ -197,11 +201,11 @@ def _at_most(entries: Entries, most: int, what: str) -> None:
 def _different(entries: Entries, what: str) -> None:
     seen: set[str] = set()
     for one in entries:
-        if same(one["text"]) in seen:
+        if normalise_text(one["text"]) in seen:
             raise Invalid(
                 f"Two {what} say the same: {one['text'][:80]!r}.", fields={"text": "Remove one."}
             )
-        seen.add(same(one["text"]))
+        seen.add(normalise_text(one["text"]))
 
 
 def identify(kind: str, entries: Entries, earlier: Sequence[Entries]) -> Entries:
@@ -243,13 +247,13 @@ def _key(one: Entry) -> tuple[Any, ...]:
 # What is loose ---------------------------------------------------------------------------------
 
 
-def unplaced(data: Data) -> Entries:
+def unplaced_attributes(data: Data) -> Entries:
     """Attributes that stand in no component."""
     held = {pk for one in data[CLUSTERS] for pk in one["attributes"]}
     return [one for one in data[ATTRIBUTES] if one["id"] not in held]
 
 
-def repeated(data: Data) -> Entries:
+def repeated_attributes(data: Data) -> Entries:
     """Attributes that stand in several components."""
     held = Counter(pk for one in data[CLUSTERS] for pk in one["attributes"])
     return [one for one in data[ATTRIBUTES] if held[one["id"]] > 1]
@@ -268,7 +272,7 @@ def unused(kind: str, data: Data) -> Entries:
     return [one for one in data[ATTRIBUTES] if one["id"] in held - named]
 
 
-def elsewhere(kind: str, data: Data) -> Entries:
+def misplaced_questions(kind: str, data: Data) -> Entries:
     """Questions of the stage that name an attribute which stands in another component only."""
     held: dict[str, set[str]] = {}
     for one in data[CLUSTERS]:

@@ -92,7 +92,7 @@ def page(task: Task, number: int | None = None) -> Page:
         len(rows),
         run,
         active,
-        schedules.fresh(task, run) if task.current is not None else None,
+        schedules.count_new_answers(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
     )
 

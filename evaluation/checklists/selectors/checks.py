@@ -17,10 +17,11 @@ from crowdqc.numbers import score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.checklists.filled.run import SLUG, answerers_of
-from evaluation.checklists.filled.text_scores import AGAINST, HUMAN, METHOD, OTHERS, scoring_runs
+from evaluation.checklists.filled.text_scores import AGAINST, HUMAN, OTHERS, scoring_runs
 from evaluation.checklists.filled.texts import condition_of, shown_version
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
+from evaluation.models.runs import PUBLISHED
 
 SETTINGS = {
     "articles": (SAMPLE_LEVEL, "Within sources"),
@@ -184,7 +185,7 @@ def _later(task: Task) -> Row:
     """What newer human scores said of runs that were there before them."""
     human = (
         Run.objects.filter(
-            project=task.project_id, method=METHOD, state=RunState.DONE, params__role=HUMAN
+            project=task.project_id, method=PUBLISHED, state=RunState.DONE, params__role=HUMAN
         )
         .order_by("-id")
         .first()
@@ -200,7 +201,7 @@ def _dimensions(later: Row, run: int) -> list[str]:
 
 
 def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
-    if run.method == METHOD:
+    if run.is_published:
         return str(run.params.get("name", "")), "published judge"
     asked = told.get("asked", {})
     way = "by probability" if asked.get("way") == "chance" else "mean of samples"

@@ -69,11 +69,11 @@ def _question(name: str, label: str, rows: list[SetComparison]) -> dict[str, Any
     return {
         "label": label,
         "answers": found,
-        "shared": shared([(one.by_id, one.answers.get(name, "")) for one in rows]),
+        "shared": shared_words([(one.by_id, one.answers.get(name, "")) for one in rows]),
     }
 
 
-def shared(texts: list[tuple[Any, str]]) -> list[tuple[str, int]]:
+def shared_words(texts: list[tuple[Any, str]]) -> list[tuple[str, int]]:
     """(word, persons) of the words that two or more persons use, the most common first.
 
     Words of one stem count as one and stand in their first form; function words do not count.

@@ -16,7 +16,7 @@ from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.pipeline import Standing
 from evaluation.checklists.making.runs import STAGE
 from evaluation.checklists.making.stages import Entries, Entry
-from evaluation.llm.selectors.models import usable
+from evaluation.llm.selectors.models import usable_models
 from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run, RunState
 from evaluation.runs.engine import ACTIVE
 
@@ -82,7 +82,7 @@ class Page:
 
 def page(checklist: Checklist) -> Page:
     """Everything on the page of a checklist, in a number of queries that no stage changes."""
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     data = pipeline.data_of(found)
     runs = _runs(checklist)
     views = [_view(kind, found, data, runs.get(kind)) for kind in stages.ORDER]
@@ -109,7 +109,7 @@ def _runs(checklist: Checklist) -> dict[str, Run]:
 def _view(
     kind: str, found: Mapping[str, Standing], data: dict[str, Entries], run: Run | None
 ) -> StageView:
-    one, previous = found[kind], found.get(stages.before(kind))
+    one, previous = found[kind], found.get(stages.previous_stage(kind))
     ready = previous is None or (previous.row is not None and not previous.stale)
     active = run if run is not None and run.state in ACTIVE else None
     newer = run is not None and (one.row is None or run.created_at > one.row.created_at)
@@ -213,7 +213,7 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
     data = {name: one.data for name, one in found.items()}
     told: list[tuple[str, Entries]] = []
     if kind == stages.CLUSTERS:
-        alone, often = stages.unplaced(data), stages.repeated(data)
+        alone, often = stages.unplaced_attributes(data), stages.repeated_attributes(data)
         told.append((f"{plural(len(alone), 'attribute')} in no component", alone))
         told.append((f"{plural(len(often), 'attribute')} in several components", often))
     elif kind in (stages.SUB_QUESTIONS, stages.VALIDATION):
@@ -222,7 +222,7 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
         if data[stages.ATTRIBUTES]:
             bare = [one for one in data[kind] if not one["attributes"]]
             told.append((f"{plural(len(bare), 'question')} without an attribute", bare))
-        other = stages.elsewhere(kind, data)
+        other = stages.misplaced_questions(kind, data)
         words = f"{plural(len(other), 'question')} with an attribute of another component"
         told.append((words, other))
         if kind == stages.VALIDATION:
@@ -303,4 +303,4 @@ def topics(project: Project) -> list[tuple[str, int]]:
 
 def has_model(project: Project) -> bool:
     """Whether a chat model can be asked."""
-    return usable(project, "chat").exists()
+    return usable_models(project, "chat").exists()

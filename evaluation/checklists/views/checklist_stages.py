@@ -14,13 +14,13 @@ from annotation.access import Access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role
 from crowdqc.errors import Conflict, DomainError, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.checklists.making import actions, editing, pipeline, stages
 from evaluation.checklists.making.forms import StageAskForm
 from evaluation.checklists.making.runs import MADE_BY_MODELS, STAGE
 from evaluation.checklists.selectors import forms as checklist_forms
 from evaluation.checklists.selectors import lists as reads
-from evaluation.checklists.views.checklists import listed
+from evaluation.checklists.views.checklists import get_checklist
 from evaluation.llm_runs import start as ask_start
 from evaluation.llm_runs.selectors import llm_tasks
 from evaluation.models import Checklist
@@ -46,10 +46,10 @@ def _frame(access: Access, checklist: Checklist, kind: str) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> HttpResponse:
     """A stage as a form; what is saved is its newest row."""
-    access, checklist = listed(request, project_id, checklist_id, Role.REQUESTER)
+    access, checklist = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     if kind not in stages.ORDER:
         raise Missing("A checklist has no such stage.")
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     context, status = _frame(access, checklist, kind), 200
     newest = found[kind].row
     asked = str(request.POST.get("row") or request.GET.get("row") or "")
@@ -68,7 +68,7 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
                 checklist=checklist,
                 kind=kind,
                 entries=entries,
-                seen=whole(seen),
+                seen=parse_whole(seen),
             )
         except DomainError as error:
             context["problem"], context["fields"] = error.message, error.fields
@@ -99,7 +99,7 @@ def _closed(request: HttpRequest, context: dict[str, Any], conflict: Conflict) -
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> HttpResponse:
     """Let a model make a stage: what would be asked and what it costs, then the run."""
-    access, checklist = listed(request, project_id, checklist_id, Role.REQUESTER)
+    access, checklist = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     if kind not in MADE_BY_MODELS:
         raise Missing("A model cannot make this stage.")
     posted = request.method == "POST"
@@ -113,7 +113,7 @@ def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> 
         raw.update(form.params() if posted else first)
         try:
             ready = ask_start.prepare(task=checklist.task, method=STAGE, raw=raw)
-            context["shown"] = llm_tasks.shown(checklist.task, ready)
+            context["shown"] = llm_tasks.preview_in_words(checklist.task, ready)
             if posted and not request.headers.get("HX-Request"):
                 _refuse(ready, agreed="agreed" in request.POST)
                 writes.start(

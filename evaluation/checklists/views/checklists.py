@@ -14,7 +14,7 @@ from annotation.access import Access, get_access, get_task
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Candidate, Role, Task
 from crowdqc.errors import DomainError, Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.checklists.making import actions, pipeline
 from evaluation.checklists.making.diversity import SLUG
 from evaluation.checklists.making.forms import ChecklistForm, TaskForm, WhoseForm
@@ -22,12 +22,12 @@ from evaluation.checklists.making.runs import dimensions
 from evaluation.checklists.selectors import attributes as checklists_attributes
 from evaluation.checklists.selectors import lists as reads
 from evaluation.models import Checklist
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as runs
 
 
-def thought(
+def get_think_aloud_task(
     request: HttpRequest, project_id: int, task_id: int, *roles: str
 ) -> tuple[Access, Task]:
     """A think-aloud task of the project; Missing for another type."""
@@ -36,7 +36,7 @@ def thought(
     return access, task
 
 
-def listed(
+def get_checklist(
     request: HttpRequest, project_id: int, checklist_id: int, *roles: str
 ) -> tuple[Access, Checklist]:
     """A checklist of the project."""
@@ -48,15 +48,15 @@ def listed(
 @require_safe
 def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What was thought aloud, how different it is by condition, and what was made of it."""
-    access, task = thought(request, project_id, task_id)
+    access, task = get_think_aloud_task(request, project_id, task_id)
     number = request.GET.get("run", "")
-    told = checklists_attributes.page(task, whole(number))
+    told = checklists_attributes.page(task, parse_whole(number))
     context = {
         "task": task,
         "title": runs.title_of(task),
         "access": access,
         "told": told,
-        "standing": standing(told.run),
+        "standing": run_standing(told.run),
         "checklists": reads.of_task(task),
         "has_model": reads.has_model(access.project),
     }
@@ -67,7 +67,7 @@ def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """A new checklist for a dimension of the task."""
-    access, task = thought(request, project_id, task_id, Role.REQUESTER)
+    access, task = get_think_aloud_task(request, project_id, task_id, Role.REQUESTER)
     try:
         items = dimensions(task)
     except DomainError as error:
@@ -114,15 +114,15 @@ def _page(access: Access, checklist: Checklist) -> dict[str, Any]:
 @require_safe
 def checklist(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
     """A checklist in the making: every stage with what it holds and what can be done with it."""
-    access, found = listed(request, project_id, checklist_id)
+    access, found = get_checklist(request, project_id, checklist_id)
     return render(request, "evaluation/checklists/checklist.html", _page(access, found))
 
 
 @login_required
 @require_safe
-def live(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
+def stages_fragment(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
     """The stages alone; they ask for themselves again while a model is at work on one."""
-    access, found = listed(request, project_id, checklist_id)
+    access, found = get_checklist(request, project_id, checklist_id)
     context = _page(access, found)
     response = render(request, "evaluation/checklists/_stages.html", context)
     if not context["page"].active:
@@ -132,9 +132,9 @@ def live(request: HttpRequest, project_id: int, checklist_id: int) -> HttpRespon
 
 @login_required
 @require_POST
-def take(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
+def take_attributes(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
     """Take the attributes that there are now into the first stage."""
-    access, found = listed(request, project_id, checklist_id, Role.REQUESTER)
+    access, found = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     row = actions.take_attributes(
         by=access.user, checklist=found, whose=str(request.POST.get("whose", ""))
     )
@@ -146,7 +146,7 @@ def take(request: HttpRequest, project_id: int, checklist_id: int) -> HttpRespon
 @require_POST
 def freeze(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
     """Freeze the validated questions as a version."""
-    access, found = listed(request, project_id, checklist_id, Role.REQUESTER)
+    access, found = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     version = actions.freeze(by=access.user, checklist=found)
     messages.success(request, f"Version {version.number} is frozen; nothing changes it any more.")
     return redirect("checklist_version", project_id, checklist_id, version.number)
@@ -180,7 +180,7 @@ def _version_page(
 @require_safe
 def version(request: HttpRequest, project_id: int, checklist_id: int, number: int) -> HttpResponse:
     """A frozen version: its questions with the attributes that they came from."""
-    access, found = listed(request, project_id, checklist_id)
+    access, found = get_checklist(request, project_id, checklist_id)
     return _version_page(request, access, found, number)
 
 
@@ -190,7 +190,7 @@ def make_task(
     request: HttpRequest, project_id: int, checklist_id: int, number: int
 ) -> HttpResponse:
     """A task in which people answer the version."""
-    access, found = listed(request, project_id, checklist_id, Role.REQUESTER)
+    access, found = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     frozen = reads.get_version(found, number)
     form = TaskForm(request.POST, topics=reads.topics(access.project))
     if not form.is_valid():

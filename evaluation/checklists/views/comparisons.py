@@ -18,7 +18,7 @@ from evaluation.checklists.making import comparison as blind
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.runs import dimensions
 from evaluation.checklists.selectors import comparison as checklists_comparison
-from evaluation.checklists.views.checklists import thought
+from evaluation.checklists.views.checklists import get_think_aloud_task
 from evaluation.models import SetComparison
 from evaluation.runs.selectors import lists as runs
 
@@ -43,7 +43,7 @@ class SetsForm(forms.Form):
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Every finished comparison with its true names, and the words that several people use."""
-    access, task = thought(request, project_id, task_id)
+    access, task = get_think_aloud_task(request, project_id, task_id)
     context = {
         "task": task,
         "title": runs.title_of(task),
@@ -56,7 +56,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Choose two sets; which is A and which is B is drawn."""
-    access, task = thought(request, project_id, task_id)
+    access, task = get_think_aloud_task(request, project_id, task_id)
     context: dict[str, Any] = {"task": task, "title": runs.title_of(task)}
     try:
         items = dimensions(task)
@@ -103,7 +103,7 @@ def _own(task: Task, pk: int, user: Any) -> SetComparison:
 @require_http_methods(["GET", "HEAD", "POST"])
 def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> HttpResponse:
     """A person's own comparison: A and B, and open questions; kept while it is written."""
-    access, task = thought(request, project_id, task_id)
+    access, task = get_think_aloud_task(request, project_id, task_id)
     found = _own(task, pk, access.user)
     answers, problem, errors, status = found.answers, "", {}, 200
     if request.method == "POST":
@@ -129,7 +129,7 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
         "title": runs.title_of(task),
         "comparison": found,
         "about": dimension,
-        "shown": blind.shown(found),
+        "shown": blind.attribute_sets(found),
         "problem": problem,
         "prefers": answers.get("prefers", ""),
         "questions": [

@@ -27,7 +27,7 @@ def workers(
     """Boards, page, header sentence and names of the workers' page."""
     rows = board.worker_rows(run, told.get("log", {}))
     parts = _parts(told)
-    shown = board.paged(board.sorted_rows(rows, by, ascending=ascending), page)
+    shown = board.page_of(board.sorted_rows(rows, by, ascending=ascending), page)
     groups = told.get("groups", [])
     made = board.boards(
         rows,

@@ -286,6 +286,6 @@ def _grouped(
     return made
 
 
-def paged(rows: Sequence[Row], number: Any) -> Page:
+def page_of(rows: Sequence[Row], number: Any) -> Page:
     """One page of a long board."""
     return Paginator(rows, PER_PAGE).get_page(number)

@@ -49,7 +49,7 @@ def runs_of(task: Task) -> list[Run]:
     return list(rows.select_related("snapshot", "task__current").order_by("-id")[:OFFERED])
 
 
-def named(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+def name_models(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     """Each run with the name of its model."""
     names = model_names(runs)
     return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_access, get_item, get_task
 from annotation.models import Task
 from crowdqc.errors import Missing
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import leaderboard as board
@@ -26,7 +26,7 @@ from evaluation.models import Run
 from evaluation.overview import results as overview_results
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit
 from evaluation.runs.selectors import lists as reads
@@ -38,7 +38,7 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
     raw = request.GET.get(name, "")
     if not raw:
         return None
-    number = whole(raw, high=10**9)
+    number = parse_whole(raw, high=10**9)
     if number is None:
         raise Missing(f"{name} is not a number.")
     return number
@@ -47,12 +47,12 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
     """What every page of results says of its run: whether it counts, and what is new since."""
     last = schedules.last_run(task)
-    since = schedules.fresh(task, last)
+    since = schedules.count_new_answers(task, last)
     return {
         "task": task,
         "title": reads.title_of(task),
         "run": run,
-        "standing": standing(run),
+        "standing": run_standing(run),
         "active": reads.active_of(task),
         "last": last,
         "fresh": since,
@@ -108,13 +108,13 @@ def results(request: HttpRequest, project_id: int) -> HttpResponse:
     return render(request, "evaluation/free_text/tasks.html", {"rows": rows})
 
 
-def empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
+def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
     """What stands there before the first finished run."""
     first = schedules.first_run(task)
     sentence, why = reads.first_run_words(first.enough, first.others, first.missing)
     context.update(first=first, sentence=sentence, why=why)
     if context["last"] is not None:
-        context["last_live"] = reads.live(context["last"])
+        context["last_live"] = reads.live_run(context["last"])
     return render(request, "evaluation/free_text/empty.html", context)
 
 
@@ -128,7 +128,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return redirect(run_words.results_page(task) + (f"?{query}" if query else ""))
     run, context = frame(request, task, "workers")
     if run is None:
-        return empty(request, task, context)
+        return empty_page(request, task, context)
     told = reads.figures_of(run)
     by = request.GET.get("sort", "score")
     by = by if by in board.SORTS else "score"
@@ -148,7 +148,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     _, task = get_task(request, project_id, task_id)
     run, context = frame(request, task, "systems")
     if run is None:
-        return empty(request, task, context)
+        return empty_page(request, task, context)
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
@@ -162,7 +162,7 @@ def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     _, task = get_task(request, project_id, task_id)
     run, context = frame(request, task, "convergence")
     if run is None:
-        return empty(request, task, context)
+        return empty_page(request, task, context)
     told = reads.figures_of(run)
     context.update(run_facts.convergence(run, told))
     return render(request, "evaluation/free_text/convergence.html", context)
@@ -203,7 +203,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     _, task = get_task(request, project_id, task_id)
     run, context = frame(request, task, "questions")
     if run is None:
-        return empty(request, task, context)
+        return empty_page(request, task, context)
     sort, group = request.GET.get("sort", "order"), number_of(request, "text")
     sort = sort if sort in question_reads.SORTS else "order"
     told = reads.figures_of(run, "components", "recipe")
@@ -227,7 +227,7 @@ def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) 
     _, task, item = get_item(request, project_id, task_id, item_id)
     run, context = frame(request, task, "questions")
     if run is None:
-        return empty(request, task, context)
+        return empty_page(request, task, context)
     told = reads.figures_of(run, "clusters", "recipe")
     context.update(
         question=question_reads.question(run, item, told),

@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.models import Project, User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import exact, whole
+from crowdqc.numbers import exact, parse_whole
 from crowdqc.outbound import addresses
 from evaluation.llm.endpoints import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
@@ -295,7 +295,7 @@ def _whole(name: str, value: Any) -> int | None:
     low, high, empty = WHOLE[name]
     if value in (None, "") and empty:
         return None
-    number = whole(value, low, high)
+    number = parse_whole(value, low, high)
     if number is None:
         hint = f"A whole number from {low:,} to {high:,}{', or empty' if empty else ''}."
         raise Invalid(f"{name} is out of range.", fields={name: hint})

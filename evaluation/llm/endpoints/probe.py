@@ -42,14 +42,14 @@ class Shade(Strict):
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbeResult:
     """What a probe found: ``can`` as it is stored (None: the model was not reached), and a note."""
 
     can: dict[str, Any] | None
     note: str
 
 
-def probe(model: LanguageModel) -> Found:
+def probe(model: LanguageModel) -> ProbeResult:
     """Ask the model; raises Conflict (no key) and Invalid (address) before anything is sent."""
     with _sender(model.endpoint) as sender:
         if model.use == LanguageModel.Use.EMBEDDING:
@@ -81,17 +81,17 @@ class _Hurried(Sender):
         return super().send(path, body)
 
 
-def _embedding(sender: Sender, model: LanguageModel) -> Found:
+def _embedding(sender: Sender, model: LanguageModel) -> ProbeResult:
     found = sender.send(EMBEDDINGS, {"model": model.name, "input": ["A stork.", "A chimney."]})
     if found.outcome != Outcome.OK:
-        return Found(None, found.reason)
+        return ProbeResult(None, found.reason)
     widths = {len(vector) for vector in found.vectors}
     if len(found.vectors) != 2 or len(widths) != 1 or 0 in widths:
-        return Found(None, "The endpoint gave no vector for each text.")
-    return Found({"dim": widths.pop()}, "")
+        return ProbeResult(None, "The endpoint gave no vector for each text.")
+    return ProbeResult({"dim": widths.pop()}, "")
 
 
-def _chat(sender: Sender, model: LanguageModel) -> Found:
+def _chat(sender: Sender, model: LanguageModel) -> ProbeResult:
     can: dict[str, Any] = {}
     told = Completion()
     for limit in LIMITS:
@@ -99,7 +99,7 @@ def _chat(sender: Sender, model: LanguageModel) -> Found:
         if told.outcome != Outcome.REJECTED or told.status != 400:
             break
     if told.outcome not in (Outcome.OK, Outcome.REFUSED):
-        return Found(None, told.reason)
+        return ProbeResult(None, told.reason)
     can["limit"] = limit
     can["format"], said = _format(sender, model, limit)
     notes = [said] if said else []
@@ -115,7 +115,7 @@ def _chat(sender: Sender, model: LanguageModel) -> Found:
     can["seed"] = seeded.outcome == Outcome.OK
     if told.tokens_in is None:
         notes.append("It tells no usage, so calls cost what was reserved for them.")
-    return Found(can, " ".join(notes))
+    return ProbeResult(can, " ".join(notes))
 
 
 def _body(model: LanguageModel, more: Mapping[str, Any], words: str = WORDS) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def probe_model(*, by: User, model: LanguageModel) -> LanguageModel:
     try:
         found = probe(model)
     except DomainError as problem:  # no key, or an address that is not allowed
-        found = Found(None, problem.message)
+        found = ProbeResult(None, problem.message)
     with transaction.atomic():
         locked = LanguageModel.objects.select_for_update(of=("self",)).get(pk=model.pk)
         if found.can is not None:

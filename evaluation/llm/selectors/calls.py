@@ -11,7 +11,7 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from annotation.models import Project
 from crowdqc.errors import Missing
-from crowdqc.numbers import count, duration, percent, whole
+from crowdqc.numbers import count, duration, parse_whole, percent
 from evaluation.llm.selectors.models import CALL_MARKS, OUTCOME_MARKS, small
 from evaluation.models import CallState, CallUse, LanguageModel, LLMAttempt, LLMCall, Run
 from evaluation.runs import run_types
@@ -46,7 +46,7 @@ class Filters:
 
 
 def _number(text: str | None) -> int:
-    return whole(text, high=10**9) or 0
+    return parse_whole(text, high=10**9) or 0
 
 
 def calls(project: Project, filters: Filters) -> QuerySet[LLMCall]:

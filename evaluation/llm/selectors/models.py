@@ -219,14 +219,14 @@ def get_endpoint(project: Project, endpoint_id: int) -> Endpoint:
 
 def get_model(project: Project, model_id: int) -> LanguageModel:
     """A model in use of an endpoint in use; Missing where there is none in this project."""
-    model = usable(project).filter(pk=model_id).first()
+    model = usable_models(project).filter(pk=model_id).first()
     if model is None:
         raise Missing("There is no such model in this project.")
     model.endpoint.project = project
     return model
 
 
-def usable(project: Project, use: str = "") -> QuerySet[LanguageModel]:
+def usable_models(project: Project, use: str = "") -> QuerySet[LanguageModel]:
     """Models that can be asked: neither they nor their endpoint is archived."""
     rows = LanguageModel.objects.filter(
         endpoint__project=project, endpoint__archived_at__isnull=True, archived_at__isnull=True

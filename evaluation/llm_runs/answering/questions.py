@@ -17,7 +17,7 @@ Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedValues:
     """The values to store; ``flag`` says what people's answers would be sent back for."""
 
     values: Values
@@ -47,12 +47,12 @@ class Questions:
             unknown=DONT_KNOW if settings.get("dont_know") else "",
         )
 
-    def read(self, task: Task, item: Item, text: str) -> Read:
+    def read(self, task: Task, item: Item, text: str) -> ParsedValues:
         """What is stored of an answer: checked as people's are, and flagged outside the limits."""
         settings = settings_of(task, item)
         declined = bool(settings.get("dont_know") and is_unknown(text))
-        found, flag = checked(task, {"text": text, "declined": declined}, settings)
-        return Read(found or Values(texts=[("answer", 0, text)]), flag, declined)
+        found, flag = check_draft(task, {"text": text, "declined": declined}, settings)
+        return ParsedValues(found or Values(texts=[("answer", 0, text)]), flag, declined)
 
 
 def settings_of(task: Task, item: Item) -> Settings:
@@ -71,7 +71,9 @@ def words_wanted(settings: Settings) -> str:
     return f"{aim}{low} to {high} words" if low > 1 else f"{aim}at most {high} words"
 
 
-def checked(task: Task, draft: Mapping[str, Any], settings: Settings) -> tuple[Values | None, str]:
+def check_draft(
+    task: Task, draft: Mapping[str, Any], settings: Settings
+) -> tuple[Values | None, str]:
     """What the task's own check makes of a draft, or what it says against it."""
     try:
         return get_type(task.type).check(draft, settings), ""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from annotation.formats.actions.responses import Written, values_of
+from annotation.formats.actions.responses import ResponseRow, values_of
 from annotation.models import Item, Task
 from annotation.task_types.writing.page import passages, style_of
 from annotation.task_types.writing.type import ENTRY, EXIT
 from evaluation.llm.prompting import Rendered, Template
 from evaluation.llm_runs.answering.questions import (
+    ParsedValues,
     Questions,
-    Read,
-    checked,
+    check_draft,
     settings_of,
     words_wanted,
 )
@@ -46,12 +46,12 @@ class Responses(Questions):
             citing=_citing([one.number for one in shown], settings["min_citations"]),
         )
 
-    def read(self, task: Task, item: Item, text: str) -> Read:
+    def read(self, task: Task, item: Item, text: str) -> ParsedValues:
         assert task.current is not None  # noqa: S101 (only a published task is answered)
-        values, _ = values_of(Written(item.key, text), item, task.current)
+        values, _ = values_of(ResponseRow(item.key, text), item, task.current)
         # A model is not asked the questionnaires.
         settings = {**settings_of(task, item), ENTRY: [], EXIT: []}
-        return Read(values, checked(task, {"text": text}, settings)[1])
+        return ParsedValues(values, check_draft(task, {"text": text}, settings)[1])
 
 
 def _citing(numbers: list[int], least: int) -> str:

@@ -12,14 +12,14 @@ from typing import Any
 
 from django.urls import reverse
 
-from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
 from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
-from evaluation.llm_runs.answering.questions import Questions, Read
+from evaluation.llm_runs.answering.questions import ParsedValues, Questions
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, RESPONSE
 from evaluation.llm_runs.parts import (
     LISTED,
@@ -34,14 +34,14 @@ from evaluation.llm_runs.parts import (
     replicates,
     sampling,
     temperature,
+    temperature_label,
     template,
-    warm,
 )
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, Params, flag
 from evaluation.models import Run
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -126,12 +126,13 @@ def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the system whose answers a run with these options gives."""
     model = chat_model(task, params["model"])
     without = "" if params["passage"] else " without the passage"
-    how = f"{strategy_of(task, params['strategy'])}{without}, {warm(params['temperature'])}"
+    temperature = temperature_label(params["temperature"])
+    how = f"{strategy_of(task, params['strategy'])}{without}, {temperature}"
     return model.name, how
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class AnswerRequest:
     """One answer that is to be asked for."""
 
     item: Item
@@ -142,11 +143,13 @@ class Wanted:
         return f"item:{self.item.pk}/{self.replicate}"
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Wanted], int]:
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
     """The answers that the system has not given yet, and how many are there already."""
     there = given_by(task, system_of(task, params))
     every = [
-        Wanted(item, number) for item in asked_items(task) for number in range(params["replicates"])
+        AnswerRequest(item, number)
+        for item in asked_items(task)
+        for number in range(params["replicates"])
     ]
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
     return new, len(every) - len(new)
@@ -157,7 +160,9 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return _plan(task, params, *wanted_of(task, params))
 
 
-def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there: int) -> Plan:
+def _plan(
+    task: Task, params: Mapping[str, Any], wanted: Sequence[AnswerRequest], there: int
+) -> Plan:
     model = chat_model(task, params["model"])
     strategy = strategy_of(task, params["strategy"])
     prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
@@ -200,7 +205,7 @@ def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     return said, reverse(page, args=[run.project_id, run.task_id]), label
 
 
-ANSWERS = Asking(
+ANSWERS = LLMRunSpec(
     SLUG,
     "1.0",
     "Answers of a language model",
@@ -218,7 +223,7 @@ class Answered:
 
     system: tuple[str, str]
     prompt: str
-    given: list[Given]
+    given: list[SystemAnswer]
     told: Row
 
 
@@ -238,14 +243,16 @@ def compute(run: Run, steps: Recorder) -> Answered:
         for one, reply in zip(wanted, replies, strict=True)
         if reply.value is not None
     ]
-    given = [Given(one.item.pk, found.values, one.replicate) for one, _, found in read]
+    given = [SystemAnswer(one.item.pk, found.values, one.replicate) for one, _, found in read]
     told = _told(replies, there, read)
     counts = told["counts"]
     steps.say(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
     return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
 
 
-def _told(replies: Sequence[Reply], there: int, read: Sequence[tuple[Wanted, Reply, Read]]) -> Row:
+def _told(
+    replies: Sequence[Reply], there: int, read: Sequence[tuple[AnswerRequest, Reply, ParsedValues]]
+) -> Row:
     """The figure of the run: counts, what failed and why, what is kept and wants a look."""
     flagged = [
         {"subject": one.subject, "item": one.item.key, "flag": found.flag, "call": reply.call_id}

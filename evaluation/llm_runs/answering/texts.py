@@ -19,7 +19,7 @@ QUOTES = {"“": "”", '"': '"', "«": "»", "{{": "}}", "**": "**", "`": "`"}
 UNKNOWN = re.compile(r"i (?:don'?t|do not) know(?: the answer)?")
 
 
-def unwrapped(text: str, *, marked: bool = False) -> str:
+def unwrap_answer(text: str, *, marked: bool = False) -> str:
     """The answer of a text: what follows its last mark, without quotes around the whole.
 
     ``marked``: without a mark there is no answer, as the steps towards it are none. Raises
@@ -54,7 +54,7 @@ class AnswerSchema(Schema):
 
     def parse(self, text: str) -> dict[str, Any]:
         """The answer; raises WrongForm."""
-        return {"text": unwrapped(text, marked=self.marked)}
+        return {"text": unwrap_answer(text, marked=self.marked)}
 
 
 ANSWER = AnswerSchema("answer@1")

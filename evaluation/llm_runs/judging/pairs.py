@@ -13,7 +13,7 @@ from typing import Any
 from django.urls import reverse
 
 from annotation.formats.actions.judgments import choices_of
-from annotation.formats.actions.system_answers import Given, given_by, store_system_answers
+from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
 from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
@@ -40,11 +40,11 @@ from evaluation.llm_runs.parts import (
     replicates,
     sampling,
     temperature,
-    warm,
+    temperature_label,
 )
 from evaluation.methods.core.params import Params, choice, flag
 from evaluation.models import Run
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -80,7 +80,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class PairRequest:
     """A pair to be judged the one way round, and the names of what each of its calls asks for."""
 
     item: Item
@@ -100,7 +100,10 @@ class Wanted:
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the judge; combined and individual are two judges."""
     model = chat_model(task, params["model"])
-    return model.name, f"judge {refs_of(params['mode'])}, {warm(params['temperature'])}"
+    return (
+        model.name,
+        f"judge {refs_of(params['mode'])}, {temperature_label(params['temperature'])}",
+    )
 
 
 def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
@@ -119,14 +122,14 @@ def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
     return [item for pair, item in found.items() if pair in judged]
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Wanted], int]:
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[PairRequest], int]:
     """The votes that the judge has not given yet, and how many are there already."""
     there = given_by(task, system_of(task, params))
     items = pairs_of(task, only_judged=params["only_judged"])
     names = [row["name"] for row in _dimensions(task)] if items else []
     parts = ("",) if params["mode"] == COMBINED else tuple(names)
     every = [
-        Wanted(item, flipped, number, parts)
+        PairRequest(item, flipped, number, parts)
         for item in items
         for number in range(params["replicates"])
         for flipped in ORDERS
@@ -146,7 +149,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return _plan(task, params, *wanted_of(task, params))
 
 
-def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted], there: int) -> Plan:
+def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], there: int) -> Plan:
     model = chat_model(task, params["model"])
     forms = forms_of(_dimensions(task), params["mode"]) if wanted else {}
     asks = [
@@ -174,7 +177,7 @@ def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     return said, reverse("run_start", args=[run.project_id, run.task_id]), "Run the board again"
 
 
-JUDGE_PAIRS = Asking(
+JUDGE_PAIRS = LLMRunSpec(
     SLUG,
     "1.0",
     "Pairs judged by a language model",
@@ -186,15 +189,15 @@ JUDGE_PAIRS = Asking(
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgingResult:
     """What a run has been told, before anything is written."""
 
     system: tuple[str, str]
-    given: list[Given]
+    given: list[SystemAnswer]
     told: Row
 
 
-def compute(run: Run, steps: Recorder) -> Judged:
+def compute(run: Run, steps: Recorder) -> JudgingResult:
     """Ask, and turn what is said of A and B into votes on the pairs as they are stored."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
@@ -210,14 +213,14 @@ def compute(run: Run, steps: Recorder) -> Judged:
         own = [by_subject[one.subject(part)] for part in one.parts]
         values = vote_of(one, own)
         if values is not None:
-            given.append(Given(one.item.pk, values, one.call, one.flipped))
+            given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
     told = _told(task, replies, given, wanted, there)
     counts = told["counts"]
     steps.say(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
-    return Judged(system_of(task, params), given, told)
+    return JudgingResult(system_of(task, params), given, told)
 
 
-def vote_of(one: Wanted, replies: Sequence[Reply]) -> Values | None:
+def vote_of(one: PairRequest, replies: Sequence[Reply]) -> Values | None:
     """The vote that these calls make, for the pair as stored; None where one of them failed.
 
     A vote on some dimensions only would keep the others from ever being asked again.
@@ -234,8 +237,8 @@ def vote_of(one: Wanted, replies: Sequence[Reply]) -> Values | None:
 def _told(
     task: Task,
     replies: Sequence[Reply],
-    given: Sequence[Given],
-    wanted: Sequence[Wanted],
+    given: Sequence[SystemAnswer],
+    wanted: Sequence[PairRequest],
     there: int,
 ) -> Row:
     """The figure of the run: counts, what failed and why, and how often the orders agree."""
@@ -270,7 +273,7 @@ def _told(
     }
 
 
-def write(run: Run, done: Judged) -> Outcome:
+def write(run: Run, done: JudgingResult) -> Outcome:
     """Store the votes of the judge; part of the transaction that closes the run."""
     told = {
         "asked": done.told,

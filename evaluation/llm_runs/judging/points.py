@@ -37,7 +37,7 @@ from evaluation.llm_runs.parts import (
 from evaluation.methods.core.params import Params, choice, flag, resamples
 from evaluation.models import LLMAttempt, Run
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.asking import Asking, Plan
+from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import Recorder
@@ -80,7 +80,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class ScoreRequest:
     """One score that is to be asked for: of an answer, or of a text on a dimension."""
 
     ask: Ask
@@ -89,14 +89,14 @@ class Wanted:
     dimension: str = ""
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+def wanted_of(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     """Everything to be scored, in an order that stays."""
     if adapter_of(task).scores_answers:
         return _answers(task, params)
     return _texts(task, params)
 
 
-def _answers(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+def _answers(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     """Counting answers, of a worker the first to each question, as AQER takes them."""
     if task.current is None:
         raise Conflict("Publish the task first: nobody has answered yet.")
@@ -104,7 +104,7 @@ def _answers(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
     if params["whose"] != "all":
         rows = [row for row in rows if (row.worker_id is None) == (params["whose"] == "systems")]
     items = {item.pk: item for item in task.items.select_related("group")}
-    return [Wanted(_ask_answer(row, items[row.item_id], params), answer=row) for row in rows]
+    return [ScoreRequest(_ask_answer(row, items[row.item_id], params), answer=row) for row in rows]
 
 
 def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
@@ -116,7 +116,7 @@ def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
     return Ask(f"answer:{row.answer_id}", prompt, SCORE, sampling(params), tries=TRIES)
 
 
-def _texts(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
+def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     """Every text that the version in force puts to judgment, on each dimension or scale."""
     items = asked_items(task)
     assert task.current is not None  # noqa: S101 (asked_items has seen to it)
@@ -127,7 +127,7 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[Wanted]:
             if text is not None:
                 shown.setdefault(text.pk, (text, item))
     return [
-        Wanted(
+        ScoreRequest(
             Ask(
                 f"text:{pk}/{row['name']}",
                 text_prompt(task, item, text.text, row),
@@ -148,7 +148,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return _plan(task, params, wanted_of(task, params))
 
 
-def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[Wanted]) -> Plan:
+def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[ScoreRequest]) -> Plan:
     model = chat_model(task, params["model"])
     if not wanted:
         raise Conflict("There is nothing to score yet.")
@@ -169,7 +169,7 @@ def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     return "The boards stand on a page of their own.", f"{url}?run={run.number}", "See the points"
 
 
-JUDGE_POINTS = Asking(
+JUDGE_POINTS = LLMRunSpec(
     SLUG,
     "1.0",
     "Points from a language model",
@@ -203,21 +203,21 @@ def points_of(replies: Sequence[Reply]) -> list[Point | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoringResult:
     """What a run has found, before anything is written."""
 
     rows: dict[Any, list[Row]]
     told: Row
 
 
-def compute(run: Run, steps: Recorder) -> Scored:
+def compute(run: Run, steps: Recorder) -> ScoringResult:
     """Ask, and put the boards together."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
     if adapter_of(task).scores_answers and any(
         row.worker_id is not None for row in answers.counting_texts(task)
     ):
-        freeze(run, snapshots.take)
+        freeze(run, snapshots.freeze_answers)
     wanted = wanted_of(task, params)
     asked = _plan(task, params, wanted)
     steps.say(count=asked.sentence)
@@ -235,7 +235,7 @@ def compute(run: Run, steps: Recorder) -> Scored:
         rows, notes = candidate_boards(texts)
     told = _told(replies, [point for _, point in made])
     steps.say(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
-    return Scored(rows, {"asked": told, "notes": notes})
+    return ScoringResult(rows, {"asked": told, "notes": notes})
 
 
 def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
@@ -257,7 +257,7 @@ def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
     }
 
 
-def write(run: Run, done: Scored) -> Outcome:
+def write(run: Run, done: ScoringResult) -> Outcome:
     """The scores of a run, and how they came about."""
     told = {
         **done.told,

@@ -16,7 +16,7 @@ from evaluation.llm_runs.start import Prepared, ways_of
 from evaluation.models import CallState, CallUse, Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.asking import Asking
+from evaluation.runs.asking import LLMRunSpec
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import STATES, started_words
 from evaluation.runs.selectors.recipes import model_id, model_names
@@ -31,7 +31,7 @@ class Way:
     """A way of asking as a line of the task's page."""
 
     slug: str
-    asking: Asking
+    asking: LLMRunSpec
     runs: int
     last: Run | None
 
@@ -62,7 +62,7 @@ class Live:
     active: int
 
 
-def live(task: Task) -> Live:
+def live_runs(task: Task) -> Live:
     """The task's latest runs that ask, with their calls; four queries at most."""
     slugs = [slug for slug, kind in run_types.run_types().items() if kind.asking]
     rows = list(
@@ -126,12 +126,12 @@ def ways(task: Task) -> list[Way]:
     ]
 
 
-def without(task: Task) -> str:
+def options_without_model(task: Task) -> str:
     """What can be done with the task without a model, in a sentence or two."""
     return adapter_of(task).without_models
 
 
-def chosen(task: Task, method: str, number: str) -> dict[str, Any]:
+def initial_options(task: Task, method: str, number: str) -> dict[str, Any]:
     """The options to begin with: those of the run of this number, else of the last one."""
     rows = task.runs.filter(method=method).order_by("-number")
     if number.isdecimal() and len(number) < 10:
@@ -141,7 +141,7 @@ def chosen(task: Task, method: str, number: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunPreview:
     """What a run would ask and cost, as the page shows it before the start."""
 
     sentence: str
@@ -155,13 +155,13 @@ class Shown:
     button: str
 
 
-def shown(task: Task, ready: Prepared) -> Shown:
+def preview_in_words(task: Task, ready: Prepared) -> RunPreview:
     """The preview in words; no query."""
     found, currency = ready.preview, task.project.currency
     new = found.calls - found.cached
     asks = ready.plan.asks
     cost = f", about {small(found.cost, currency)}" if found.cost else ""
-    return Shown(
+    return RunPreview(
         sentence=ready.plan.sentence,
         figures=_figures(ready, currency),
         problems=found.problems or (() if found.calls else ("There is nothing to ask.",)),

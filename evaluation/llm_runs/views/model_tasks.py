@@ -25,7 +25,7 @@ def _around(task: Task) -> dict[str, Any]:
     return {
         "task": task,
         "title": run_reads.title_of(task),
-        "usable": llm_models.usable(task.project, "chat").exists(),
+        "usable": llm_models.usable_models(task.project, "chat").exists(),
     }
 
 
@@ -36,9 +36,9 @@ def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     _, task = get_task(request, project_id, task_id)
     context = {
         **_around(task),
-        "live": llm_tasks.live(task),
+        "live": llm_tasks.live_runs(task),
         "ways": llm_tasks.ways(task),
-        "without": llm_tasks.without(task),
+        "without": llm_tasks.options_without_model(task),
     }
     return render(request, "evaluation/llm/task.html", context)
 
@@ -48,7 +48,7 @@ def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 def task_models_live(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The runs alone; they ask for themselves again while one of them is in work."""
     _, task = get_task(request, project_id, task_id)
-    context = {"task": task, "live": llm_tasks.live(task)}
+    context = {"task": task, "live": llm_tasks.live_runs(task)}
     if not getattr(request, "htmx", False):
         return redirect("task_models", project_id, task_id)
     return page_or_fragment(
@@ -69,7 +69,7 @@ def _page(
         "way": way,
         "method": method,
         "form": form,
-        "without": llm_tasks.without(task),
+        "without": llm_tasks.options_without_model(task),
     }
     if status != 200:  # of the options alone: what was refused stands above the form
         fresh = _form(task, method, request.POST)
@@ -84,7 +84,7 @@ def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -
     access, task = get_task(request, project_id, task_id)
     ask_start.way_of(task, method)
     if request.method != "POST":
-        initial = llm_tasks.chosen(task, method, request.GET.get("run", ""))
+        initial = llm_tasks.initial_options(task, method, request.GET.get("run", ""))
         return _page(request, task, method, _form(task, method, initial=initial))
     form = _form(task, method, request.POST)
     if form.is_valid():
@@ -123,7 +123,7 @@ def _previewed(task: Task, method: str, form: AskForm, *, agreed: bool) -> dict[
         ready = ask_start.prepare(task=task, method=method, raw=form.params())
     except DomainError as error:
         return {"wrong": [error.message]}
-    return {"shown": llm_tasks.shown(task, ready), "agreed": agreed}
+    return {"shown": llm_tasks.preview_in_words(task, ready), "agreed": agreed}
 
 
 @login_required

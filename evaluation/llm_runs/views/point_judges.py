@@ -24,7 +24,7 @@ def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> Ht
     """A model's scores from 0 to 100: its boards of systems and workers, and how they agree."""
     _, task = get_task(request, project_id, task_id)
     require_fit(task, SLUG, Missing("Models give no points to what this task collects."))
-    runs = point_judges.named(point_judges.runs_of(task))
+    runs = point_judges.name_models(point_judges.runs_of(task))
     number = number_of(request)
     shown = next((one for one in runs if number in (None, one[0].number)), None)
     if shown is None and number is not None:

@@ -45,7 +45,7 @@ def families() -> dict[str, dict[str, str]]:
 
 
 @dataclass
-class Told:
+class FileSummary:
     """What the manifest says, the parts of the file, and its rows where its parts do not tell."""
 
     about: dict[str, Any]
@@ -53,7 +53,7 @@ class Told:
     rows: Callable[[], int] | None = None
 
     @classmethod
-    def of(cls, about: dict[str, Any], table: Table, form: str) -> Told:
+    def of(cls, about: dict[str, Any], table: Table, form: str) -> FileSummary:
         return cls(about, table.parts(form), lambda: table.count)
 
 
@@ -122,7 +122,7 @@ def _refused(error: DomainError) -> str:
     return "\n".join([error.message, *(f"{name}: {why}" for name, why in error.fields.items())])
 
 
-def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]:
+def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileSummary]:
     """The format, what the manifest says, and the lines."""
     family, what = options["family"], options.get("what")
     if family == "free-text":
@@ -144,28 +144,28 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]
         told["dimension"] = dimension_of(task, dimension)
     told["left_out"] = left_out(task, slug, dimension)
     told["runs"] = recipes(task)
-    return form, Told.of(told, export.table(task, form, dimension), form)
+    return form, FileSummary.of(told, export.table(task, form, dimension), form)
 
 
-def _packed(task: Task, options: dict[str, Any], path: Path) -> tuple[str, Told]:
+def _packed(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileSummary]:
     """The tables of a run, or its bundle."""
     run = run_of(task.project, task, {"run": options["run"]})
     told = manifest.describe(task, options["family"]) | {"run": recipe(run)}
     if options["family"] == "bundle":
         form = _form(options["form"], path, ("zip",))
         counted = len(run.snapshot.answer_ids) if run.snapshot else 0
-        return form, Told(told, bundle.parts(run), lambda: counted)
+        return form, FileSummary(told, bundle.parts(run), lambda: counted)
     chosen = options["form"] if options["form"] in files.FORMATS else "csv"
     archive = scores.Archive(run, chosen)
-    return "zip", Told(told, archive.parts(), lambda: archive.rows)
+    return "zip", FileSummary(told, archive.parts(), lambda: archive.rows)
 
 
-def _board(task: Task, options: dict[str, Any]) -> Told:
+def _board(task: Task, options: dict[str, Any]) -> FileSummary:
     run = arena_board.core_run(task, options["run"])
     dimension = dimension_of(task, options["dimension"])
     told = manifest.describe(task, BOARD)
     told |= {"dimension": dimension, "component": options["component"], "run": recipe(run)}
-    return Told(told, arena_board.lines(run, dimension, options["component"]))
+    return FileSummary(told, arena_board.lines(run, dimension, options["component"]))
 
 
 def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
@@ -180,17 +180,17 @@ def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
     return form
 
 
-def _collected(task: Task, options: dict[str, Any], form: str) -> Told:
+def _collected(task: Task, options: dict[str, Any], form: str) -> FileSummary:
     what, uncounted = options["what"], options["uncounted"]
     told = manifest.describe(task, what, uncounted=uncounted)
     told["runs"] = recipes(task)
     rows = free_text.rows(task, what, uncounted=uncounted)
-    return Told.of(told, Table(free_text.COLUMNS[what], rows), form)
+    return FileSummary.of(told, Table(free_text.COLUMNS[what], rows), form)
 
 
-def _scores(task: Task, options: dict[str, Any], form: str) -> Told:
+def _scores(task: Task, options: dict[str, Any], form: str) -> FileSummary:
     run = run_of(task.project, task, {"run": options["run"]})
     scores.check(run, options["table"], form)
     told = manifest.describe(task, SCORES)
     told |= {"table": options["table"], "run": scores.manifest(run, {})}
-    return Told.of(told, scores.table(run, options["table"]), form)
+    return FileSummary.of(told, scores.table(run, options["table"]), form)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from crowdqc.errors import DomainError
 from evaluation.published.formats import FORMATS
-from evaluation.published.formats.base import told
+from evaluation.published.formats.base import refusal_text
 
 
 class Command(BaseCommand):
@@ -35,4 +35,4 @@ class Command(BaseCommand):
         try:
             FORMATS[options["format"]].run(options, self.stdout, self.stderr)
         except DomainError as error:
-            raise CommandError(told(error)) from error
+            raise CommandError(refusal_text(error)) from error

@@ -44,7 +44,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Start it and say its number; exit status 1 where it cannot be started or fails."""
         if options["options"]:
-            self.stdout.write("\n".join(told(options["method"])))
+            self.stdout.write("\n".join(describe_methods(options["method"])))
             return
         task = Task.objects.filter(pk=options["task"]).first()
         if task is None:
@@ -60,7 +60,7 @@ class Command(BaseCommand):
                 "Say with --by who starts the run: a requester or manager of its project."
             )
         try:
-            run = started(task, by, options)
+            run = start_run(task, by, options)
         except DomainError as error:
             fields = "".join(f" {name}: {why}" for name, why in error.fields.items())
             raise CommandError(f"{error.message}{fields}") from error
@@ -73,9 +73,9 @@ class Command(BaseCommand):
                 raise CommandError(f"Run {run.number} did not end well.")
 
 
-def started(task: Task, by: User, options: dict[str, Any]) -> Run:
+def start_run(task: Task, by: User, options: dict[str, Any]) -> Run:
     """The run, queued; of a way of asking models too."""
-    method, chosen = options["method"] or runs.main_method(task), given(options["set"])
+    method, chosen = options["method"] or runs.main_method(task), parse_options(options["set"])
     if run_types.asking_of(method) is not None:
         return ask_start.start(
             by=by, task=task, method=method, raw=chosen, agreed=options["agreed"], trigger="command"
@@ -85,7 +85,7 @@ def started(task: Task, by: User, options: dict[str, Any]) -> Run:
     )
 
 
-def given(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Options from ``NAME=VALUE``; a value is JSON, else text."""
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -99,7 +99,7 @@ def given(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def told(slug: str) -> list[str]:
+def describe_methods(slug: str) -> list[str]:
     """The methods a line each; of one method its options with default and range."""
     kinds = run_types.run_types()
     if not slug:

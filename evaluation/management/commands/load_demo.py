@@ -50,7 +50,7 @@ class Command(BaseCommand):
         task = demo_loader.loaded()
         fresh = task is None
         if task is None:
-            names = demo_loader.taken()
+            names = demo_loader.taken_usernames()
             if names:
                 # Somebody's own accounts: their database serves on, without the demo.
                 self.stderr.write(
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             task = self._refusable(demo_loader.load, self._say)
         if not Run.objects.filter(task=task, state=RunState.DONE).exists():
             self._runs(task, options["encoder"])
-        for other in demo_loader.called(
+        for other in demo_loader.tasks_by_name(
             "begun", "study", "panel", "writing", "rating", "think", "checklist"
         ):
             self._first(other)
@@ -128,7 +128,7 @@ class Command(BaseCommand):
                     runs.start, by=task.project.owner, task=task, method="aqer_study", params=params
                 )
                 self._say("the study against experts follows in the background")
-        for rated in demo_loader.called("rating"):
+        for rated in demo_loader.tasks_by_name("rating"):
             for source in imports(rated)[:1]:
                 self._first(rated, "rescaling", {"imported": source.pk})
 

@@ -64,7 +64,15 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.boards import rules_of
 from evaluation.methods.core.components import answer_parts
-from evaluation.methods.core.params import ANY_LEVEL, Params, choice, flag, real, resamples, whole
+from evaluation.methods.core.params import (
+    ANY_LEVEL,
+    Params,
+    choice,
+    flag,
+    real_number,
+    resamples,
+    whole_number,
+)
 from evaluation.methods.core.redundancy import RANK_BY
 
 NAME, VERSION = "aqer", "1.2"
@@ -118,12 +126,12 @@ PARAMS = Params(
         ),
         resamples(2000, label="Resamples of the questions"),
         choice("vote", "auto", ("auto", "weighted_mean", "mean")),
-        whole("max_rounds", 100, 1),
-        real("tolerance", 1e-6, above=0),
+        whole_number("max_rounds", 100, 1),
+        real_number("tolerance", 1e-6, above=0),
         ANY_LEVEL,
-        whole("min_answers", 5, 2),
-        real("near_identical", 0.95, above=0, below=1),
-        real("cluster_share", 0.25, above=0, below=1),
+        whole_number("min_answers", 5, 2),
+        real_number("near_identical", 0.95, above=0, below=1),
+        real_number("cluster_share", 0.25, above=0, below=1),
     ),
     together=_check_plan,
     version=VERSION,

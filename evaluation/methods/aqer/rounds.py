@@ -120,14 +120,14 @@ class Round:
     scores: FloatArray
 
 
-class Scored(Protocol):
+class ScoredRound(Protocol):
     """A round of any kind of vote: it has a score for each answer (n,)."""
 
     @property
     def scores(self) -> FloatArray: ...
 
 
-Vote = TypeVar("Vote", bound=Scored)
+Vote = TypeVar("Vote", bound=ScoredRound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def compare(
     return -np.sqrt(np.maximum(distance, 0.0))
 
 
-def cast(rows: Rows, weights: FloatArray, options: Options) -> Round:
+def vote_round(rows: Rows, weights: FloatArray, options: Options) -> Round:
     """One round: every question's SEA under these weights (m,), and every answer's score."""
     return cast_answers(rows, weights[rows.worker], options)
 
@@ -296,7 +296,7 @@ def iterate(
     BadParameter where these are missing or not asked for, BadVector where one is no vote.
     """
     equal = np.full(rows.n_workers, 1.0 / rows.n_workers)
-    first = cast(rows, equal, options)
+    first = vote_round(rows, equal, options)
     begun: tuple[FloatArray, Round] = (equal, first)
     if (start_votes is not None) != (options.start == "entailment"):
         raise BadParameter("start 'entailment' and start_votes need each other")
@@ -306,9 +306,9 @@ def iterate(
         begun = (to_weights(shares.astype(np.float64)), cast_answers(rows, votes, options))
     elif options.start == "noisy":
         noisy = noisy_weights(rows.n_workers, rng)
-        begun = (noisy, cast(rows, noisy, options))
-    return settle(
-        lambda weights: cast(rows, weights, options),
+        begun = (noisy, vote_round(rows, noisy, options))
+    return iterate_weights(
+        lambda weights: vote_round(rows, weights, options),
         rows.worker,
         rows.n_workers,
         options,
@@ -318,7 +318,7 @@ def iterate(
     )
 
 
-def settle(
+def iterate_weights(
     vote: Callable[[FloatArray], Vote],
     worker: IntArray,
     n_workers: int,

@@ -23,10 +23,10 @@ from evaluation.methods.core.boards import (
     Scores,
     Systems,
     board_columns,
-    gather,
+    gather_columns,
     left_out,
     make_board,
-    place,
+    place_intervals,
     stack,
     why_missing,
 )
@@ -197,7 +197,7 @@ def tables(
         "answer": _answers(data, fitted),
         "question": _questions(data, fitted),
     }
-    intervals = {"worker": place(boards, len(data.workers), why_missing(data), level)}
+    intervals = {"worker": place_intervals(boards, len(data.workers), why_missing(data), level)}
     if data.outside is not None:
         estimates["system"] = _systems(fitted)
         estimates["system_answer"] = _system_answers(data.outside, fitted)
@@ -221,7 +221,7 @@ def _workers(data: Texts, fitted: list[Component]) -> Table:
     columns: dict[str, Callable[[Component], Any]] = board_columns(lambda part: part.workers)
     columns["normalised"] = lambda part: part.fit.normalised
     columns["weight"] = lambda part: part.fit.weights
-    rows = gather(size, fitted, lambda part: part.case.workers, columns)
+    rows = gather_columns(size, fitted, lambda part: part.case.workers, columns)
     return Table({"worker": np.arange(size), **rows})
 
 
@@ -230,12 +230,12 @@ def _systems(fitted: list[Component]) -> Table:
     spans = {id(part): np.arange(ends[k], ends[k + 1]) for k, part in enumerate(fitted)}
     columns: dict[str, Callable[[Component], Any]] = board_columns(lambda part: part.systems)
     columns["system"] = lambda part: part.case.systems.names
-    return Table(gather(int(ends[-1]), fitted, lambda part: spans[id(part)], columns))
+    return Table(gather_columns(int(ends[-1]), fitted, lambda part: spans[id(part)], columns))
 
 
 def _answers(data: Texts, fitted: list[Component]) -> Table:
     size = len(data)
-    found = gather(
+    found = gather_columns(
         size,
         fitted,
         lambda part: part.case.select,
@@ -284,7 +284,7 @@ def _questions(data: Texts, fitted: list[Component]) -> Table:
         "agreement": lambda part: np.sqrt(part.fit.last.squared) / part.fit.last.total,
         "effect": lambda part: part.effects,
     }
-    found = gather(size, fitted, lambda part: part.case.questions, columns)
+    found = gather_columns(size, fitted, lambda part: part.case.questions, columns)
     count = np.bincount(data.question, minlength=size)
     return Table({"question": np.arange(size), "n": count, **found})
 
@@ -294,7 +294,7 @@ def _system_answers(outside: Texts, fitted: list[Component]) -> Table:
         "score": lambda part: part.outside,
         "uniterated": lambda part: part.outside_first,
     }
-    found = gather(len(outside), fitted, lambda part: part.case.systems.select, columns)
+    found = gather_columns(len(outside), fitted, lambda part: part.case.systems.select, columns)
     return Table(
         {
             "source": outside.source,

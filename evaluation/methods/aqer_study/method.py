@@ -33,7 +33,7 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
     of_rows,
 )
-from evaluation.methods.core.params import Param, Params, choice, real, whole
+from evaluation.methods.core.params import Param, Params, choice, real_number, whole_number
 from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous, too_few
 from evaluation.methods.text.corpus import Responses
 
@@ -76,7 +76,7 @@ def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> lis
     return rows
 
 
-def compared(
+def compare_r(
     frame: Drawn, scores: FloatArray, with_aqer: FloatArray, level: float
 ) -> dict[str, Any]:
     """Pooled r less AQER's on the same draws, with the bounds of that difference at ``level``.
@@ -225,7 +225,7 @@ PARAMS = Params(
     NAME,
     (
         Param("sizes", [5, 10, 15], rule=_check_sizes),
-        whole("repetitions", 25, 2, 500),
+        whole_number("repetitions", 25, 2, 500),
         choice("draw", WORKERS, (WORKERS, ANSWERS)),
         Param(
             "methods",
@@ -244,7 +244,7 @@ PARAMS = Params(
             ],
             rule=_check_methods,
         ),
-        real("level", 0.95, above=0.5, below=1),
+        real_number("level", 0.95, above=0.5, below=1),
     ),
     version=VERSION,
 )
@@ -360,7 +360,7 @@ def fit(
             rows += [{"method": slug, "size": size, **row} for row in told]
             if slug != AQER:
                 level = simultaneous(settings["level"], family)
-                gap = compared(frame, drawn, scores[AQER], level)
+                gap = compare_r(frame, drawn, scores[AQER], level)
                 against.append({"method": slug, "size": size, **gap, "family": family})
     return PARAMS.result(
         settings,

@@ -19,9 +19,9 @@ from evaluation.methods.aqer.method import parts
 from evaluation.methods.aqer.rounds import (
     Iterated,
     Options,
+    iterate_weights,
     noisy_weights,
     normalise,
-    settle,
     to_weights,
 )
 from evaluation.methods.baselines.baseline_boards import COMMON
@@ -44,14 +44,14 @@ from evaluation.methods.core.boards import (
     Rules,
     Scores,
     board_columns,
-    gather,
+    gather_columns,
     make_board,
-    place,
+    place_intervals,
     rules_of,
     why_missing,
 )
 from evaluation.methods.core.bootstrap import question_weights, ranks
-from evaluation.methods.core.params import COMPARED, Params, choice, real, whole
+from evaluation.methods.core.params import COMPARED, Params, choice, real_number, whole_number
 from evaluation.methods.core.redundancy import ranking_column
 
 NAME, VERSION = "bag-of-words", "1.0"
@@ -67,8 +67,8 @@ PARAMS = Params(
     (
         choice("vote", "weighted_majority", ("weighted_majority", "majority")),
         choice("start", "equal", ("equal", "noisy")),
-        whole("max_rounds", 100, 1),
-        real("tolerance", 1e-6, above=0),
+        whole_number("max_rounds", 100, 1),
+        real_number("tolerance", 1e-6, above=0),
         *COMMON,
     ),
     together=_check_vote,
@@ -160,7 +160,7 @@ class Majority:
     scores: FloatArray
 
 
-def cast(bags: Bags, own: FloatArray) -> Majority:
+def score_answers(bags: Bags, own: FloatArray) -> Majority:
     """Every question's majority and every answer's cosine with it (App. G).
 
     ``own`` (n,) is the vote of each answer. Where all votes of a question are 0, they are equal. A
@@ -187,13 +187,13 @@ def iterate(
     """
     workers, worker = np.unique(bags.worker, return_inverse=True)
     equal = np.full(len(workers), 1.0 / len(workers))
-    first = cast(bags, equal[worker])
+    first = score_answers(bags, equal[worker])
     begun = (equal, first)
     if options.start == "noisy":
         noisy = noisy_weights(len(workers), rng)
-        begun = (noisy, cast(bags, noisy[worker]))
-    return settle(
-        lambda weights: cast(bags, weights[worker]),
+        begun = (noisy, score_answers(bags, noisy[worker]))
+    return iterate_weights(
+        lambda weights: score_answers(bags, weights[worker]),
         worker,
         len(workers),
         options,
@@ -249,7 +249,9 @@ def fit(
         settings,
         _tables(data, fitted),
         {"components": told},
-        intervals={"worker": place(boards, len(data.workers), why_missing(data), rules.level)},
+        intervals={
+            "worker": place_intervals(boards, len(data.workers), why_missing(data), rules.level)
+        },
         converged=all(part.fit.converged for part in fitted),
     )
 
@@ -362,12 +364,12 @@ def _tables(data: Bags, fitted: list[Part]) -> dict[str, Table]:
     columns["normalised"] = lambda part: part.fit.normalised
     columns["weight"] = lambda part: part.fit.weights
     size = len(data.workers)
-    workers = gather(size, fitted, lambda part: part.workers, columns)
+    workers = gather_columns(size, fitted, lambda part: part.workers, columns)
     scores: dict[str, Callable[[Part], Any]] = {
         "score": lambda part: part.fit.last.scores,
         "uniterated": lambda part: part.fit.first.scores,
     }
-    answers = gather(len(data), fitted, lambda part: part.select, scores)
+    answers = gather_columns(len(data), fitted, lambda part: part.select, scores)
     rank = np.zeros(len(data), dtype=np.int64)
     for j in np.unique(data.question[answers["component"] > 0]):
         rows = np.flatnonzero(data.question == j)

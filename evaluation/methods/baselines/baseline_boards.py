@@ -25,16 +25,16 @@ from evaluation.methods.core.boards import (
     Rules,
     Scores,
     Systems,
-    gather,
+    gather_columns,
     left_out,
     make_board,
-    place,
+    place_intervals,
     rules_of,
     stack,
     why_missing,
 )
 from evaluation.methods.core.components import answer_parts
-from evaluation.methods.core.params import ANY_LEVEL, Params, resamples, whole
+from evaluation.methods.core.params import ANY_LEVEL, Params, resamples, whole_number
 from evaluation.methods.core.redundancy import ranking_column
 
 CHUNK = 4_000_000  # numbers of a batch of resamples
@@ -151,7 +151,7 @@ def _draws(
 COMMON = (
     resamples(2000),
     ANY_LEVEL,
-    whole("min_answers", 5, 2),
+    whole_number("min_answers", 5, 2),
 )
 
 
@@ -190,7 +190,9 @@ def result(
         "question": _questions(data, ratings, question_part),
     }
     spots = [(board.workers, board.worker.intervals) for board in boards]
-    intervals = {"worker": place(spots, len(data.workers), why_missing(data), rules.level)}
+    intervals = {
+        "worker": place_intervals(spots, len(data.workers), why_missing(data), rules.level)
+    }
     if data.outside is not None:
         estimates |= _outside(data, ratings, question_part, boards)
         intervals["system"] = stack([part.system.intervals for part in boards], rules.level)
@@ -206,7 +208,7 @@ def _people(boards: list[Part], size: int) -> Table:
         "score": lambda part: part.worker.scores.score,
         "adjusted": lambda part: part.worker.scores.adjusted,
     }
-    found = gather(size, boards, lambda part: part.workers, columns)
+    found = gather_columns(size, boards, lambda part: part.workers, columns)
     return Table({"worker": np.arange(size), **found})
 
 

@@ -40,8 +40,8 @@ from evaluation.methods.core.base import (
     Table,
     Texts,
 )
-from evaluation.methods.core.boards import Draws, Scores, make_board, place, rules_of
-from evaluation.methods.core.params import COMPARED, Params, real, whole
+from evaluation.methods.core.boards import Draws, Scores, make_board, place_intervals, rules_of
+from evaluation.methods.core.params import COMPARED, Params, real_number, whole_number
 
 # Squared distances below this count as this, so that a worker who is the mean stays finite.
 FLOOR = 1e-5
@@ -118,7 +118,7 @@ def _product(texts: Texts, rows: IntArray) -> Callable[[FloatArray], FloatArray]
     """
     question, vector = texts.question[rows], texts.vector[rows]
     scale = 1.0 / np.where(texts.norms > 0, texts.norms, 1.0)
-    if kept(question) <= GRAM:
+    if count_inner_products(question) <= GRAM:
         gram = _gram(texts, rows, scale)
         return lambda share: gram @ share
     shape = (len(texts.questions), len(texts.vectors))
@@ -134,7 +134,7 @@ def _product(texts: Texts, rows: IntArray) -> Callable[[FloatArray], FloatArray]
     return product
 
 
-def kept(question: IntArray) -> int:
+def count_inner_products(question: IntArray) -> int:
     """How many inner products answers to these questions (k,) have."""
     return int((np.bincount(question) ** 2).sum())
 
@@ -194,7 +194,10 @@ def replicates(
 
 def affordable(question: IntArray, resamples: int) -> bool:
     """Whether every resample of answers to these questions (k,) can be fitted again."""
-    return kept(question) <= GRAM and kept(question) * resamples <= WORK
+    return (
+        count_inner_products(question) <= GRAM
+        and count_inner_products(question) * resamples <= WORK
+    )
 
 
 NAME, VERSION = "rasa", "1.0"
@@ -202,9 +205,9 @@ PARAMS = Params(
     NAME,
     (
         *COMMON,
-        real("alpha", 0.05, above=0, below=1),
-        whole("max_rounds", 1000, 1),
-        real("tolerance", 1e-7, above=0),
+        real_number("alpha", 0.05, above=0, below=1),
+        whole_number("max_rounds", 1000, 1),
+        real_number("tolerance", 1e-7, above=0),
     ),
     version=VERSION,
 )
@@ -326,7 +329,7 @@ def _workers(
         "cosine": old["score"],
     }
     reasons = list(base.intervals["worker"].reason)
-    return Table(columns), place(spots, len(old), reasons, rules.level)
+    return Table(columns), place_intervals(spots, len(old), reasons, rules.level)
 
 
 def _without(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:

@@ -25,7 +25,7 @@ from evaluation.methods.baselines.baseline_boards import (
 )
 from evaluation.methods.baselines.baselines import Rows
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
-from evaluation.methods.core.params import COMPARED, Params, whole
+from evaluation.methods.core.params import COMPARED, Params, whole_number
 from evaluation.methods.text.corpus import Responses, Tokens
 from evaluation.methods.text.metrics import bleu
 
@@ -33,7 +33,7 @@ NAME, VERSION = "roy", "1.0"
 MAX_LENGTH = 5
 PARAMS = Params(
     NAME,
-    (*COMMON, whole("max_length", 2, 1, MAX_LENGTH), whole("min_support", 2, 1)),
+    (*COMMON, whole_number("max_length", 2, 1, MAX_LENGTH), whole_number("min_support", 2, 1)),
     version=VERSION,
 )
 

@@ -73,7 +73,7 @@ class Solution:
 def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution:
     """Newton with step halving from ``start``, or from rough merits."""
     point = _start(cells, model) if start is None else start
-    part, now = look(cells, model, point)
+    part, now = log_likelihood_terms(cells, model, point)
     converged, rounds = False, 0
     while rounds < ROUNDS and not converged:
         rounds += 1
@@ -83,7 +83,7 @@ def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution
         scale, found, then = 1.0, point, now
         for _ in range(HALVINGS):
             found = Point(point.merit + scale * merit, point.shared + scale * shared)
-            part, then = look(cells, model, found)
+            part, then = log_likelihood_terms(cells, model, found)
             if then >= now - 1e-12 * abs(now):
                 break
             scale /= 2
@@ -105,7 +105,7 @@ def tie_of(model: Model, point: Point) -> float:
     return float(point.shared[-1]) if model.ties != "none" else 0.0
 
 
-def look(cells: Cells, model: Model, point: Point) -> tuple[bt_ties.Terms, float]:
+def log_likelihood_terms(cells: Cells, model: Model, point: Point) -> tuple[bt_ties.Terms, float]:
     """The likelihood's terms, and the penalised log-likelihood (natural logarithms)."""
     part = bt_ties.terms(
         model.ties, log_odds(cells, model, point), tie_of(model, point), cells.counts
@@ -123,7 +123,7 @@ def derivatives(
 ) -> tuple[Point, Curvature]:
     """The gradient and minus the Hessian of the penalised log-likelihood."""
     layout, k = cells.layout, len(cells.layout)
-    merit = signed(cells, part.x, k)
+    merit = sum_by_node(cells, part.x, k)
     blocks: FloatArray = np.bincount(cells.place, part.xx, layout.size).astype(np.float64)
     for block in layout.blocks(blocks):
         np.negative(block + block.transpose(0, 2, 1), out=block)
@@ -173,13 +173,13 @@ def _shared(
     border = np.zeros((k, len(names)))
     corner = np.zeros((len(names), len(names)))
     for i, name in enumerate(names):
-        border[:, i] = signed(cells, with_x[name], k)
+        border[:, i] = sum_by_node(cells, with_x[name], k)
         for j, other in enumerate(names):
             corner[i, j] = second[name, other].sum()
     return border, corner, np.array([slope[name].sum() for name in names])
 
 
-def signed(cells: Cells, values: FloatArray, k: int) -> FloatArray:
+def sum_by_node(cells: Cells, values: FloatArray, k: int) -> FloatArray:
     """Sums (k,) over cells, plus for the first node, minus for the second."""
     plus, minus = np.bincount(cells.first, values, k), np.bincount(cells.second, values, k)
     return np.asarray(plus - minus, dtype=np.float64)

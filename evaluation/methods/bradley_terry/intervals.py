@@ -22,8 +22,8 @@ from evaluation.methods.bradley_terry.fit import (
     Point,
     Solution,
     derivatives,
+    log_likelihood_terms,
     log_odds,
-    look,
     maximise,
     solve_blocks,
     tie_of,
@@ -63,7 +63,7 @@ class Scores:
 def sandwich(cells: Cells, model: Model, point: Point, units: Units) -> Covariance:
     """A J A at the maximum, whose inverse Hessian is taken block by block."""
     layout = cells.layout
-    _, curvature = derivatives(cells, model, point, look(cells, model, point)[0])
+    _, curvature = derivatives(cells, model, point, log_likelihood_terms(cells, model, point)[0])
     scores = _scores(cells, model, point, units)
     through = -solve_blocks(layout, curvature.blocks, curvature.border)
     schur = np.linalg.inv(curvature.corner + curvature.border.T @ through)
@@ -207,11 +207,11 @@ def from_covariance(
     """The same from any covariance; ``n`` (k,) units touch each node, ``units`` there are."""
     level, resamples = settings["level"], settings["resamples"]
     merit = layout.centred(found.point.merit)
-    wide = bootstrap.widening(n, complete=True)
+    wide = bootstrap.widening_factor(n, complete=True)
     se = np.sqrt(cov.variances(layout)) * wide
     reach = -stdtrit(np.maximum(n, 2) - 1, (1 - level) / 2) * se
     total = np.array([units])
-    error = np.sqrt(np.diag(cov.shared)) * bootstrap.widening(total, complete=True)
+    error = np.sqrt(np.diag(cov.shared)) * bootstrap.widening_factor(total, complete=True)
     far = -stdtrit(np.maximum(total, 2) - 1, (1 - level) / 2) * error
     draws = _normal(layout, cov.blocks, merit, resamples, rng) if resamples else None
     hooks.step("intervals", 1, 1)
@@ -254,7 +254,7 @@ def bootstrapped(
     total = np.full(len(model.shared), round(units.size.sum()))
     ends = bootstrap.percentile_interval(shared, total, level, complete=False)
     return Spread(
-        draws.std(axis=0) * bootstrap.widening(n, complete=False),
+        draws.std(axis=0) * bootstrap.widening_factor(n, complete=False),
         low,
         high,
         *_ranks(layout, merit, draws, n, level, complete=False, hooks=hooks),

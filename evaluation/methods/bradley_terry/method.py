@@ -22,7 +22,7 @@ from evaluation.methods.bradley_terry.fit import (
     Model,
     Solution,
     derivatives,
-    look,
+    log_likelihood_terms,
     maximise,
     solve_blocks,
 )
@@ -34,7 +34,7 @@ from evaluation.methods.core.params import (
     Params,
     choice,
     flag,
-    real,
+    real_number,
     resamples,
 )
 from evaluation.methods.core.votes import Pairs
@@ -51,7 +51,7 @@ PARAMS = Params(
     NAME,
     (
         choice("ties", "davidson", bt_ties.TIES),
-        real("regularisation", 0.2, 0),
+        real_number("regularisation", 0.2, 0),
         flag("side", False),
         choice("interval", "sandwich", ("sandwich", "bootstrap")),
         choice("cluster", "none", CLUSTERS),
@@ -216,7 +216,7 @@ def _listed(data: Pairs, cells: Cells, nodes: IntArray) -> str:
 
 def _refuse_confounded(cells: Cells, model: Model, found: Solution) -> None:
     plain = Model(model.ties, 0.0, side=True, tie=model.tie)
-    part, _ = look(cells, plain, found.point)
+    part, _ = log_likelihood_terms(cells, plain, found.point)
     _, curvature = derivatives(cells, plain, found.point, part)
     side = curvature.border[:, :1]
     left = curvature.corner[0, 0] - float(

@@ -35,12 +35,12 @@ from evaluation.methods.core.base import (
     Table,
     index_array,
 )
-from evaluation.methods.core.params import LEVEL, Params, whole
+from evaluation.methods.core.params import LEVEL, Params, whole_number
 from evaluation.methods.core.units import SIMILARITY, too_few
 from evaluation.methods.text.corpus import stems, token_ids, words
 
 NAME, VERSION = "attribute_diversity", "1.0"
-PARAMS = Params(NAME, (whole("topics", 5, 2), LEVEL), version=VERSION)
+PARAMS = Params(NAME, (whole_number("topics", 5, 2), LEVEL), version=VERSION)
 ONE_PERSON, ONE_MODEL = "one person", "one model"
 PEOPLE, MODELS, COMBINED = "several people", "several models", "people and models"
 MEASURES = ("rouge", "jaccard", "cosine")

@@ -23,7 +23,14 @@ from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed, vote_matrix
 from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
-from evaluation.methods.core.params import LEVEL, PART_OF_STUDY, Params, real, resamples, whole
+from evaluation.methods.core.params import (
+    LEVEL,
+    PART_OF_STUDY,
+    Params,
+    real_number,
+    resamples,
+    whole_number,
+)
 from evaluation.methods.core.votes import Labels
 
 BURN_IN = 100  # rounds a chain makes before its draws count
@@ -259,12 +266,12 @@ NAME, VERSION = "dawid-skene", "1.0"
 PARAMS = Params(
     NAME,
     (
-        whole("iterations", 1000, 1),
-        real("tolerance", 1e-7, 0, 1),
-        real("smoothing", 0.01, 1e-10, 1e6),
-        real("threshold", 1.0, above=0, high=1),
-        real("min_posterior", 0.0, 0, 1),
-        real("strength", 6.0, 0.1, 1e3),
+        whole_number("iterations", 1000, 1),
+        real_number("tolerance", 1e-7, 0, 1),
+        real_number("smoothing", 0.01, 1e-10, 1e6),
+        real_number("threshold", 1.0, above=0, high=1),
+        real_number("min_posterior", 0.0, 0, 1),
+        real_number("strength", 6.0, 0.1, 1e3),
         resamples(1000),
         LEVEL,
     ),
@@ -341,7 +348,7 @@ def _tables(
                 "accuracy": np.where(scored, estimate, np.nan),
                 "low": np.where(scored, low, np.nan),
                 "high": np.where(scored, high, np.nan),
-                "n": mace_tables.whole(counts.total),
+                "n": mace_tables.to_integers(counts.total),
                 "component": counts.worker_part,
             }
         ),
@@ -361,7 +368,7 @@ def _tables(
             threshold=settings["threshold"],
             min_posterior=settings["min_posterior"],
         ),
-        "posterior": mace_tables.long(probability),
+        "posterior": mace_tables.posterior_rows(probability),
     }
 
 

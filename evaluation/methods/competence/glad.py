@@ -23,7 +23,7 @@ from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed
 from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
-from evaluation.methods.core.params import LEVEL, Params, real, resamples, whole
+from evaluation.methods.core.params import LEVEL, Params, real_number, resamples, whole_number
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "glad", "1.0"
@@ -34,10 +34,10 @@ NO_LABELS_YET = "no task asks for labels of one's own choice yet"
 PARAMS = Params(
     NAME,
     (
-        whole("iterations", 1000, 1),
-        real("tolerance", 1e-9, 0, 1),
-        real("threshold", 1.0, above=0, high=1),
-        real("min_posterior", 0.0, 0, 1),
+        whole_number("iterations", 1000, 1),
+        real_number("tolerance", 1e-9, 0, 1),
+        real_number("threshold", 1.0, above=0, high=1),
+        real_number("min_posterior", 0.0, 0, 1),
         resamples(1000),
         LEVEL,
     ),
@@ -367,7 +367,7 @@ def _workers(
             "accuracy": np.where(scored, accuracy, np.nan),
             "low": np.where(scored, low, np.nan),
             "high": np.where(scored, high, np.nan),
-            "n": mace_tables.whole(summed(data.worker, data.weight, len(scored))),
+            "n": mace_tables.to_integers(summed(data.worker, data.weight, len(scored))),
             "component": worker_part,
         }
     )
@@ -404,7 +404,7 @@ def _items(
     return {
         "item": Table({**table.columns, **hard}),
         "prior": mace_tables.prior(np.repeat(votes.label_prior[None], parts, axis=0)),
-        "posterior": mace_tables.long(probability),
+        "posterior": mace_tables.posterior_rows(probability),
     }
 
 

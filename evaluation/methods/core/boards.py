@@ -196,7 +196,7 @@ def _reason(n: int, rules: Rules) -> str:
     return "" if rules.resamples else "no resamples were asked for"
 
 
-def place(
+def place_intervals(
     parts: list[tuple[IntArray, Intervals]], size: int, missing: list[str], level: float
 ) -> Intervals:
     """Intervals of several boards at their rows of one table of ``size`` rows.
@@ -223,7 +223,7 @@ def stack(parts: Sequence[Intervals], level: float) -> Intervals:
     """Intervals of several boards one below the other."""
     ends = np.cumsum([0] + [len(part.low) for part in parts])
     spots = [(np.arange(ends[k], ends[k + 1]), part) for k, part in enumerate(parts)]
-    return place(spots, int(ends[-1]), [""] * int(ends[-1]), level)
+    return place_intervals(spots, int(ends[-1]), [""] * int(ends[-1]), level)
 
 
 def why_missing(data: Crowd) -> list[str]:
@@ -245,7 +245,7 @@ def left_out(data: Crowd, worker_part: IntArray) -> dict[str, list[str]]:
     }
 
 
-def gather(
+def gather_columns(
     size: int,
     fitted: Sequence[Part],
     where: Callable[[Part], IntArray],

@@ -28,7 +28,7 @@ def question_weights(
     return raw * (questions / raw.sum(axis=1, keepdims=True))
 
 
-def widening(n: IntArray, *, complete: bool) -> FloatArray:
+def widening_factor(n: IntArray, *, complete: bool) -> FloatArray:
     """Factor by which a resampled standard error of a mean of n is too small."""
     size = np.maximum(n, 2).astype(np.float64)
     return np.sqrt((size if complete else size + 1) / (size - 1))
@@ -44,7 +44,7 @@ def percentile_interval(
     """
     tail = (1 - level) / 2
     t = stdtrit(np.maximum(n, 2) - 1, tail)
-    tails = ndtr(t * widening(n, complete=complete))
+    tails = ndtr(t * widening_factor(n, complete=complete))
     low, high = np.empty(draws.shape[1]), np.empty(draws.shape[1])
     for value in np.unique(tails):
         columns = np.flatnonzero(tails == value)
@@ -74,7 +74,7 @@ def separable(
     fewer = np.minimum(n[:, None], n[None, :])
     # The same tail probability under t with that many answers, instead of the normal.
     tail = np.maximum(ndtr(-critical), 1e-300)
-    factor = -stdtrit(np.maximum(fewer, 2) - 1, tail) * widening(fewer, complete=complete)
+    factor = -stdtrit(np.maximum(fewer, 2) - 1, tail) * widening_factor(fewer, complete=complete)
     difference = np.abs(point[:, None] - point[None, :])
     apart = np.where(usable, difference > factor * error, difference > 1e-9)
     np.fill_diagonal(apart, False)

@@ -86,7 +86,7 @@ class Board:
     reason: str
 
 
-def adjusted(
+def adjust_scores(
     author: Sequence[int] | IntArray, question: Sequence[int] | IntArray, score: FloatArray
 ) -> Part:
     """A part from scores (n,) of answers: author effects beside question effects, least squares.

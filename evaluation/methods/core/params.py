@@ -156,12 +156,14 @@ class Params:
         return Method(self.method, self.version, title, data, fit, self, **more)
 
 
-def whole(name: str, default: int | None, low: int, high: int | None = None, **more: Any) -> Param:
+def whole_number(
+    name: str, default: int | None, low: int, high: int | None = None, **more: Any
+) -> Param:
     """A whole number from ``low`` to ``high``."""
     return Param(name, default, WHOLE, low, high, **more)
 
 
-def real(
+def real_number(
     name: str,
     default: float | None,
     low: float | None = None,
@@ -191,11 +193,11 @@ DRAWN = "For the intervals: how often what was collected is drawn anew."
 def resamples(default: int, **more: Any) -> Param:
     """How often something is drawn anew; fewer than 100 say nothing, 0 leaves intervals out."""
     usual = {"or_zero": True, "help": "For the intervals. 0 leaves them out; else 100 or more."}
-    return whole("resamples", default, 100, 20_000, **{**usual, **more})
+    return whole_number("resamples", default, 100, 20_000, **{**usual, **more})
 
 
-LEVEL = real("level", 0.95, 0.5, 0.9999)  # of intervals
-ANY_LEVEL = real("level", 0.95, above=0, below=1)  # where nothing rests on its half
+LEVEL = real_number("level", 0.95, 0.5, 0.9999)  # of intervals
+ANY_LEVEL = real_number("level", 0.95, above=0, below=1)  # where nothing rests on its half
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ import numpy as np
 from evaluation.methods.aqer.rounds import Options
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.boards import Draws, Rules, Scores
-from evaluation.methods.core.bootstrap import widening
+from evaluation.methods.core.bootstrap import widening_factor
 
 FEW = 3  # below so many answers a question a board warns
 ADJUSTED_FROM = 3  # answers a question from which the adjusted score may rank
@@ -56,7 +56,7 @@ def answers_per_question(question: IntArray) -> IntArray:
     return counts[counts > 0]
 
 
-def typical(question: IntArray) -> float:
+def median_redundancy(question: IntArray) -> float:
     """The median number of answers to a question."""
     return float(np.median(answers_per_question(question)))
 
@@ -69,7 +69,7 @@ def ranking_column(question: IntArray, *, complete: bool, asked: str = "auto") -
     """
     if asked != "auto":
         return asked
-    few = typical(question) < ADJUSTED_FROM
+    few = median_redundancy(question) < ADJUSTED_FROM
     return "score" if complete or few else "adjusted"
 
 
@@ -80,7 +80,7 @@ def options_for(options: Options, question: IntArray) -> Options:
     that an answer to a question of three or four is compared with, and the rounds may turn in
     circles (12 of 72 crowds at three answers); of three workers the better two always tie.
     """
-    few = typical(question) < ITERATED_FROM
+    few = median_redundancy(question) < ITERATED_FROM
     if not few or not options.leave_one_out or options.start != "equal":
         return options
     return replace(options, vote="mean")
@@ -101,7 +101,7 @@ def reliability(
     spread = float(point.var(ddof=1))
     if spread <= FLAT:
         return None
-    errors = draws.std(axis=0, ddof=1) * widening(n, complete=complete)
+    errors = draws.std(axis=0, ddof=1) * widening_factor(n, complete=complete)
     return max(0.0, 1.0 - float((errors**2).mean()) / spread)
 
 
@@ -122,7 +122,7 @@ def redundancy_of(question: IntArray, scores: Scores, draws: Draws, rules: Rules
     ``question`` (n,) are the questions of the answers. ``reliability`` and ``with_one_more`` are
     None, and ``reason`` says why, where they cannot be told.
     """
-    counts, answers = answers_per_question(question), typical(question)
+    counts, answers = answers_per_question(question), median_redundancy(question)
     sure = np.flatnonzero((scores.n >= rules.min_answers) & np.isfinite(scores.ranked))
     drawn = draws.adjusted if scores.by == "adjusted" else draws.score
     now = reliability(scores.ranked[sure], drawn[:, sure], scores.n[sure], complete=draws.complete)

@@ -87,7 +87,7 @@ def too_few(units: int, noun: str, kind: str) -> str:
     least = LEAST[kind]
     if units >= least:
         return ""
-    return f"{counted(units, noun)}; an interval needs {least}"
+    return f"{count_in_words(units, noun)}; an interval needs {least}"
 
 
 def simultaneous(confidence: float, family: int) -> float:
@@ -95,7 +95,7 @@ def simultaneous(confidence: float, family: int) -> float:
     return 1 - (1 - confidence) / max(1, family)
 
 
-def counted(number: int, noun: str) -> str:
+def count_in_words(number: int, noun: str) -> str:
     """``1 topic``, ``5 topics`` from the plural."""
     return f"{number} {noun[:-1] if number == 1 else noun}"
 

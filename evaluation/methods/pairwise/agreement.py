@@ -24,7 +24,7 @@ from evaluation.methods.competence.mace.data import adding
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes, Units
-from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, mean_of, one_hot
+from evaluation.methods.pairwise.tables import EVERY, LABELS, count_votes, mean_of, one_hot
 
 AGREEMENT = ("dimension", "alpha", "low", "high", "n", "pairs", "units", "unit", "reason")
 WITHOUT = ("worker", "dimension", "alpha", "change", "n", "p", "adjusted", "lowers")
@@ -37,7 +37,7 @@ ALPHA = alpha_statistic("ordinal", np.arange(float(LABELS)))
 def counts_of(people: ShownVotes) -> FloatArray:
     """Votes (d, pairs, LABELS) in canonical coordinates."""
     pairs = len(people.pairs)
-    return np.stack([counted(vote, people.pair, pairs) for vote in people.canonical().T])
+    return np.stack([count_votes(vote, people.pair, pairs) for vote in people.canonical().T])
 
 
 def alphas(sums: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from evaluation.methods.core.base import (
     Table,
     of_rows,
 )
-from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, whole
+from evaluation.methods.core.params import LEVEL, Params, choice, flag, real_number, whole_number
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
@@ -120,16 +120,16 @@ PARAMS = Params(
         choice("algorithm", "vb", ("vb", "em")),
         flag("pooled", False),
         choice("prevalence", "uniform", ("uniform", "mirrored")),
-        whole("restarts", 10, 1, 200),
-        real("threshold", 0.7, 0, 1),
-        whole("folds", 5, 2),
-        whole("shuffles", 10, 1),
-        whole("resamples", 2000, FEWEST, 20_000, label="Resamples"),
-        whole("permutations", 9_999, 99),
-        whole("worst", 5, 0),
-        whole("agreeing", None, 1),
-        real("share", 0.6, 0.01, 1),
-        whole("gold_resamples", 200, FEWEST, or_zero=True),
+        whole_number("restarts", 10, 1, 200),
+        real_number("threshold", 0.7, 0, 1),
+        whole_number("folds", 5, 2),
+        whole_number("shuffles", 10, 1),
+        whole_number("resamples", 2000, FEWEST, 20_000, label="Resamples"),
+        whole_number("permutations", 9_999, 99),
+        whole_number("worst", 5, 0),
+        whole_number("agreeing", None, 1),
+        real_number("share", 0.6, 0.01, 1),
+        whole_number("gold_resamples", 200, FEWEST, or_zero=True),
         LEVEL,
     ),
     version=VERSION,

@@ -25,7 +25,14 @@ from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
 from evaluation.methods.core.units import Clustered, share
 from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, ShownVotes, Units
-from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, mean_of, one_hot, with_others
+from evaluation.methods.pairwise.tables import (
+    EVERY,
+    LABELS,
+    count_votes,
+    mean_of,
+    one_hot,
+    with_others,
+)
 
 JUDGE = (
     "machine",
@@ -95,7 +102,7 @@ def judge_tables(
     calls, units = first_calls(machine), units or Units.pairs(people)
     drawing = {"rng": rng, "resamples": resamples, "confidence": level, "units": units}
     lead = [
-        np.sign(counted(vote, people.pair, len(people.pairs)) @ (np.arange(LABELS) - NEUTRAL))
+        np.sign(count_votes(vote, people.pair, len(people.pairs)) @ (np.arange(LABELS) - NEUTRAL))
         for vote in people.canonical().T
     ]
     rows: list[dict[str, Any]] = []

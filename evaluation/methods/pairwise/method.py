@@ -20,7 +20,15 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
-from evaluation.methods.core.params import LEVEL, Params, choice, flag, real, resamples, whole
+from evaluation.methods.core.params import (
+    LEVEL,
+    Params,
+    choice,
+    flag,
+    real_number,
+    resamples,
+    whole_number,
+)
 from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.boards import STAGE as SYSTEMS
 from evaluation.methods.pairwise.boards import Boards, boards
@@ -68,8 +76,10 @@ PARAMS = Params(
             label="Fit of competence (MACE)",
             words=("Variational Bayes, as in the paper", "Expectation maximisation"),
         ),
-        whole("restarts", 20, 1, 200, label="Random starts", help="The best of so many fits."),
-        whole(
+        whole_number(
+            "restarts", 20, 1, 200, label="Random starts", help="The best of so many fits."
+        ),
+        whole_number(
             "draws",
             2000,
             100,
@@ -84,7 +94,7 @@ PARAMS = Params(
             label="Resamples for ranks and agreement",
             help="How often the judgments are drawn anew.",
         ),
-        real(
+        real_number(
             "regularisation",
             0.2,
             0.01,
@@ -93,7 +103,7 @@ PARAMS = Params(
             help="So many wins and losses against an average system are added to each one, so "
             "that one that never lost has a merit.",
         ),
-        whole(
+        whole_number(
             "early",
             7,
             1,
@@ -301,7 +311,7 @@ def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:
     tree = _widest_tree(people)
     found: list[dict[str, int | None]] = []
     for k in range(1, count):
-        link, side = thinnest(tree, np.flatnonzero(worker == k))
+        link, side = least_tree_edge(tree, np.flatnonzero(worker == k))
         found.append(
             {
                 "number": k,
@@ -333,7 +343,7 @@ def _widest_tree(people: ShownVotes) -> csr_array:
     return coo_array((most - tree.data, (tree.row, tree.col)), shape=tree.shape).tocsr()
 
 
-def thinnest(tree: csr_array, members: IntArray) -> tuple[int | None, int | None]:
+def least_tree_edge(tree: csr_array, members: IntArray) -> tuple[int | None, int | None]:
     """The least edge of a tree (w, w) among ``members``, and how many it parts from the rest."""
     own = coo_array(tree[members][:, members])
     if not own.nnz:

@@ -50,7 +50,7 @@ def one_hot(label: IntArray) -> FloatArray:
     return np.asarray(label[:, None] == np.arange(LABELS), dtype=np.float64)
 
 
-def counted(vote: IntArray, pair: IntArray, pairs: int) -> FloatArray:
+def count_votes(vote: IntArray, pair: IntArray, pairs: int) -> FloatArray:
     """Votes of each pair on each label (pairs, LABELS) from canonical votes (n,)."""
     given = vote >= 0
     flat = np.bincount(pair[given] * LABELS + vote[given], minlength=pairs * LABELS)
@@ -74,7 +74,7 @@ def with_others(
     Decisive votes against the majority of the other decisive ones: the vote itself does not count,
     and a pair whose others are split says nothing.
     """
-    counts = counted(vote, pair, pairs)
+    counts = count_votes(vote, pair, pairs)
     lead = counts[pair, LABELS - 1] - counts[pair, 0]
     step = np.where(vote >= 0, vote - NEUTRAL, 0)
     lead = lead - step

@@ -163,7 +163,7 @@ class NothingShared(DataError):
     """No two annotators rated the same item, so there is nothing to compare."""
 
 
-def shared(data: Annotations) -> Shared:
+def shared_pairs(data: Annotations) -> Shared:
     """Every pair of annotators with an item in common. Raises NothingShared."""
     order = np.lexsort((data.worker, data.item))
     item = data.item[order]

@@ -23,7 +23,7 @@ from evaluation.methods.agreement.rank_correlation import (
 )
 from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
-from evaluation.methods.core.params import ANY_LEVEL, Params, real, whole
+from evaluation.methods.core.params import ANY_LEVEL, Params, real_number, whole_number
 from evaluation.methods.core.units import RANKED, too_few
 from evaluation.methods.rescaling.data import (
     HIGHEST,
@@ -31,7 +31,7 @@ from evaluation.methods.rescaling.data import (
     Annotations,
     Shared,
     incomplete,
-    shared,
+    shared_pairs,
 )
 
 # Rows of the join that one pass over noisy draws may hold (some 300 MB).
@@ -184,11 +184,11 @@ NAME, VERSION = "explanation-rescaling", "1.0"
 PARAMS = Params(
     NAME,
     (
-        real("ensemble", 0.0, 0, 1),
-        real("noise", 0.01, above=0),
-        whole("draws", 20, 1),
+        real_number("ensemble", 0.0, 0, 1),
+        real_number("noise", 0.01, above=0),
+        whole_number("draws", 20, 1),
         ANY_LEVEL,
-        whole("min_items", 10, 3),
+        whole_number("min_items", 10, 3),
     ),
     version=VERSION,
 )
@@ -262,7 +262,7 @@ def fit(
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     means = label_means(data)
     after = rescale(data, means, ensemble=settings["ensemble"])
-    joined = shared(data)
+    joined = shared_pairs(data)
     part, _ = components(data.worker, data.item, len(data.workers), len(data.items))
     limits = {"level": settings["level"], "min_items": settings["min_items"]}
     found = {}

@@ -27,7 +27,7 @@ from evaluation.methods.core.base import (
     of_rows,
 )
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, resamples
-from evaluation.methods.core.units import CORRELATION, counted, fisher, ratio, too_few
+from evaluation.methods.core.units import CORRELATION, count_in_words, fisher, ratio, too_few
 from evaluation.methods.core.votes import Labels
 
 NAME, VERSION = "ratings", "1.2"
@@ -308,7 +308,10 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
     """Pearson's r of a worker's ratings (t,) with the mean of the others', and its interval."""
     none = {"agreement": np.nan, "low": np.nan, "high": np.nan}
     if len(own) < FEWEST:
-        return {**none, "no_interval": f"{counted(len(own), 'texts')} shared; it takes {FEWEST}"}
+        return {
+            **none,
+            "no_interval": f"{count_in_words(len(own), 'texts')} shared; it takes {FEWEST}",
+        }
     if own.std() == 0 or others.std() == 0:
         return {**none, "no_interval": "one side is the same throughout"}
     r = float(np.corrcoef(own, others)[0, 1])

@@ -110,7 +110,7 @@ def changes(difference: FloatArray) -> dict[str, Any]:
     }
 
 
-def places(data: Annotations) -> FloatArray:
+def to_percent(data: Annotations) -> FloatArray:
     """(n,) the ratings from 0 (the lowest label) to 100 (the highest), evenly by their values."""
     reach = (data.rating - data.values[0]) / (data.values[-1] - data.values[0])
     out: FloatArray = LOWEST + (HIGHEST - LOWEST) * reach

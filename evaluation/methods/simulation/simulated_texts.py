@@ -105,7 +105,7 @@ def correlated(
     )
 
 
-def few(rng: np.random.Generator, workers: int) -> Simulated:
+def simulate_few_workers(rng: np.random.Generator, workers: int) -> Simulated:
     """App. F2: so many workers (3 or more), a third each with deviation .5, 1 and 2."""
     if workers < 3:
         raise BadParameter(f"workers is {workers}; it must be 3 or more")

@@ -20,7 +20,7 @@ from scipy.stats import hypergeom
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.text.metrics import pairs as sharing
-from evaluation.methods.writing.draws import Draws, binned, by_topic, listed, nice_edges
+from evaluation.methods.writing.draws import Draws, binned, by_topic, nice_edges, to_json_list
 from evaluation.methods.writing.statements import Responses, Statements, without_marks
 
 STYLE, TOPIC = "style", "topic"
@@ -64,7 +64,7 @@ class Pairing:
         }
 
 
-def named(data: Responses) -> list[tuple[int, str]]:
+def named_styles(data: Responses) -> list[tuple[int, str]]:
     """The styles with a name; responses without one stand only in the rows of all styles."""
     return [(s, style) for s, style in enumerate(data.styles) if style]
 
@@ -72,7 +72,7 @@ def named(data: Responses) -> list[tuple[int, str]]:
 def cells(data: Responses) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Every group with each style, then with all of them (""), and its responses (n,)."""
     for g, group in enumerate(data.groups):
-        for s, style in named(data):
+        for s, style in named_styles(data):
             yield group, style, (data.group == g) & (data.style == s)
         yield group, "", data.group == g
 
@@ -89,7 +89,7 @@ def pairings(data: Responses, pairs: Pairs) -> Iterator[Pairing]:
         both = code == g * size + h
         names = (data.groups[g], data.groups[h])
         if g != h or (both & same).any():
-            for s, style in named(data):
+            for s, style in named_styles(data):
                 yield Pairing(*names, style, STYLE, np.flatnonzero(both & (style_of == s)))
             yield Pairing(*names, "", STYLE, np.flatnonzero(both & same))
         if (both & ~same).any():
@@ -178,7 +178,7 @@ def _middle(place: FloatArray) -> FloatArray:
     return found
 
 
-def places(data: Responses, statements: Statements) -> FloatArray:
+def first_citations(data: Responses, statements: Statements) -> FloatArray:
     """The number of the statement (n, R) that first cites a passage; NaN: not cited.
 
     Passages that one statement cites tie: the order of numbers in its mark says nothing.
@@ -257,7 +257,7 @@ def position(statements: Statements, edges: FloatArray, draws: Draws) -> list[di
                 "density": value,
                 "low": low,
                 "high": high,
-                "per_response": listed(each),
+                "per_response": to_json_list(each),
                 "first": draws.mean(first[mine], data.topic[mine]),
                 "last": draws.mean(last[mine], data.topic[mine]),
             }
@@ -285,7 +285,7 @@ def measures(data: Responses, statements: Statements) -> dict[str, FloatArray]:
     return {name: values.astype(np.float64) for name, values in found.items()}
 
 
-def general(
+def general_figures(
     statements: Statements,
     measured: dict[str, FloatArray],
     edges: dict[str, FloatArray],

@@ -60,13 +60,13 @@ class Draws:
         )
         nothing: list[float | None] = [None] * len(total)
         if len(self.weight) == 0:
-            return listed(value), nothing, nothing
+            return to_json_list(value), nothing, nothing
         topics = (below > 0).sum(axis=0).astype(np.int64)
         low, high = np.full((2, len(total)), np.nan)
         for k in np.flatnonzero(topics >= LEAST[RESAMPLED]).tolist():
             found = self._over(counts[:, k], below[:, k])
             low[k], high[k], _ = bounds(found, int(topics[k]), self.level, "topics", RESAMPLED)
-        return listed(value), listed(low), listed(high)
+        return to_json_list(value), to_json_list(low), to_json_list(high)
 
     def distribution(self, value: FloatArray, topic: IntArray, edges: FloatArray) -> dict[str, Any]:
         """DISTRIBUTION of ``value`` (n,) over bins between ``edges``; NaN does not count."""
@@ -131,7 +131,7 @@ class Draws:
         }
 
 
-def listed(values: FloatArray) -> list[float | None]:
+def to_json_list(values: FloatArray) -> list[float | None]:
     """Numbers for JSON; None for NaN."""
     return [None if math.isnan(value) else value for value in values.tolist()]
 

@@ -52,16 +52,16 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
-from evaluation.methods.core.params import LEVEL, Params, real, resamples, whole
+from evaluation.methods.core.params import LEVEL, Params, real_number, resamples, whole_number
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.methods.writing.documents import (
     Pairs,
     edges_of,
-    general,
+    first_citations,
+    general_figures,
     measures,
     order,
     overlap,
-    places,
     position,
     ranks,
     with_ranking,
@@ -70,7 +70,7 @@ from evaluation.methods.writing.draws import Draws
 from evaluation.methods.writing.readability import EDGES as EASE
 from evaluation.methods.writing.readability import readability
 from evaluation.methods.writing.readability import rows as readable
-from evaluation.methods.writing.reuse import EDGES, heavy_share, most, reuse, scores
+from evaluation.methods.writing.reuse import EDGES, heavy_share, largest_scores, reuse, scores
 from evaluation.methods.writing.statements import Responses, cut
 
 NAME, VERSION = "writing", "1.1"
@@ -78,7 +78,7 @@ PARAMS = Params(
     NAME,
     (
         resamples(1000, label="Resamples of the topics"),
-        real(
+        real_number(
             "threshold",
             25.0,
             0,
@@ -86,9 +86,9 @@ PARAMS = Params(
             label="BLEU up to which a statement counts as written anew",
             help="The paper looks at 25, which hardly any statement of a model exceeds.",
         ),
-        real("heavy", 50.0, 0, 100),
-        whole("order", 8, 1),
-        whole("bins", 20, 2),
+        real_number("heavy", 50.0, 0, 100),
+        whole_number("order", 8, 1),
+        whole_number("bins", 20, 2),
         LEVEL,
     ),
     version=VERSION,
@@ -138,12 +138,12 @@ def fit(
         "readability": EASE,
         "position": np.linspace(0.0, 1.0, settings["bins"] + 1),
     }
-    figures: dict[str, Any] = {"general": general(statements, measured, edges, draws)}
+    figures: dict[str, Any] = {"general": general_figures(statements, measured, edges, draws)}
     hooks.step(DOCUMENTS, 1, len(STAGES))
     pairs = Pairs.of(data)
     figures |= {"overlap": overlap(data, pairs, draws), "ranks": ranks(data, draws)}
     hooks.step(ORDER, 2, len(STAGES))
-    place = places(data, statements)
+    place = first_citations(data, statements)
     figures["order"] = order(data, pairs, place, draws)
     hooks.step(REUSE, 3, len(STAGES))
     score = scores(statements, order=settings["order"])
@@ -164,7 +164,7 @@ def fit(
             **measured,
             "unknown": data.unknown,
             "order": with_ranking(place),
-            "bleu": most(statements, score),
+            "bleu": largest_scores(statements, score),
             "heavy": heavy_share(statements, score, settings["heavy"]),
             "readability": text,
             "source_readability": source,

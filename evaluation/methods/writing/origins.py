@@ -71,7 +71,7 @@ def _runs(listed: Sequence[str]) -> list[str]:
     return [" ".join(listed[k : k + RUN]) for k in range(len(listed) - RUN + 1)]
 
 
-class Known:
+class KnownText:
     """A text that stretches can come from: its words as one line, and its runs of words."""
 
     def __init__(self, text: str) -> None:
@@ -106,8 +106,8 @@ class Sources:
     """
 
     def __init__(self, passages: Sequence[str], *, also: Sequence[str] = ()) -> None:
-        self.numbered = {n: Known(text) for n, text in enumerate(passages, 1)}
-        self.page = tuple(Known(text) for text in also)
+        self.numbered = {n: KnownText(text) for n, text in enumerate(passages, 1)}
+        self.page = tuple(KnownText(text) for text in also)
 
     @classmethod
     def of_page(
@@ -137,7 +137,7 @@ class Sources:
 def origin(
     stretch: str,
     sources: Sources,
-    own: Sequence[Known],
+    own: Sequence[KnownText],
     *,
     fallback: str,
     claim: str = "",
@@ -166,7 +166,7 @@ def _whole(stretch: str, source: str, passage: int) -> Origin:
 
 
 def _by_runs(
-    stretch: str, found: Sequence[Word], sources: Sources, own: Sequence[Known], fallback: str
+    stretch: str, found: Sequence[Word], sources: Sources, own: Sequence[KnownText], fallback: str
 ) -> Origin:
     """The origin of a stretch that nothing contains whole, by the runs of words it shares."""
     listed = [word for word, _, _ in found]

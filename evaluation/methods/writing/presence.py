@@ -128,7 +128,7 @@ def end_of(rows: Iterable[Row]) -> int:
     return max((_end(*row) for row in rows), default=0)
 
 
-def absences(rows: Sequence[Row]) -> tuple[tuple[int, int], ...]:
+def absence_spans(rows: Sequence[Row]) -> tuple[tuple[int, int], ...]:
     """[start, end) with the page hidden, its window unfocused, or closed."""
     found: list[tuple[int, int]] = []
     since: int | None = None

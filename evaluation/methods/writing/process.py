@@ -45,7 +45,7 @@ def read(
     _follow(texts, own)
     text, segments = texts.finish()
     recorded, snapshots = _recorded(rows)
-    absences = presence.absences(rows)
+    absences = presence.absence_spans(rows)
     views = presence.views(rows, first_number)
     return Process(
         changes=tuple(texts.changes),

@@ -145,7 +145,7 @@ def reuse(
     return rows
 
 
-def most(statements: Statements, score: FloatArray) -> FloatArray:
+def largest_scores(statements: Statements, score: FloatArray) -> FloatArray:
     """The largest score (n,) of each response; NaN without citations."""
     found = np.full(len(statements.data), -1.0)
     np.maximum.at(found, statements.response[statements.pairs[:, 0]], score)

@@ -11,7 +11,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from evaluation.methods.writing.origins import Known, Segment, Sources, characters, origin, units
+from evaluation.methods.writing.origins import (
+    KnownText,
+    Segment,
+    Sources,
+    characters,
+    origin,
+    units,
+)
 from evaluation.methods.writing.presence import Change, rank_of
 
 PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
@@ -44,8 +51,8 @@ class Past:
     codes: list[int]
 
     @cached_property
-    def known(self) -> Known:
-        return Known(characters(self.text))
+    def known(self) -> KnownText:
+        return KnownText(characters(self.text))
 
 
 class Texts:

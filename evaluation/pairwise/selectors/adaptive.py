@@ -29,7 +29,7 @@ WORDS = {
 def design_of(plan: AdaptivePlan) -> tuple[Design, str]:
     """The study that is simulated, and where its spread of sources comes from, in words."""
     task = plan.task
-    have = adaptive.counted(task, plan.dimension)
+    have = adaptive.count_votes(task, plan.dimension)
     assert task.current is not None  # noqa: S101 (counted refuses a task without a version)
     pairs = len(have.items)
     workers = math.ceil(pairs * task.current.redundancy / task.current.items_per_assignment)
@@ -122,8 +122,8 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
 def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
     """The context of the page; ``now`` is what the settings would do with the votes there are."""
     try:
-        have, found = adaptive.planned(task, plan)
-        now, why = adaptive.said(task, have, found), ""
+        have, found = adaptive.planned_votes(task, plan)
+        now, why = adaptive.planning_in_words(task, have, found), ""
     except (Invalid, Conflict) as problem:
         now, why = {}, problem.message
     simulated = plan.simulated if plan.simulated.get("of") == adaptive.signature(plan) else {}

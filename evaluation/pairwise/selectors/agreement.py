@@ -16,21 +16,21 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import plural, word
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.run import CHECKS
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
     Fact,
     Note,
+    agreement_in_words,
     graph_words,
     order_facts,
     recipe,
-    strength,
-    trust,
+    trust_notes,
 )
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
@@ -80,7 +80,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class ChecksProgress:
     """Why the checks are not there: in work, ended without a result, or never asked for."""
 
     run: Run | None
@@ -124,7 +124,7 @@ class Agreement:
     mean: Line | None
     axis: SafeString
     top: float  # of the heat map
-    waiting: Waiting | None
+    waiting: ChecksProgress | None
     workers: list[Lowering]
     beyond: int  # workers who lower it by more than chance
     tested: int
@@ -144,7 +144,7 @@ class Agreement:
         return self.waiting is None
 
 
-def agreement(task: Task, runs: Shown, asked: Sequence[Asked]) -> Agreement | None:
+def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Agreement | None:
     """Everything on the page; None where the run shown holds no agreement."""
     if runs.core is None:
         return None
@@ -164,7 +164,7 @@ def agreement(task: Task, runs: Shown, asked: Sequence[Asked]) -> Agreement | No
         mean=mean,
         axis=axis,
         top=top,
-        waiting=None if "corrected" in checks else waiting(runs),
+        waiting=None if "corrected" in checks else checks_progress(runs),
         workers=_lowering(task, runs.core, core, tests, checks.get("worst", [])),
         beyond=sum(row["lowers"] for row in tests),
         tested=len(tests),
@@ -173,8 +173,8 @@ def agreement(task: Task, runs: Shown, asked: Sequence[Asked]) -> Agreement | No
             max(one.created_at, one.undone_at or one.created_at) > runs.core.created_at
             for one in exclusions
         ),
-        notes=trust(reading, lines) if "corrected" in checks and reading else [],
-        sentence=_sentence(said["counts"], strength(reading)),
+        notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
+        sentence=_sentence(said["counts"], agreement_in_words(reading)),
         no_interval=reading.no_interval if reading else "",
         graph=graph_words(said.get("components", [])),
         parts=said.get("components", []),
@@ -221,7 +221,7 @@ def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) ->
         raw=raw["alpha"],
         corrected=corrected,
         null=null,
-        crossfit=drawn.known(crossfit, *ends),
+        crossfit=drawn.known_estimate(crossfit, *ends),
         name=label,
     )
     heat = {"raw": raw["alpha"], "corrected": corrected, "crossfit": crossfit}
@@ -246,18 +246,20 @@ def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) ->
     )
 
 
-def waiting(runs: Shown) -> Waiting:
+def checks_progress(runs: ShownRun) -> ChecksProgress:
     """How far the checks are, or why there are none."""
     if runs.checking is not None:
         step = next((s["name"] for s in runs.checking.progress if s["state"] == "running"), "")
-        return Waiting(runs.checking, percent(runs.checking), step, "")
+        return ChecksProgress(runs.checking, percent(runs.checking), step, "")
     ended = Run.objects.filter(source=runs.core, method=CHECKS).exclude(state=RunState.DONE)
     last = ended.order_by("-id").first()
     if last is None:
-        return Waiting(None, 0, "", "The checks of this run have not been asked for.")
+        return ChecksProgress(None, 0, "", "The checks of this run have not been asked for.")
     if last.state == RunState.CANCELLED:
-        return Waiting(last, 0, "", f"Run {last.number}, the checks, was cancelled.")
-    return Waiting(last, 0, "", f"Run {last.number}, the checks, failed. {last.error}".strip())
+        return ChecksProgress(last, 0, "", f"Run {last.number}, the checks, was cancelled.")
+    return ChecksProgress(
+        last, 0, "", f"Run {last.number}, the checks, failed. {last.error}".strip()
+    )
 
 
 # Workers who lower it --------------------------------------------------------------------------

@@ -9,17 +9,17 @@ from typing import Any
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.leaderboard import Board, Row
 from evaluation.models import Run, RunState, SystemScore
+from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import PUBLISHED
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
@@ -27,7 +27,7 @@ RUNS_OFFERED = 8
 Told = Mapping[str, Any]
 
 
-def default_dimension(asked: Sequence[Asked]) -> str:
+def default_dimension(asked: Sequence[AskedDimension]) -> str:
     """The overall dimension where there is one, else the last one asked for."""
     overall = [one.name for one in asked if "overall" in one.name.lower()]
     return overall[-1] if overall else asked[-1].name if asked else POOLED
@@ -144,7 +144,7 @@ def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
     )
 
 
-def board(run: Run, told: Told, asked: Sequence[Asked], dimension: str) -> dict[str, Any]:
+def board(run: Run, told: Told, asked: Sequence[AskedDimension], dimension: str) -> dict[str, Any]:
     """Boards, the compact table of ranks, and the sentence of the page (one query)."""
     every = rows_of(run, told)
     rows = ordered([row for row in every if row.dimension == dimension])
@@ -214,14 +214,17 @@ def first_words(rows: Sequence[SystemRow]) -> str:
     )
 
 
-def columns(asked: Sequence[Asked], dimension: str) -> list[dict[str, Any]]:
+def columns(asked: Sequence[AskedDimension], dimension: str) -> list[dict[str, Any]]:
     """The dimensions as heads of the table of ranks, all together last."""
     heads = [(one.name, one.label) for one in asked] + [(POOLED, TOGETHER)]
     return [{"name": n, "label": label, "current": n == dimension} for n, label in heads]
 
 
 def ranks(
-    every: Sequence[SystemRow], rows: Sequence[SystemRow], asked: Sequence[Asked], dimension: str
+    every: Sequence[SystemRow],
+    rows: Sequence[SystemRow],
+    asked: Sequence[AskedDimension],
+    dimension: str,
 ) -> list[tuple[SystemRow, list[dict[str, Any]]]]:
     """A line a system, in the order of the shown board, with its ranks on every dimension."""
     at = {(row.id, row.dimension): row for row in every}

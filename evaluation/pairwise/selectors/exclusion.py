@@ -18,7 +18,7 @@ from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.methods.pairwise import exclusion as pairwise_exclusion
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise import dataset as judged
-from evaluation.pairwise.dataset import FrozenPairs
+from evaluation.pairwise.dataset import PairsDataset
 from evaluation.pairwise.selectors.boards import against_average
 from evaluation.runs.engine import DEFAULT_SEED
 from evaluation.runs.exclusion_preview import Figure
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Leaving:
+class LeavingWorker:
     """The worker in question, and what is known without computing anything."""
 
     worker: Membership
@@ -103,7 +103,7 @@ class Effect:
         return list(zip(self.alphas, self.golds, strict=True))
 
 
-def leaving(task: Task, worker: Membership, core: Run | None) -> Leaving:
+def leaving_worker(task: Task, worker: Membership, core: Run | None) -> LeavingWorker:
     """The worker's part in the task. Raises Conflict where they judged nothing in it."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
     own = list(main.filter(worker=worker).values_list("counts", flat=True))
@@ -113,7 +113,7 @@ def leaving(task: Task, worker: Membership, core: Run | None) -> Leaving:
         WorkerScore.objects.filter(run=core, worker=worker, dimension="").first() if core else None
     )
     every = list(task.exclusions.filter(worker=worker).select_related("worker", "by", "undone_by"))
-    return Leaving(
+    return LeavingWorker(
         worker=worker,
         judgments=len(own),
         counting=sum(own),
@@ -131,7 +131,7 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
 
     Raises Conflict where nothing of theirs counts, or nothing would be left.
     """
-    frozen = judged.now(task)
+    frozen = judged.current_judgments(task)
     if worker.pk not in frozen.workers:
         raise Conflict(f"No judgment of {worker.pseudonym} enters results, so nothing changes.")
     params = dict(core.params) if core is not None else {}
@@ -178,11 +178,11 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     )
 
 
-def _label(frozen: FrozenPairs, dimension: int) -> str:
+def _label(frozen: PairsDataset, dimension: int) -> str:
     return frozen.asked[dimension].label if dimension >= 0 else "Mean"
 
 
-def _ranks(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) -> list[Rank]:
+def _ranks(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str]) -> list[Rank]:
     """The board of all dimensions together, in its order before."""
     found = []
     for row in (row for row in rows if row["dimension"] < 0):
@@ -201,7 +201,7 @@ def _ranks(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) -
     return sorted(found, key=lambda rank: (rank.rank_before or 10**6, rank.name))
 
 
-def _moving(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) -> list[str]:
+def _moving(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str]) -> list[str]:
     """Who changes rank on a single dimension."""
     return [
         f"{_label(frozen, row['dimension'])}: {names[frozen.sources[row['system']]]} from "
@@ -211,7 +211,7 @@ def _moving(rows: Sequence[Row], frozen: FrozenPairs, names: Mapping[int, str]) 
     ]
 
 
-def _labels(rows: Sequence[Row], frozen: FrozenPairs) -> list[Label]:
+def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
     items = Item.objects.select_related("first__system", "second__system").in_bulk(
         [frozen.pair_items[row["pair"]] for row in rows]
     )

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.urls import reverse
 
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score, short_date
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
+from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import against_average
-from evaluation.pairwise.selectors.runs import Shown
-from evaluation.runs.run_types import PUBLISHED
+from evaluation.pairwise.selectors.runs import ShownRun
 
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
@@ -25,13 +25,13 @@ LEFT_OUT = (
 )
 
 
-def warnings(runs: Shown, told: Told, asked: Sequence[Asked]) -> list[Warning]:
+def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
     """Everything to read first, the gravest first."""
     found = [*published(runs), *of_run(told, asked)]
     return sorted(found, key=lambda one: one.level != "warn")
 
 
-def of_run(told: Told, asked: Sequence[Asked]) -> list[Warning]:
+def of_run(told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
     """What a run says of itself, each once for the dimensions it holds for.
 
     What it says begins with the name of its dimension, if it is about one.
@@ -69,7 +69,7 @@ def _listed(names: Sequence[str], every: int) -> str:
     return ", ".join(names)
 
 
-def published(runs: Shown) -> list[Warning]:
+def published(runs: ShownRun) -> list[Warning]:
     """That a published result stands beside ours, or that it is what the page shows."""
     other = runs.published
     if other is None or runs.core is None:
@@ -125,6 +125,6 @@ def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
     return [("Left wins between equals", f"{value}, {span}")]
 
 
-def keyed(dimension: str) -> str:
+def dimension_key(dimension: str) -> str:
     """A dimension as the diagnostics name it."""
     return EVERY if dimension == POOLED else dimension

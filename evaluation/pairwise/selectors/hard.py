@@ -13,13 +13,13 @@ import numpy as np
 from django.db.models import Count, F, Q, Sum
 
 from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors.lists import figures_of, with_titles
 
@@ -77,7 +77,7 @@ class Hard:
 
 
 def hard_pairs(
-    task: Task, core: Run, checks: Mapping[str, Any], asked: Sequence[Asked], raw: Values
+    task: Task, core: Run, checks: Mapping[str, Any], asked: Sequence[AskedDimension], raw: Values
 ) -> Hard | None:
     """The section from the figures of the checks; None before they are there."""
     if "pair" not in checks:
@@ -143,7 +143,7 @@ def _listed(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def hardest(runs: Shown, limit: int) -> list[Item]:
+def hardest(runs: ShownRun, limit: int) -> list[Item]:
     """The pairs to send to a panel, the fewest agreeing dimensions first.
 
     Raises Conflict where none is known to be hard.
@@ -234,7 +234,7 @@ def crowd_on(task: Task, core: Run, other: Task) -> Values:
         )[:MOST_EXPERT_PAIRS]
         if first is not None and second is not None
     }
-    of = pair_votes.siblings(task, pairs)
+    of = pair_votes.sibling_items(task, pairs)
     seen = pair_votes.seen_by(core)
     given = pair_votes.votes(Q(item__in=of, worker__isnull=False, counts=True))
     first = pair_votes.first_votes([v for v in given if seen is None or v.id in seen], of)

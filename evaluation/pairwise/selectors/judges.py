@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.utils.safestring import SafeString
 
 from annotation.models import Answer, Task
-from annotation.work.snapshots.judgments import Asked, system_names
+from annotation.work.snapshots.judgments import AskedDimension, system_names
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
@@ -25,7 +25,7 @@ BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = "not compared"
 
 
-def beside(run: Run, told: Row, dimension: str) -> dict[int, dict[str, Any]]:
+def boards_by_judge(run: Run, told: Row, dimension: str) -> dict[int, dict[str, Any]]:
     """The boards of each judge on one dimension ("" for all together), by the judge's id."""
     rows = [row for row in told.get("judge_system", []) if row["dimension"] == dimension]
     if not rows:
@@ -171,7 +171,7 @@ class JudgeLine:
 
 
 def judges(
-    run: Run, published: Run | None, asked: Sequence[Asked], dimension: str = ""
+    run: Run, published: Run | None, asked: Sequence[AskedDimension], dimension: str = ""
 ) -> dict[str, Any] | None:
     """Everything on the page; None where no model has judged.
 
@@ -191,7 +191,7 @@ def judges(
         count=4,
         include=[0.5],
     )
-    boards = beside(run, told, dimension)
+    boards = boards_by_judge(run, told, dimension)
     made = [
         _judge(
             names.get(pk, str(pk)),
@@ -264,8 +264,8 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
     majority, one = _share(row, "majority", "majority_n"), _share(person, "majority", "majority_n")
     plot = drawn.share_cell(
         scale,
-        drawn.known(majority.value, majority.low, majority.high),
-        against=drawn.known(one.value, one.low, one.high),
+        drawn.known_estimate(majority.value, majority.low, majority.high),
+        against=drawn.known_estimate(one.value, one.low, one.high),
         middle=0.5,
         name=label,
     )
@@ -324,7 +324,7 @@ def _printed(published: Run | None) -> list[Row]:
     return list(found.values())
 
 
-def newer(task: Task, run: Run) -> list[tuple[str, int]]:
+def newer_votes(task: Task, run: Run) -> list[tuple[str, int]]:
     """Votes of models that came after the run shown: the judge's name, and how many."""
     seen = run.snapshot.counts.get("max_id", 0) if run.snapshot else 0
     rows = (

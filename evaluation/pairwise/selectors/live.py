@@ -15,18 +15,18 @@ from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
 from evaluation.pairwise.run import CHECKS, CORE
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
 from evaluation.runs.adapters import FirstRun
 from evaluation.runs.engine import ACTIVE
-from evaluation.runs.schedules import Fresh
+from evaluation.runs.schedules import NewAnswers
 from evaluation.runs.selectors.shell import percent
 
 SLOW, FAST = 5, 2  # seconds between two questions, the fast ones while a run is in work
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedCounts:
     """What has come in for the pairs of the version in force, attention pairs left out."""
 
     items: int
@@ -50,10 +50,10 @@ class Line:
     link: str = ""
 
 
-def collected(task: Task) -> Collected:
+def collected_counts(task: Task) -> CollectedCounts:
     """Counts of the version in force (one query); nothing before the first is published."""
     if task.current is None:
-        return Collected(0, 0, 0, 0, 0)
+        return CollectedCounts(0, 0, 0, 0, 0)
     counting = Q(
         answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False
     )
@@ -70,7 +70,7 @@ def collected(task: Task) -> Collected:
             complete=Count("pk", filter=Q(given__gte=F("redundancy"))),
         )
     )
-    return Collected(
+    return CollectedCounts(
         found["items"], found["repeats"], found["wanted"], found["came"], found["complete"]
     )
 
@@ -80,13 +80,15 @@ def cost_of(task: Task) -> TaskProgress:
     return next(one for one in progress.task_progress(task.project) if one.task.pk == task.pk)
 
 
-def live(
-    task: Task, runs: Shown, since: Fresh, last: Run | None, shown: int | None
+def live_strip(
+    task: Task, runs: ShownRun, since: NewAnswers, last: Run | None, shown: int | None
 ) -> dict[str, Any]:
     """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
-    came, newest = collected(task), newest_checks(task, runs)
+    came, newest = collected_counts(task), newest_checks(task, runs)
     if runs.core is not None and runs.core != last and runs.core.method == CORE:
-        since = schedules.fresh(task, runs.core)  # the last one has no result to compare with
+        since = schedules.count_new_answers(
+            task, runs.core
+        )  # the last one has no result to compare with
     working = any(one and one.state in ACTIVE for one in (runs.active, runs.checking, newest))
     newer = None
     if runs.core is not None and shown is not None and runs.core.pk != shown:
@@ -102,7 +104,7 @@ def live(
     }
 
 
-def _again(task: Task, since: Fresh, came: Collected) -> int:
+def _again(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
     """Seconds until the strip asks again while no run is in work; 0 when nothing is to come."""
     if task.state in (TaskState.OPEN, TaskState.PAUSED) and not came.full:
         return SLOW
@@ -111,7 +113,7 @@ def _again(task: Task, since: Fresh, came: Collected) -> int:
     return SLOW if waits else 0
 
 
-def figures(task: Task, came: Collected) -> list[dict[str, Any]]:
+def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
     """Judgments, pairs and cost, each with what it is of."""
     cost, currency = cost_of(task), task.project.currency
     beyond = came.given - came.wanted
@@ -150,7 +152,7 @@ def figures(task: Task, came: Collected) -> list[dict[str, Any]]:
 
 
 def lines(
-    task: Task, runs: Shown, since: Fresh, *, last: Run | None, newest: Run | None
+    task: Task, runs: ShownRun, since: NewAnswers, *, last: Run | None, newest: Run | None
 ) -> list[Line]:
     """What the runs do: the one in work, what is new since the last, nulls and intervals."""
     found = []
@@ -179,7 +181,7 @@ def _working(run: Run, name: str, waits: str = "waits") -> Line:
     return Line("running", f"{name} in progress, {percent(run)}%{at}", _run_url(run), "See it")
 
 
-def _news(core: Run, since: Fresh) -> list[Line]:
+def _news(core: Run, since: NewAnswers) -> list[Line]:
     """What the shown run has not seen; an imported result saw nothing of what is here."""
     if core.method != CORE:
         return []
@@ -191,7 +193,7 @@ def _news(core: Run, since: Fresh) -> list[Line]:
     return [Line("done", f"Run {core.number} has every judgment that counts")]
 
 
-def _checks(runs: Shown, newest: Run | None) -> list[Line]:
+def _checks(runs: ShownRun, newest: Run | None) -> list[Line]:
     """Nulls and intervals of the core run; ``newest`` is the last run of that kind, of any core."""
     if runs.core is None or runs.core.method != CORE:
         return []
@@ -209,7 +211,7 @@ def _checks(runs: Shown, newest: Run | None) -> list[Line]:
     return [Line("draft", f"{name} are not there")]
 
 
-def newest_checks(task: Task, runs: Shown) -> Run | None:
+def newest_checks(task: Task, runs: ShownRun) -> Run | None:
     """The last run of nulls, asked for only where those of the shown core are not there."""
     if runs.core is None or runs.checks is not None or runs.checking is not None:
         return None

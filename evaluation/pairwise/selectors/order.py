@@ -12,12 +12,12 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotation.work.snapshots.answers import pseudonyms
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import interval, percent, plural
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run
-from evaluation.pairwise.selectors.trust import change_words, listed, within_shares
+from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 
@@ -147,7 +147,7 @@ class Cell:
     itself: bool
 
 
-def order(run: Run, asked: Sequence[Asked]) -> dict[str, Any] | None:
+def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     """Everything on the page; None where the run shown holds none of it."""
     told = figures_of(run, *FIGURES)
     if "side" not in told:
@@ -184,8 +184,8 @@ def order(run: Run, asked: Sequence[Asked]) -> dict[str, Any] | None:
         "unit": units[:-1],
         "units": units,
         # the correction of the dimensions' intervals, or ""
-        "side_how": corrected(sides),
-        "drift_how": corrected(drifts),
+        "side_how": correction_in_words(sides),
+        "drift_how": correction_in_words(drifts),
         # why no tau has an interval, or ""
         "no_tau": _no_tau(told["interdependence"]),
         "no_alpha": next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
@@ -204,7 +204,9 @@ def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], 
     made = []
     for row, span in zip(rows, spans, strict=True):
         label = _label(row["dimension"], labels)
-        plot = drawn.share_cell(scale, drawn.known(row["right"], *span), middle=0.5, name=label)
+        plot = drawn.share_cell(
+            scale, drawn.known_estimate(row["right"], *span), middle=0.5, name=label
+        )
         made.append(
             Side(
                 label,
@@ -370,7 +372,7 @@ def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str
     return " ".join(parts) or "No order effect can be seen in these judgments."
 
 
-def corrected(rows: Sequence[Side] | Sequence[Drift]) -> str:
+def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
     """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
     family = max((row.family for row in rows), default=0)
     return f"Bonferroni over {plural(family, 'dimension')}" if family > 1 else ""
@@ -381,10 +383,10 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
     if len(rows) < 3:  # one dimension is the whole
         return ""
     found = [row.label for row in rows[1:] if row.tells]
-    how = corrected(rows) or "each interval on its own"
+    how = correction_in_words(rows) or "each interval on its own"
     if not found:
         return f" No single dimension shows it ({how})."
-    return f" By dimension it shows on {listed(found)} ({how})."
+    return f" By dimension it shows on {join_words(found)} ({how})."
 
 
 def side_note(sides: Sequence[Side]) -> str:

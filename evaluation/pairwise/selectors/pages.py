@@ -14,13 +14,13 @@ from annotation.models import Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
 from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
 
 PER_PAGE = 100
@@ -114,7 +114,7 @@ def filters(raw: Mapping[str, str]) -> Filters:
     )
 
 
-def apart(checks: Run | None) -> dict[int, Told]:
+def count_separable(checks: Run | None) -> dict[int, Told]:
     """By pair: on how many dimensions it can be told apart; empty before the checks are done."""
     if checks is None:
         return {}
@@ -144,13 +144,13 @@ def _labels(run: Run, dimension: str, chosen: Filters, told: Mapping[int, Told])
 
 
 def pair_list(
-    task: Task, runs: Shown, dimension: str, chosen: Filters, *, page: Any
+    task: Task, runs: ShownRun, dimension: str, chosen: Filters, *, page: Any
 ) -> dict[str, Any]:
     """A page of pairs with the votes behind each label, of the core run shown."""
     if runs.core is None:
         raise Missing("This task has no finished run.")
     run = runs.core
-    told = apart(runs.checks)
+    told = count_separable(runs.checks)
     shown = Paginator(_labels(run, dimension, chosen, told), PER_PAGE).get_page(page)
     return {
         "page": shown,
@@ -193,7 +193,7 @@ def posterior_bar(label: ItemLabel, width: float = 120.0) -> SafeString:
 class DimensionRow:
     """What is known of a pair on one dimension."""
 
-    asked: Asked
+    asked: AskedDimension
     label: ItemLabel | None
     bar: SafeString | None
     tally: Tally
@@ -245,10 +245,12 @@ def get_pair(task: Task, item_id: int) -> Item:
     return found
 
 
-def pair_page(task: Task, runs: Shown, item: Item, asked: Sequence[Asked]) -> dict[str, Any]:
+def pair_page(
+    task: Task, runs: ShownRun, item: Item, asked: Sequence[AskedDimension]
+) -> dict[str, Any]:
     """A pair with its labels, votes and neighbours, in a fixed number of queries."""
     pair = pair_of(item)
-    items = pair_votes.siblings(task, {pair}) if item.expected is None else {item.pk: pair}
+    items = pair_votes.sibling_items(task, {pair}) if item.expected is None else {item.pk: pair}
     given = pair_votes.votes(Q(item__in=items))
     seen = pair_votes.seen_by(runs.core) if runs.core is not None else frozenset()
     labels = _of_items(runs.core, items)
@@ -282,11 +284,11 @@ def _of_items(run: Run | None, items: Iterable[int]) -> list[ItemLabel]:
 
 
 def _dimensions(
-    runs: Shown,
+    runs: ShownRun,
     items: Iterable[int],
     labels: Sequence[ItemLabel],
     firsts: Sequence[Vote],
-    asked: Sequence[Asked],
+    asked: Sequence[AskedDimension],
 ) -> list[DimensionRow]:
     own = {label.dimension: label for label in labels}
     other = runs.published if runs.published != runs.core else None
@@ -313,7 +315,7 @@ def _dimensions(
 
 
 def _letters(
-    vote: Vote, gold: Mapping[str, str], asked: Sequence[Asked]
+    vote: Vote, gold: Mapping[str, str], asked: Sequence[AskedDimension]
 ) -> list[tuple[str, bool, str]]:
     codes = [(one, vote.codes.get(one.name, "")) for one in asked]
     return [(LETTERS.get(code, ""), gold.get(one.name) == code, one.label) for one, code in codes]
@@ -324,7 +326,7 @@ def _people(
     run: Run | None,
     people: Sequence[Vote],
     gold: Mapping[str, str],
-    asked: Sequence[Asked],
+    asked: Sequence[AskedDimension],
     *,
     seen: frozenset[int] | None,
 ) -> list[dict[str, Any]]:
@@ -354,7 +356,7 @@ def _people(
 
 
 def _machines(
-    given: Sequence[Vote], gold: Mapping[str, str], asked: Sequence[Asked]
+    given: Sequence[Vote], gold: Mapping[str, str], asked: Sequence[AskedDimension]
 ) -> list[dict[str, Any]]:
     names = {
         one.pk: str(one) for one in System.objects.filter(pk__in={vote.system for vote in given})

@@ -7,17 +7,17 @@ from typing import Any
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
 from evaluation.models import Run, RunState
+from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.official.selectors import official_first
-from evaluation.runs.run_types import PUBLISHED
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRun:
     """A finished core run with its checks (finished, or in work), and the published one if any."""
 
     core: Run | None
@@ -33,7 +33,7 @@ def _runs() -> Any:
     )
 
 
-def shown(task: Task, number: int | None = None) -> Shown:
+def shown_run(task: Task, number: int | None = None) -> ShownRun:
     """The official core run, or the one asked for; Missing where there is none such.
 
     While none is official it is the latest trial, which the pages mark. A published
@@ -43,7 +43,7 @@ def shown(task: Task, number: int | None = None) -> Shown:
     mine = _runs().filter(task=task, method__in=(CORE, CHECKS, PUBLISHED))
     rows = list(mine.order_by("-id")[:200])
     done = [run for run in rows if run.state == RunState.DONE]
-    published = next((run for run in done if run.method == PUBLISHED), None)
+    published = next((run for run in done if run.is_published), None)
     if number is None:
         core = official_first(mine.filter(method=CORE, state=RunState.DONE)).first()
     else:
@@ -51,7 +51,7 @@ def shown(task: Task, number: int | None = None) -> Shown:
         if core is None:
             raise Missing(f"This task has no finished run {number}.")
     following = list(mine.filter(source=core).order_by("-id")) if core is not None else []
-    return Shown(
+    return ShownRun(
         core=core,
         checks=next((run for run in following if run.state == RunState.DONE), None),
         checking=next((run for run in following if run.state in ACTIVE), None),
@@ -60,6 +60,6 @@ def shown(task: Task, number: int | None = None) -> Shown:
     )
 
 
-def dimensions(task: Task) -> list[Asked]:
+def dimensions(task: Task) -> list[AskedDimension]:
     """What the version in force asks of every pair."""
-    return judgments.asked(task.current) if task.current is not None else []
+    return judgments.version_items(task.current) if task.current is not None else []

@@ -18,7 +18,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from annotation.models import Candidate
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
@@ -26,7 +26,7 @@ from evaluation.methods.core.base import FloatArray
 from evaluation.methods.pairwise.tables import mean_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.selectors.lists import figures_of
 
 TOPICS_A_PAGE = 5
@@ -80,7 +80,12 @@ class _Held:
 
 
 def grades(
-    run: Run, asked: Sequence[Asked], *, first: str = "", second: str = "", page: str | None = None
+    run: Run,
+    asked: Sequence[AskedDimension],
+    *,
+    first: str = "",
+    second: str = "",
+    page: str | None = None,
 ) -> dict[str, Any] | None:
     """Everything on the page but the similarity; None where the run graded nothing."""
     held = _held(run, asked)
@@ -111,7 +116,7 @@ def grades(
     }
 
 
-def _held(run: Run, asked: Sequence[Asked]) -> _Held | None:
+def _held(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
     numbers = {f"_{name}": Cast(KeyTextTransform(name, "extra"), FloatField()) for name in EXTRA}
     names = [one.name for one in asked]
     rows = list(
@@ -317,7 +322,7 @@ def _sentence(last: dict[str, Any], held: _Held, first: str, second: str, topics
 # Similarity to the best text -------------------------------------------------------------------
 
 
-def overlap(runs: Shown, asked: Sequence[Asked]) -> dict[str, Any] | None:
+def overlap(runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     """Whether similarity to the best text ranks the others as people do; None while unknown."""
     told = figures_of(runs.checks, "overlap").get("overlap") if runs.checks else None
     if not told:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from crowdqc.numbers import MINUS, count, interval, percent, plural, score
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
 STRENGTHS = ((0.8, "Strong"), (0.667, "Enough for tentative conclusions"), (0.2, "Weak"))
@@ -56,7 +56,7 @@ def strength_of(alpha: float) -> str:
     return next((word for limit, word in STRENGTHS if alpha >= limit), WEAKEST)
 
 
-def strength(mean: Figures | None) -> str:
+def agreement_in_words(mean: Figures | None) -> str:
     """The header's last sentence: how strong agreement is, by the figure to be read."""
     if mean is None or mean.raw is None:
         return "No agreement can be computed."
@@ -68,7 +68,7 @@ def strength(mean: Figures | None) -> str:
     return f"{strength_of(mean.crossfit)}: the honest figure is {honest}, not {shown}."
 
 
-def trust(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
+def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
     """What the corrected alpha is worth, what it costs, and what to use instead."""
     if None in (mean.raw, mean.corrected, mean.null, mean.crossfit):
         return [Note("warn", "Nothing can be said of a correction.", mean.why)]
@@ -106,7 +106,7 @@ def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
     text += f"It lies {score(abs(apart), 2)} {'above' if apart > 0 else 'below'} raw"
     reaching = [line.label.lower() for line in lines if line.down_to_raw]
     if apart > 0 and reaching:
-        where = "everywhere" if len(reaching) == len(lines) else f"on {listed(reaching)}"
+        where = "everywhere" if len(reaching) == len(lines) else f"on {join_words(reaching)}"
         text += f"; {where} the interval reaches down to raw"
     if mean.unknown and mean.unknown >= 0.005:
         text += (
@@ -116,7 +116,7 @@ def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
     return Note("accent", "Use cross-fit.", f"{text}.")
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
@@ -190,7 +190,7 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
 
 
 def recipe(
-    runs: Shown, core: Mapping[str, Any], checks: Mapping[str, Any]
+    runs: ShownRun, core: Mapping[str, Any], checks: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """What gives the same numbers again."""
     if runs.core is None:

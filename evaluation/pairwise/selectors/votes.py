@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db.models import Q
 
 from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.task_types.pairwise.sides import STORED, shown
+from annotation.task_types.pairwise.sides import STORED, to_displayed
 from evaluation.models import Run, Snapshot
 
 Pair = tuple[int, int]  # ids of the first and the second candidate
@@ -40,7 +40,7 @@ class Vote:
     def side(self, dimension: str) -> str:
         """What was chosen as displayed; "" where nothing was."""
         code = self.codes.get(dimension)
-        return shown(code, flipped=self.flipped) if code in STORED else ""
+        return to_displayed(code, flipped=self.flipped) if code in STORED else ""
 
     @property
     def order(self) -> tuple[dt.datetime, int, int]:
@@ -82,7 +82,7 @@ def seen_by(run: Run) -> frozenset[int] | None:
     return frozenset(ids)
 
 
-def siblings(task: Task, pairs: Collection[Pair]) -> dict[int, Pair]:
+def sibling_items(task: Task, pairs: Collection[Pair]) -> dict[int, Pair]:
     """Items that put one of these pairs to judgment, repeats too; attention pairs left out."""
     rows = Item.objects.filter(
         task=task,
@@ -138,7 +138,7 @@ def tally(given: Iterable[Vote], dimension: str) -> Tally:
 
 def tallies(task: Task, run: Run, pairs: Collection[Pair], dimension: str) -> dict[Pair, Tally]:
     """Votes that a run saw on these pairs and a dimension (four queries whatever their number)."""
-    of = siblings(task, pairs)
+    of = sibling_items(task, pairs)
     seen = seen_by(run)
     given = votes(Q(item__in=of, worker__isnull=False), [dimension])
     if seen is not None:

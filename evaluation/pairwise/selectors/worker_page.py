@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from annotation.models import Item, Membership, Task
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.work.selectors import speed
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, WorkerScore
@@ -67,7 +67,7 @@ def worker_page(
     run: Run | None,
     told: Mapping[str, Any],
     worker: Membership,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedDimension],
 ) -> dict[str, Any]:
     """A worker's competence, votes in order, and differences from the gold labels."""
     scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
@@ -145,7 +145,7 @@ def _rows(
     run: Run | None,
     scores: Mapping[str, WorkerScore],
     given: Sequence[Vote],
-    asked: Sequence[Asked],
+    asked: Sequence[AskedDimension],
 ) -> list[DimensionRow]:
     means = dict(
         WorkerScore.objects.filter(run=run, component__gt=0)
@@ -179,7 +179,7 @@ def _rows(
     return made
 
 
-def strip(given: Sequence[Vote], asked: Sequence[Asked]) -> SafeString | None:
+def strip(given: Sequence[Vote], asked: Sequence[AskedDimension]) -> SafeString | None:
     """All votes as displayed, in the order given."""
     if not given:
         return None
@@ -193,7 +193,7 @@ def _sittings(
     given: Sequence[Vote],
     items: Mapping[int, Item],
     gold: Gold,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedDimension],
 ) -> list[Sitting]:
     """A row an assignment, in order, with the share of votes equal to the gold label."""
     by: dict[int, list[Vote]] = {}
@@ -230,7 +230,7 @@ def _sittings(
 
 
 def _differences(
-    given: Sequence[Vote], items: Mapping[int, Item], gold: Gold, asked: Sequence[Asked]
+    given: Sequence[Vote], items: Mapping[int, Item], gold: Gold, asked: Sequence[AskedDimension]
 ) -> list[dict[str, Any]]:
     """Pairs with a vote other than the gold label, the surest labels first."""
     made = []

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, shown
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, to_displayed
 from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
@@ -214,7 +214,7 @@ def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Si
     counts: dict[int, dict[str, int]] = {}
     for worker, flipped, code, n in rows:
         own = counts.setdefault(worker, {})
-        side = shown(code, flipped=flipped)
+        side = to_displayed(code, flipped=flipped)
         own[side] = own.get(side, 0) + n
     return {
         worker: Sides(own.get(LEFT, 0), own.get(NEUTRAL, 0), own.get(RIGHT, 0))

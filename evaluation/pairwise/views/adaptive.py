@@ -105,7 +105,7 @@ def _posted(request: HttpRequest, access: Access, task: Task, form: PlanForm) ->
     try:
         do = request.POST.get("do", "save")
         if do in ("on", "off"):
-            collection.switch(by=access.user, task=task, on=do == "on")
+            collection.switch_plan(by=access.user, task=task, on=do == "on")
             word = "on: votes go where they tell most" if do == "on" else "off"
             messages.success(request, f"Adaptive collection is {word}.")
             return 302

@@ -20,15 +20,17 @@ from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import hard as pair_hard
 from evaluation.pairwise.selectors import judges as pair_judges
 from evaluation.pairwise.selectors import order as pair_order
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views import boards
 from evaluation.pairwise.views.forms import PanelForm
-from evaluation.pairwise.views.frame import opened, study
+from evaluation.pairwise.views.frame import study, study_frame
 
 USUAL_PAIRS = 30  # of the published panel
 
 
-def _fill(task: Task, runs: Shown, context: dict[str, Any], form: PanelForm | None = None) -> None:
+def _fill(
+    task: Task, runs: ShownRun, context: dict[str, Any], form: PanelForm | None = None
+) -> None:
     """All that the page of agreement shows."""
     found = context["found"] = pair_agreement.agreement(task, runs, context["asked"])
     if found is None or runs.core is None:
@@ -48,7 +50,7 @@ def _fill(task: Task, runs: Shown, context: dict[str, Any], form: PanelForm | No
     context.update(hard=hard, form=form, recipe=found.recipe)
 
 
-def _live(request: HttpRequest, runs: Shown) -> bool:
+def _live(request: HttpRequest, runs: ShownRun) -> bool:
     """Whether only the progress of checks that are in work is asked for."""
     asked = request.GET.get("part") == "live" and request.htmx  # type: ignore[attr-defined]
     return bool(asked) and runs.checks is None and runs.checking is not None
@@ -63,11 +65,11 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     answered with the whole column, in the place of the page's.
     """
     access, task = study(request, project_id, task_id)
-    runs, context = opened(request, task, "agreement")
+    runs, context = study_frame(request, task, "agreement")
     if runs.core is None:
-        return boards.empty(request, task, runs, context)
+        return boards.empty_page(request, task, runs, context)
     if _live(request, runs):
-        context["waiting"] = pair_agreement.waiting(runs)
+        context["waiting"] = pair_agreement.checks_progress(runs)
         return render(request, "evaluation/pairwise/agreement/_checks.html", context)
     _fill(task, runs, context)
     context["may_write"] = access.is_requester
@@ -88,7 +90,7 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Make a task of the hardest pairs for a panel of experts."""
     access, task = study(request, project_id, task_id, Role.REQUESTER)
-    runs, context = opened(request, task, "agreement")
+    runs, context = study_frame(request, task, "agreement")
     pair_hard.hardest(runs, 1)
     form = PanelForm(request.POST, task=task)
     if form.is_valid():
@@ -118,9 +120,9 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What sides and positions do to answers, and how the dimensions hang together."""
     _, task = study(request, project_id, task_id)
-    runs, context = opened(request, task, "order")
+    runs, context = study_frame(request, task, "order")
     if runs.core is None:
-        return boards.empty(request, task, runs, context)
+        return boards.empty_page(request, task, runs, context)
     found = pair_order.order(runs.core, context["asked"])
     if found is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
@@ -136,11 +138,11 @@ IMPORT_KIND = "judgments"  # what the import page calls votes of models (and peo
 def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """How far models' labels agree with themselves, with gold, and with people."""
     _, task = study(request, project_id, task_id)
-    runs, context = opened(request, task, "judges")
+    runs, context = study_frame(request, task, "judges")
     if runs.core is None:
-        return boards.empty(request, task, runs, context)
+        return boards.empty_page(request, task, runs, context)
     dimension = boards.with_dimension(request, context)
     found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
-    context["newer"] = pair_judges.newer(task, runs.core)
+    context["newer"] = pair_judges.newer_votes(task, runs.core)
     context.update(found=found, recipe=found["recipe"] if found else None, import_kind=IMPORT_KIND)
     return render(request, "evaluation/pairwise/workers/judges.html", context)

@@ -23,8 +23,8 @@ from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import live as pair_live
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
-from evaluation.pairwise.selectors.runs import Shown
-from evaluation.pairwise.views.frame import frame, number_of, opened, study
+from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import schedules
@@ -51,7 +51,7 @@ def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: boo
 
 def page(
     request: HttpRequest, task: Task, view: str, *, pooled: bool = True
-) -> tuple[Shown, dict[str, Any]]:
+) -> tuple[ShownRun, dict[str, Any]]:
     """The frame of a page that shows one dimension of one of several runs."""
     runs, context = frame(request, task, view)
     with_dimension(request, context, pooled=pooled)
@@ -59,11 +59,13 @@ def page(
     return runs, context
 
 
-def empty(request: HttpRequest, task: Task, runs: Shown, context: dict[str, Any]) -> HttpResponse:
+def empty_page(
+    request: HttpRequest, task: Task, runs: ShownRun, context: dict[str, Any]
+) -> HttpResponse:
     """What stands there before the first finished run."""
     first, last = schedules.first_run(task), context["last"]
     sentence, why = pair_live.first_words(first)
-    live = pair_live.live(task, runs, context["fresh"], last, 0)
+    live = pair_live.live_strip(task, runs, context["fresh"], last, 0)
     context.update(first=first, sentence=sentence, why=why, live=live, shown=0)
     return render(request, "evaluation/pairwise/empty.html", context)
 
@@ -76,14 +78,14 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     runs, context = page(request, task, "board")
     run, dimension = runs.core, context["dimension"]
     if run is None:
-        return empty(request, task, runs, context)
+        return empty_page(request, task, runs, context)
     told = reads.figures_of(run, *pair_boards.FIGURES)
     context.update(pair_boards.board(run, told, context["asked"], dimension))
     context.update(
-        live=pair_live.live(task, runs, context["fresh"], context["last"], None),
+        live=pair_live.live_strip(task, runs, context["fresh"], context["last"], None),
         shown=run.pk,
         warnings=pair_facts.warnings(runs, told, context["asked"]),
-        facts=pair_facts.facts(run, told, dimension, pair_facts.keyed(dimension)),
+        facts=pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
     return render(request, "evaluation/pairwise/board.html", context)
@@ -91,15 +93,17 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def live(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+def live_fragment(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The strip of counts and runs alone; it asks for itself while something is to come."""
     _, task = study(request, project_id, task_id)
     shown, pinned = number_of(request, "shown"), number_of(request)
-    runs = pair_runs.shown(task)
+    runs = pair_runs.shown_run(task)
     last = schedules.last_run(task)
     context = {
         "task": task,
-        "live": pair_live.live(task, runs, schedules.fresh(task, last), last, shown),
+        "live": pair_live.live_strip(
+            task, runs, schedules.count_new_answers(task, last), last, shown
+        ),
         "shown": shown,
         "pinned": pinned,
         "dimension": request.GET.get("dimension", ""),
@@ -115,7 +119,7 @@ def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     runs, context = page(request, task, "wins")
     run = runs.core
     if run is None:
-        return empty(request, task, runs, context)
+        return empty_page(request, task, runs, context)
     told = reads.figures_of(run, *pair_boards.FIGURES)
     context.update(pair_boards.win_matrix(told, run, context["dimension"]))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
@@ -129,7 +133,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     _, task = study(request, project_id, task_id)
     if "what" in request.GET:
         return _judgments(request, task, request.GET["what"])
-    return send(request, pair_runs.shown(task, number_of(request)).core)
+    return send(request, pair_runs.shown_run(task, number_of(request)).core)
 
 
 def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:
@@ -146,10 +150,10 @@ def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:
 def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Mean grades by style and origin with tests of two groups, and the grades of each topic."""
     _, task = study(request, project_id, task_id)
-    runs, context = opened(request, task, "grades")
+    runs, context = study_frame(request, task, "grades")
     run = runs.core
     if run is None:
-        return empty(request, task, runs, context)
+        return empty_page(request, task, runs, context)
     found = pair_tables.grades(
         run,
         context["asked"],
@@ -164,7 +168,7 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     context.update(
         found=found,
         similar=similar,
-        waiting=None if similar or runs.checks else pair_agreement.waiting(runs),
+        waiting=None if similar or runs.checks else pair_agreement.checks_progress(runs),
         page=found["topic_page"],
         filters="evaluation/pairwise/_groups.html",
         recipe=reads.recipe_pairs(run, told),
@@ -177,7 +181,7 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def published(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Tables as printed, as measured from the database, and by our own run."""
     _, task = study(request, project_id, task_id)
-    runs, context = opened(request, task, "agreement")
+    runs, context = study_frame(request, task, "agreement")
     found = pair_published.published(task, runs, context["asked"])
     if found is None:
         raise Missing("Nothing published was imported beside this task.")

@@ -16,10 +16,10 @@ from evaluation.free_text.views.results import kept_run, number_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import runs as pair_runs
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
@@ -45,11 +45,11 @@ def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> t
     return access, task
 
 
-def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
+def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[str, Any]]:
     """The runs shown, and the context that the layout of these pages needs."""
-    runs = pair_runs.shown(task, number_of(request))
+    runs = pair_runs.shown_run(task, number_of(request))
     last = schedules.last_run(task)
-    since = schedules.fresh(task, last)
+    since = schedules.count_new_answers(task, last)
     asked = pair_runs.dimensions(task)
     wanted = request.GET.get("dimension", "")
     dimension = wanted if wanted in {one.name for one in asked} else ""
@@ -72,7 +72,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
         "tally": votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
         ),
-        "standing": standing(runs.core),
+        "standing": run_standing(runs.core),
         "asked": asked,
         "dimension": dimension,
         "dimension_label": next((one.label for one in asked if one.name == dimension), ""),
@@ -87,7 +87,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str,
     return runs, context
 
 
-def opened(request: HttpRequest, task: Task, view: str) -> tuple[Shown, dict[str, Any]]:
+def study_frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[str, Any]]:
     """The frame, with the runs to choose from and the tables to take away."""
     runs, context = frame(request, task, view)
     run = runs.core

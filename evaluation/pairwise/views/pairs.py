@@ -18,7 +18,7 @@ from evaluation.pairwise.selectors import exclusion as pair_exclusion
 from evaluation.pairwise.selectors import pages as pair_pages
 from evaluation.pairwise.selectors import worker_page as pair_worker_page
 from evaluation.pairwise.selectors import workers as pair_workers
-from evaluation.pairwise.views.boards import empty, page
+from evaluation.pairwise.views.boards import empty_page, page
 from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.pairwise.views.frame import frame, study
 from evaluation.runs.results import votes_used
@@ -32,7 +32,7 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     _, task = study(request, project_id, task_id)
     runs, context = page(request, task, "pairs", pooled=False)
     if runs.core is None:
-        return empty(request, task, runs, context)
+        return empty_page(request, task, runs, context)
     chosen = pair_pages.filters(request.GET)
     context.update(
         pair_pages.pair_list(
@@ -76,7 +76,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         context.update(dimension="", dimension_label="All together")
     run, dimension = runs.core, context["dimension"]
     if run is None:
-        return empty(request, task, runs, context)
+        return empty_page(request, task, runs, context)
     told = reads.figures_of(run, *pair_workers.FIGURES)
     by = request.GET.get("sort", "competence")
     by = by if by in pair_workers.SORTS else "competence"
@@ -120,7 +120,7 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     access, task = study(request, project_id, task_id, Role.REQUESTER)
     worker = get_worker(access, worker_id)
     runs, context = frame(request, task, "agreement")
-    context.update(worker=worker, leaving=pair_exclusion.leaving(task, worker, runs.core))
+    context.update(worker=worker, leaving=pair_exclusion.leaving_worker(task, worker, runs.core))
     if request.method == "POST":
         form = ExclusionForm(request.POST)
         if form.leave_out(request, by=access.user, task=task, worker=worker):

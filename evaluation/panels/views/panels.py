@@ -18,7 +18,7 @@ from annotation.models import Exclusion, Membership, Panel, PanelMember, Role, T
 from annotation.panels.actions import exclusions
 from annotation.panels.actions import panels as actions
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
-from crowdqc.numbers import plural, real, whole
+from crowdqc.numbers import parse_real, parse_whole, plural
 from evaluation.models import Run, WatchNote, WorkerScore
 from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.panels import choosing as panels
@@ -28,7 +28,7 @@ from evaluation.panels import watch as panel_watch
 from evaluation.payouts.form import amount
 from evaluation.runs import exclusion_preview
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as run_reads
 
 REFUSED = (Invalid, Conflict)
@@ -36,7 +36,7 @@ REFUSED = (Invalid, Conflict)
 
 def _task(access: Access, raw: str) -> Task:
     """The task of a form's field; Invalid where it is none of the project."""
-    found = access.project.tasks.filter(pk=whole(raw) or 0).first()
+    found = access.project.tasks.filter(pk=parse_whole(raw) or 0).first()
     if found is None:
         raise Invalid("Choose a task.", fields={"task": "One of this project."})
     found.project = access.project
@@ -209,7 +209,7 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
             "project": access.project,
             "data": data,
             "task": run.task,
-            "standing": standing(run),
+            "standing": run_standing(run),
             "title": run_reads.title_of(run.task),
             "panels": access.project.panels.all(),
             "parts": panel_choice.parts(panel_choice.rows_of(run, data.get("dimension", ""))),
@@ -268,8 +268,8 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
             by=access.user,
             panel=found,
             task=task,
-            threshold=_number(given.get("threshold", ""), "threshold", real),
-            ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", whole),
+            threshold=_number(given.get("threshold", ""), "threshold", parse_real),
+            ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", parse_whole),
             incentive=amount(raw, panel_watch.Decimal(0)) if raw else None,
             active=given.get("active", "on") == "on",
         )
@@ -290,7 +290,7 @@ def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: in
     if note is None:
         raise Missing("There is no such note on this panel.")
     try:
-        panel_watch.settle(
+        panel_watch.settle_note(
             by=access.user,
             note=note,
             what=request.POST.get("what", ""),

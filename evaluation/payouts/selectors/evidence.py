@@ -122,7 +122,7 @@ def cites(task: Task) -> bool:
     return adapter_of(task).cites
 
 
-def gather(
+def gather_evidence(
     assignments: Sequence[Assignment], around: TaskEvidence, *, counted: bool = True
 ) -> dict[int, Evidence]:
     """The evidence of each of these assignments of one task.

@@ -14,8 +14,13 @@ from annotation.payouts.selectors.proposals import lines_of, spent
 from annotation.task_types import get_type
 from crowdqc.numbers import money, plural, score
 from evaluation.models import Run, WorkerScore
-from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence, gather, task_evidence
-from evaluation.payouts.wage import worked
+from evaluation.payouts.selectors.evidence import (
+    Evidence,
+    TaskEvidence,
+    gather_evidence,
+    task_evidence,
+)
+from evaluation.payouts.wage import worked_time
 
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
@@ -126,7 +131,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Going:
+class ApprovalEffect:
     """What approving as ticked now would write."""
 
     people: int
@@ -149,7 +154,7 @@ class PayoutPage:
     batch: PayoutBatch
     people: list[Person]
     around: TaskEvidence
-    going: Going
+    going: ApprovalEffect
     why_not: str  # why the viewer may not approve; empty when they may
     checks: list[Check] = field(default_factory=list)
 
@@ -212,7 +217,7 @@ def payout_page(
     left out. A fixed number of queries, whatever the number of lines."""
     lines = lines_of(batch)
     around = task_evidence(batch.task, scored_by(batch))
-    found = gather([line.assignment for line in lines], around)
+    found = gather_evidence([line.assignment for line in lines], around)
     people = _select(_people(batch, lines, found, ticked, without), selected)
     going = going_of(people)
     why_not = reason_cannot_decide(batch, viewer)
@@ -277,11 +282,11 @@ def _select(people: list[Person], key: int | None) -> list[Person]:
     return [replace(person, selected=person is chosen) for person in people]
 
 
-def going_of(people: Sequence[Person]) -> Going:
+def going_of(people: Sequence[Person]) -> ApprovalEffect:
     """Sums over the rows that go through."""
     paid = [person for person in people if person.goes and not person.rejected]
     lines = [line for person in paid for line in person.lines]
-    return Going(
+    return ApprovalEffect(
         people=len({person.worker.pk for person in paid}),
         assignments=len(lines),
         of=sum(len(person.lines) for person in people),
@@ -331,7 +336,7 @@ def _hourly(page: PayoutPage) -> Check | None:
         if not person.goes or person.rejected:
             continue
         for line, evidence in zip(person.lines, person.evidence, strict=True):
-            time = worked(evidence, page.around.median_seconds)
+            time = worked_time(evidence, page.around.median_seconds)
             if time is None:
                 untimed += 1
                 continue

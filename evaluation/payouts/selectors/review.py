@@ -11,14 +11,14 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 
 from annotation.models import Answer, Task
-from annotation.payouts.selectors.proposals import answers_of, waiting
-from annotation.work.selectors.answer_words import given
+from annotation.payouts.selectors.proposals import answers_of, unsettled_assignments
+from annotation.work.selectors.answer_words import answer_in_words
 from annotation.work.selectors.log import log_summaries
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.evidence import (
     Evidence,
     answer_scores,
-    gather,
+    gather_evidence,
     task_evidence,
     with_facts,
 )
@@ -72,11 +72,11 @@ class Queue:
 
 def evidence_of_waiting(task: Task, *, counted: bool = True) -> tuple[list[Evidence], Any]:
     """Every waiting assignment of the task with its evidence, the oldest first."""
-    waits = waiting(task)
+    waits = unsettled_assignments(task)
     # Times that no column shows: of a thousand rows, reading them took half of the page's time.
     rows = list(waits if counted else waits.defer(*UNREAD))
     around = task_evidence(task)
-    found = gather(rows, around, counted=counted)
+    found = gather_evidence(rows, around, counted=counted)
     return [found[row.pk] for row in rows], around
 
 
@@ -127,7 +127,7 @@ class ReadAnswer:
         written = [value.text for value in values if value.field == "answer"]
         return cls(
             answer=answer,
-            text="\n\n".join(written) or given(answer),
+            text="\n\n".join(written) or answer_in_words(answer),
             replays=bool(written) and logged,
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,

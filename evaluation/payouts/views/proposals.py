@@ -23,7 +23,7 @@ from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
-from crowdqc.numbers import money, plural, whole
+from crowdqc.numbers import money, parse_whole, plural
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.card import card, paste_sources
@@ -38,7 +38,7 @@ PAGE = 25
 def _ids(values: list[str]) -> list[int]:
     """Ids out of ``12``, ``12,13``...; anything else is not ours."""
     parts = [part for value in values for part in value.split(",") if part]
-    found = [number for part in parts if (number := whole(part)) is not None]
+    found = [number for part in parts if (number := parse_whole(part)) is not None]
     if len(found) < len(parts):
         raise Invalid("A line is not a number.", fields={"line": "Tick lines of this page."})
     return found
@@ -93,7 +93,9 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
     wanted = request.POST.get("do", "")
     if wanted == "rule":
-        return _form(request, task, payout_form.fill(lines, terms), terms, {**more, "filled": True})
+        return _form(
+            request, task, payout_form.fill_amounts(lines, terms), terms, {**more, "filled": True}
+        )
     if wanted != "propose":
         context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
         return render(request, "evaluation/payouts/_form_totals.html", context)

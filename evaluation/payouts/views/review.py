@@ -12,7 +12,7 @@ from annotation.payouts.selectors.proposals import work_facts
 from crowdqc.errors import Missing
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.payouts.selectors import review as reads
-from evaluation.payouts.selectors.evidence import gather, task_evidence
+from evaluation.payouts.selectors.evidence import gather_evidence, task_evidence
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 
@@ -62,7 +62,7 @@ def review_answers(
     }
     if not request.htmx:  # type: ignore[attr-defined]
         around = task_evidence(task)
-        context["evidence"] = gather([assignment], around)[assignment.pk]
+        context["evidence"] = gather_evidence([assignment], around)[assignment.pk]
     return page_or_fragment(
         request,
         "evaluation/payouts/review/answers.html",

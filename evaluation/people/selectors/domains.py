@@ -274,7 +274,7 @@ def _competences(runs: Sequence[Run]) -> dict[tuple[int, int], Any]:
 def _part(measure: Measure, rows: Any, authors: Any) -> Part:
     if measure.slug != "competence":
         who, question, scores = rows
-        return method.adjusted(np.searchsorted(authors, who), question, scores)
+        return method.adjust_scores(np.searchsorted(authors, who), question, scores)
     who, value, error, n = rows
     if len(who) < 2:
         raise NotEnough("fewer than two workers have an interval there")

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import ChoiceValue, Membership, Task
 from annotation.task_types import get_type
-from annotation.work.snapshots.judgments import asked
+from annotation.work.snapshots.judgments import version_items
 from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
@@ -166,7 +166,9 @@ def _pairs(
     made = []
     for run in runs:
         task, own = tasks[run.task_id], rows[run.pk]
-        labels = {one.name: one.label for one in asked(task.current)} if task.current else {}
+        labels = (
+            {one.name: one.label for one in version_items(task.current)} if task.current else {}
+        )
         place = {name: at for at, name in enumerate(labels)}
         size = max(1, len({row.dimension for row in own} - {""}))
         ordered = sorted(own, key=lambda r: (place.get(r.dimension, -1), r.component))
@@ -203,7 +205,9 @@ def _ratings(
     made = []
     for run in runs:
         task = tasks[run.task_id]
-        labels = {one.name: one.label for one in asked(task.current)} if task.current else {}
+        labels = (
+            {one.name: one.label for one in version_items(task.current)} if task.current else {}
+        )
         for row in rows[run.pk]:
             shared = row.extra.get("shared", row.n)
             figure = correlation_of(row.estimate, shared)

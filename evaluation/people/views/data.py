@@ -90,7 +90,7 @@ def _zip(pieces: Iterator[bytes], name: str) -> StreamingHttpResponse:
 @require_safe
 def own_data(request: HttpRequest) -> StreamingHttpResponse:
     """All that is kept of oneself."""
-    return _zip(person_data.own(cast(User, request.user)), "kept-of-me")
+    return _zip(person_data.own_data(cast(User, request.user)), "kept-of-me")
 
 
 @never_cache

@@ -125,7 +125,7 @@ def bad_row(row: Any) -> str:
     return f"{where}{about}: {row['wrong']}{value} {row['mend']}"
 
 
-def told(error: DomainError) -> str:
+def refusal_text(error: DomainError) -> str:
     """The refusal with every bad row on a line of its own."""
     lines = [error.message]
     lines += [bad_row(row) for row in error.rows]

@@ -15,7 +15,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from annotation.formats.actions.published.crowdrag import (
-    Imported,
+    ImportedStudy,
     import_judgments,
     import_study,
     raw_task,
@@ -30,10 +30,11 @@ from annotation.formats.imports.published.crowdrag import (
 )
 from annotation.models import Answer, Candidate, Item, Membership, Project, Task, User
 from annotation.records.actions.audit import record
-from annotation.task_types.pairwise.sides import SHOWN, STORED, stored
+from annotation.task_types.pairwise.sides import SHOWN, STORED, to_canonical
 from annotation.task_types.pairwise.type import TEMPLATE
 from crowdqc.errors import Conflict
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, RunState, WorkerScore
+from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.run import CORE
 from evaluation.published.formats.base import Bar, Options, add_target, parts, target
 from evaluation.published.reproduce.crowdrag import tables as crowdrag
@@ -47,7 +48,6 @@ from evaluation.runs.progress import fresh_steps
 from evaluation.runs.results.rows import BATCH, result_hash
 from evaluation.runs.run_types import fits
 
-METHOD = "published"
 VERSION = "CrowdRAG-25"
 SEED = 0  # of the resampled intervals in the tables, as ``reproduce`` has it by default
 NO_INTERVAL = "published without an interval"
@@ -56,7 +56,7 @@ Rows = dict[type[models.Model], list[dict[str, Any]]]
 
 def published_run(task: Task) -> Run | None:
     """The published results that were imported beside a task, if they were."""
-    return task.runs.filter(method=METHOD, version=VERSION, state=RunState.DONE).first()
+    return task.runs.filter(method=PUBLISHED, version=VERSION, state=RunState.DONE).first()
 
 
 @transaction.atomic
@@ -75,7 +75,7 @@ def import_published(*, by: User, task: Task, study: CrowdRagStudy) -> tuple[Run
         project_id=task.project_id,
         task=task,
         number=next_number(task.project_id),
-        method=METHOD,
+        method=PUBLISHED,
         version=VERSION,
         seed=SEED,
         state=RunState.DONE,
@@ -97,7 +97,7 @@ def import_published(*, by: User, task: Task, study: CrowdRagStudy) -> tuple[Run
     told: dict[str, Any] = {
         TABLES: as_json(crowdrag.table_rows(as_crowdrag(task, run), seed=SEED)),
         TEXTS: {one.key: one.cleaned for one in study.responses if one.judged},
-        "recipe": {"method": METHOD, "version": VERSION, "params": run.params, "seed": SEED},
+        "recipe": {"method": PUBLISHED, "version": VERSION, "params": run.params, "seed": SEED},
     }
     RunFigure.objects.bulk_create(
         RunFigure(run=run, name=name, data=data) for name, data in told.items()
@@ -114,7 +114,7 @@ def queue_checks(*, by: User | None, published: Run) -> Run:
 
     Raises Conflict where the run is another one.
     """
-    if published.method != METHOD:
+    if not published.is_published:
         raise Conflict("Only a published result has these checks.")
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=published.project_id)
@@ -181,13 +181,13 @@ def _labels(task: Task, gold: Iterable[Gold]) -> Iterable[dict[str, Any]]:
     for one in gold:
         item, flipped = items[pair_key(one.pair)]
         chance = {
-            stored(side, flipped=flipped): value
+            to_canonical(side, flipped=flipped): value
             for side, value in zip(SHOWN, one.probability, strict=True)
         }
         yield {
             "item_id": item,
             "dimension": one.dimension,
-            "label": stored(one.label, flipped=flipped),
+            "label": to_canonical(one.label, flipped=flipped),
             "posterior": {code: chance[code] for code in STORED},
             "entropy": _entropy(chance),
             "n": votes[item],
@@ -263,7 +263,7 @@ def _line(stream: OutputWrapper, line: str) -> None:
     stream.write(f"{line}\n")
 
 
-def _report(found: Imported, study: CrowdRagStudy, run: Run, new: bool) -> str:
+def _report(found: ImportedStudy, study: CrowdRagStudy, run: Run, new: bool) -> str:
     """What became of every part."""
     lines = [f"Project {found.judgments.project_id}"]
     lines += [f"  {name}: {parts(*added)}" for name, added in found.added.items()]
@@ -281,7 +281,7 @@ def _report(found: Imported, study: CrowdRagStudy, run: Run, new: bool) -> str:
     return "\n".join([*lines, LATER]) + "\n"
 
 
-def _queue(by: User, found: Imported, run: Run) -> str:
+def _queue(by: User, found: ImportedStudy, run: Run) -> str:
     """Queue what follows, where it is not there: our own runs, and the checks of the published."""
     said = []
     for task, whose in ((found.judgments, "ours"), (found.experts, "the experts")):

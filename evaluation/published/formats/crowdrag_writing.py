@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, OutputWrapper
 from django.db import transaction
 
 from annotation.formats.actions.published.writing import form_points, import_writing
-from annotation.formats.actions.responses import Imported, import_logs, stored_bytes
+from annotation.formats.actions.responses import ImportedTask, import_logs, stored_bytes
 from annotation.formats.imports.published.crowdrag_writing import WritingStudy, read_writing
 from annotation.formats.imports.published.files import Source
 from annotation.formats.imports.writing.logs import NEEDED, read_logs
@@ -109,7 +109,7 @@ class CrowdRagWriting:
         out.write(f"{time.monotonic() - began:.1f} s\n")
 
 
-def _report(found: Imported, study: WritingStudy) -> str:
+def _report(found: ImportedTask, study: WritingStudy) -> str:
     lines = [f"Task {found.task.pk} of project {found.task.project_id}"]
     lines += [f"  {name}: {parts(*added)}" for name, added in found.added.items()]
     lines.append(f"  workers: {len({one.worker for one in study.responses}):,}")

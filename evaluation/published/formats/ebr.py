@@ -10,7 +10,7 @@ from django.db import transaction
 
 from annotation.accounts.named.actions import workers_by_id
 from annotation.formats.actions.judgments import Added
-from annotation.formats.actions.ratings import STUDY, Rated, add_ratings, document_task
+from annotation.formats.actions.ratings import STUDY, RatingRow, add_ratings, document_task
 from annotation.formats.imports.published.ebr import EbrStudy, read_folder, values_of
 from annotation.models import Project, Task, User
 from annotation.records.actions.audit import record
@@ -65,7 +65,7 @@ def import_study(*, by: User, project: Project, study: EbrStudy, bar: Bar) -> tu
     items = dict(task.items.values_list("key", "pk"))
     workers = workers_by_id(project, {row["worker_id"] for row in study.annotations})
     ratings = [
-        Rated(
+        RatingRow(
             workers[row["worker_id"]].pk,
             items[row["item_id"]],
             values_of(row),

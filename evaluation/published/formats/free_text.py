@@ -12,7 +12,7 @@ from annotation.files.reading.importer import Field, guess
 from annotation.files.reading.sheet import read
 from annotation.formats.actions.imports import Report, import_content
 from annotation.formats.registry import format_for
-from annotation.formats.selectors.imports import examine
+from annotation.formats.selectors.imports import check_rows
 from annotation.models import Task, User
 from annotation.task_types import get_type
 from evaluation.published.formats.base import (
@@ -72,7 +72,7 @@ def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report
     mapping = mapped(options["map"], format_for(task, kind).fields, content, path.name)
     skipped: list[str] = []
     if options["skip_bad"]:
-        found = examine(task, kind, read(content, path.name), mapping)
+        found = check_rows(task, kind, read(content, path.name), mapping)
         skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
     report = import_content(
         by=user,

@@ -76,7 +76,7 @@ VARIANTS = ("top20", "bot20", "rand20")
 GROUPS, PER_GROUP = 10, 2
 
 
-def deal(
+def deal_answers(
     question: IntArray,
     grades: FloatArray,
     variant: str,

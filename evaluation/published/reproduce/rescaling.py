@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.rescaling.data import Annotations, incomplete, shared
+from evaluation.methods.rescaling.data import Annotations, incomplete, shared_pairs
 from evaluation.methods.rescaling.method import (
     Agreement,
     agreement,
@@ -140,7 +140,7 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = DRAWS
     """All rows; ``repetitions`` is the number of noisy draws of the setting without ties."""
     published = read(folder)
     data = published.data
-    joined = shared(data)
+    joined = shared_pairs(data)
     scores = rescale(data)
     say(f"Agreement of {len(joined)} pairs of annotators")
     found = {
@@ -170,7 +170,7 @@ def distribution_rows(published: Published) -> Iterator[Row]:
 def binary_row(data: Annotations) -> Row:
     """Section 4.3: tau-b of complete against not complete."""
     best = (data.label == len(LABELS) - 1).astype(np.float64)
-    found = agreement(data, shared(data), best, best)
+    found = agreement(data, shared_pairs(data), best, best)
     return Row(
         "Section 4.3",
         "tau-b, complete or not, mean over pairs",
@@ -252,7 +252,7 @@ def untied_rows(untied: tuple[float, float], draws: int) -> list[Row]:
 def ensemble_rows(published: Published) -> Iterator[Row]:
     """Table 10, EBR + AR, on the INQUISITIVE part, g from all annotations."""
     data, part = published.data, published.data.take(published.inquisitive)
-    joined, means, own = shared(part), label_means(data), label_means(part)
+    joined, means, own = shared_pairs(part), label_means(data), label_means(part)
     settings = {"all": joined, "incomplete": incomplete(part, joined)}
     for setting, rows_of_join in settings.items():
         for weight, value in zip(LAMBDAS, TABLE_10[setting], strict=True):

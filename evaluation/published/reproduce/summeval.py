@@ -50,7 +50,7 @@ Judge = tuple[str, str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedSummaries:
     """Scores (n,) of one judge on one dimension, the human scores and the articles' indices."""
 
     summary: tuple[tuple[str, str], ...]
@@ -59,7 +59,7 @@ class Judged:
     article: IntArray
 
 
-def read(folder: Path) -> dict[Judge, Judged]:
+def read(folder: Path) -> dict[Judge, JudgedSummaries]:
     """Scores by evaluator, dimension and prompt. Raises Invalid naming the file and the row."""
     name = "summeval_summaries_human.csv.gz"
     rows = columns(folder, PART, name, ("article_id", "summary_id", *DIMENSIONS))
@@ -91,7 +91,7 @@ def read(folder: Path) -> dict[Judge, Judged]:
         if missing is not None:
             raise Invalid(f"{name}, row {missing + 1}: no human score for it.", rows=[missing + 1])
         of_text = human[judge[1]]
-        out[judge] = Judged(
+        out[judge] = JudgedSummaries(
             texts,
             scores[at],
             np.array([of_text[text] for text in texts]),
@@ -130,7 +130,9 @@ def reproduce(
     return rows
 
 
-def judge_rows(judge: Judge, data: Judged, known: dict[tuple[str, ...], float]) -> list[Row]:
+def judge_rows(
+    judge: Judge, data: JudgedSummaries, known: dict[tuple[str, ...], float]
+) -> list[Row]:
     """The reference's eight figures of one judge on one dimension."""
     rho, tau = (
         sample_level(data.scores, data.human, data.article, kind=kind)
@@ -164,7 +166,7 @@ def judge_rows(judge: Judge, data: Judged, known: dict[tuple[str, ...], float]) 
     ]
 
 
-def comparison_rows(dimension: str, first: Judged, second: Judged) -> list[Row]:
+def comparison_rows(dimension: str, first: JudgedSummaries, second: JudgedSummaries) -> list[Row]:
     """One judge against another on the same texts: paired by article, and by Fisher's z.
 
     InteractEval's Table 4 takes two correlations of the same texts for independent samples; the

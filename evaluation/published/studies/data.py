@@ -14,7 +14,7 @@ import numpy as np
 
 from annotation.formats.actions.published.rows import BEYOND_FIVE, NOT_IN_PAPER
 from annotation.models import Answer, Item, Task
-from annotation.task_types.pairwise.sides import SHOWN, left_right, shown
+from annotation.task_types.pairwise.sides import SHOWN, left_right, to_displayed
 from annotation.work.snapshots.judgments import codes
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import FloatArray
@@ -70,7 +70,7 @@ class _Pairs:
             pair[k] = self.place[min(left, right), max(left, right)]
             for d, name in enumerate(DIMENSIONS):
                 if name in said:
-                    label[k, d] = PLACES[shown(said[name], flipped=flipped)]
+                    label[k, d] = PLACES[to_displayed(said[name], flipped=flipped)]
         return Directed(pair, turned, label)
 
 

@@ -25,7 +25,8 @@ from annotation.work.snapshots.explanations import Explained
 from crowdqc.errors import Invalid
 from evaluation.llm.schemas import SCORE
 from evaluation.models import CallState, CallUse, LLMCall, Run, RunState
-from evaluation.rescaling.calls import IMPORTED, WHAT, imports
+from evaluation.models.runs import PUBLISHED
+from evaluation.rescaling.calls import WHAT, imports
 from evaluation.rescaling.dataset import scale_of
 from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT, subject_of
 from evaluation.runs.numbering import next_number
@@ -141,10 +142,10 @@ def _number(text: str, line: int) -> float | None:
 def _placed(task: Task, scale: str, rows: Sequence[ScoreRow]) -> Placed:
     """Each row with its answer: the first one left of this person, item, value, explanation."""
     people = _people(task)
-    keys = {pk: one.key for pk, one in explanations.rated(task).items()}
+    keys = {pk: one.key for pk, one in explanations.rated_documents(task).items()}
     known = set(keys.values())
     left: defaultdict[tuple[str, int], list[Explained]] = defaultdict(list)
-    for answer in explanations.explained(task, scale):
+    for answer in explanations.explained_ratings(task, scale):
         left[keys[answer.item_id], answer.worker_id].append(answer)
     placed: Placed = []
     problems: list[Problem] = []
@@ -214,7 +215,7 @@ def _run(by: User, task: Task, source: Source, *, scale: str, placed: Placed, di
         project_id=task.project_id,
         task=task,
         number=next_number(task.project_id),
-        method=IMPORTED,
+        method=PUBLISHED,
         version=source.version,
         state=RunState.DONE,
         trigger="import",

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import System, Task
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.pairwise.selectors import hard as pair_hard
 from evaluation.pairwise.selectors import tables as pair_tables
-from evaluation.pairwise.selectors.runs import Shown
+from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.published import SHORT
 from evaluation.runs.engine import ACTIVE
@@ -96,7 +96,7 @@ class Section:
         return next(iter(protocols)) if plain and len(protocols) == 1 else ""
 
 
-def published(task: Task, runs: Shown, asked: Sequence[Asked]) -> dict[str, Any] | None:
+def published(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     """Everything on the page; None where nothing published was imported beside the task."""
     run = runs.published
     if run is None:
@@ -109,7 +109,7 @@ def published(task: Task, runs: Shown, asked: Sequence[Asked]) -> dict[str, Any]
     figures = RunFigure.objects.filter(run__in=[run, *([done] if done else [])], name=TABLES)
     rows = [row for figure in figures.order_by("run_id") for row in figure.data]
     core = runs.core if runs.core is not None and runs.core.pk != run.pk else None
-    mine = ours(task, runs, core, asked) if core is not None else {}
+    mine = computed_series(task, runs, core, asked) if core is not None else {}
     order = {name: place for place, name in enumerate(TITLES)}
     tables = sorted(
         dict.fromkeys(row["table"] for row in rows),
@@ -238,7 +238,7 @@ def _figure(value: float | None, digits: int, whole: bool) -> str:
 # Our own run -----------------------------------------------------------------------------------
 
 
-def ours(task: Task, runs: Shown, core: Run, asked: Sequence[Asked]) -> Ours:
+def computed_series(task: Task, runs: ShownRun, core: Run, asked: Sequence[AskedDimension]) -> Ours:
     """Our value of each series, under the name that the reproduction gives it."""
     told = figures_of(core, *CORE_FIGURES)
     checks = figures_of(runs.checks, *CHECK_FIGURES) if runs.checks else {}
@@ -330,7 +330,7 @@ def _hidden(told: Mapping[str, Any]) -> Ours:
     return found
 
 
-def _grades(core: Run, asked: Sequence[Asked]) -> Ours:
+def _grades(core: Run, asked: Sequence[AskedDimension]) -> Ours:
     page = pair_tables.grades(core, asked)
     found: Ours = {}
     for block in page["blocks"] if page else []:

@@ -37,7 +37,7 @@ def get_audit(task: Task, pk: int) -> ExplanationAudit:
     return audit
 
 
-def shown(audit: ExplanationAudit, number: int | None) -> dict[str, Any] | None:
+def explanation_at(audit: ExplanationAudit, number: int | None) -> dict[str, Any] | None:
     """The explanation at a place (default: the first one not judged); None when all are judged.
 
     Raises Missing for a place that there is not.

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.models import Membership, Task
-from crowdqc.numbers import count, interval, percent, plural, score, signed
+from crowdqc.numbers import count, format_signed, interval, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState
@@ -36,7 +36,7 @@ UNMOVED = "nobody’s order changes"
 
 
 @dataclass(frozen=True)
-class Told:
+class NamedFigures:
     """A run's figures, with the names of its workers."""
 
     run: Run
@@ -65,12 +65,12 @@ def finished(task: Task) -> QuerySet[Run]:
     return rows.select_related("snapshot").defer("snapshot__answer_ids")
 
 
-def told(run: Run, view: str) -> Told:
+def figures_and_names(run: Run, view: str) -> NamedFigures:
     """The figures that a view needs and the names of the run's workers, in two queries."""
     names = ("frame", "recipe", *VIEWS[view][1])
     figures = dict(RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data"))
     workers = Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym")
-    return Told(run, figures["frame"], figures, dict(workers))
+    return NamedFigures(run, figures["frame"], figures, dict(workers))
 
 
 def variant_of(calls: Row) -> Variant | None:
@@ -86,7 +86,7 @@ def told_words(calls: Row) -> str:
     return variant.label
 
 
-def sentence(told: Told) -> str:
+def sentence(told: NamedFigures) -> str:
     """What was rescaled, of whom, by which model."""
     counts, calls = told.figures["recipe"]["counts"], told.figures["recipe"]["calls"]
     return (
@@ -96,7 +96,7 @@ def sentence(told: Told) -> str:
     )
 
 
-def recipe(told: Told) -> list[tuple[str, str]]:
+def recipe(told: NamedFigures) -> list[tuple[str, str]]:
     """What gives the same numbers again."""
     found, run = told.figures["recipe"], told.run
     calls, params = found["calls"], found["params"]
@@ -114,7 +114,7 @@ def recipe(told: Told) -> list[tuple[str, str]]:
     return [*pairs, ("result", run.result_hash[:8])] if run.result_hash else pairs
 
 
-def key_figures(told: Told) -> list[dict[str, Any]]:
+def key_figures(told: NamedFigures) -> list[dict[str, Any]]:
     """How many ratings, how many got a score, and what became of the others."""
     frame, counts = told.frame, told.figures["recipe"]["counts"]
     missing = frame["no_explanation"] + frame["no_number"]
@@ -143,7 +143,7 @@ def key_figures(told: Told) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "label": f"Change of τ-b, {SETTINGS[row['setting']].lower()}",
-                    "value": signed(row["difference"], 3),
+                    "value": format_signed(row["difference"], 3),
                     "of": "",
                     "note": _interval(row, told.level) or "no interval",
                 }
@@ -155,10 +155,10 @@ def _interval(row: Row, level: int) -> str:
     if row["low"] is None or row["high"] is None:
         return ""
     crosses = ": may be none" if row["low"] <= 0 <= row["high"] else ""
-    return f"{level}%: {signed(row['low'], 3)} to {signed(row['high'], 3)}{crosses}"
+    return f"{level}%: {format_signed(row['low'], 3)} to {format_signed(row['high'], 3)}{crosses}"
 
 
-def overview(told: Told) -> dict[str, Any]:
+def overview(told: NamedFigures) -> dict[str, Any]:
     """Table 8 with the intervals that the paper lacks, and what each protocol is."""
     params, rows = told.figures["recipe"]["params"], told.rows("aggregate")
     protocols = {
@@ -224,7 +224,7 @@ def _why(row: Row) -> str:
     return row.get("reason") or FEW
 
 
-def ensembles(told: Told) -> dict[str, Any]:
+def ensembles(told: NamedFigures) -> dict[str, Any]:
     """Table 10: the agreement at each weight, and its change against the raw ratings."""
     blocks = []
     rows = [
@@ -258,7 +258,7 @@ def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-def variants(told: Told, task: Task) -> dict[str, Any]:
+def variants(told: NamedFigures, task: Task) -> dict[str, Any]:
     """Table 9: the runs of the task side by side, in two queries."""
     runs = list(finished(task)[:SHOWN_RUNS])
     found: dict[int, dict[str, Any]] = {run.pk: {} for run in runs}
@@ -281,7 +281,9 @@ def variants(told: Told, task: Task) -> dict[str, Any]:
     return {"rows": [row for _, _, row in rows], "axis": charts.forest_axis(scale)}
 
 
-def _variant(told: Told, run: Run, figures: Row, scale: Scale) -> tuple[str, int, dict[str, Any]]:
+def _variant(
+    told: NamedFigures, run: Run, figures: Row, scale: Scale
+) -> tuple[str, int, dict[str, Any]]:
     calls, frame = figures["recipe"]["calls"], figures["frame"]
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}

@@ -7,18 +7,18 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 
-from crowdqc.numbers import interval, plural, score, signed
+from crowdqc.numbers import format_signed, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import heat_step
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.rescaling.selectors.boards import SETTINGS, Row, Told
+from evaluation.rescaling.selectors.boards import SETTINGS, NamedFigures, Row
 
 SHOWS = {"difference": "Change", "before": "Before", "after": "After"}
 MATRIX, PER_PAGE = 20, 40
 FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
 
 
-def chosen(wanted: Mapping[str, str]) -> dict[str, str]:
+def chosen_setting(wanted: Mapping[str, str]) -> dict[str, str]:
     """The setting and what the matrix shows, as asked for or by default."""
     setting, show = wanted.get("setting", ""), wanted.get("show", "")
     return {
@@ -27,9 +27,9 @@ def chosen(wanted: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def pairs(told: Told, wanted: Mapping[str, str], page: str | None) -> dict[str, Any]:
+def pairs(told: NamedFigures, wanted: Mapping[str, str], page: str | None) -> dict[str, Any]:
     """The matrix and the list of pairs, those that rise most first."""
-    kept = chosen(wanted)
+    kept = chosen_setting(wanted)
     rows = told.rows(FIGURE[kept["setting"]])
     known = [row for row in rows if row["difference"] is not None]
     ordered = sorted(known, key=lambda row: -row["difference"])
@@ -57,12 +57,12 @@ def pairs(told: Told, wanted: Mapping[str, str], page: str | None) -> dict[str, 
     }
 
 
-def _people(told: Told, rows: Sequence[Row]) -> list[tuple[int, str]]:
+def _people(told: NamedFigures, rows: Sequence[Row]) -> list[tuple[int, str]]:
     ids = {row[side] for row in rows for side in ("first", "second")}
     return sorted(((pk, told.names.get(pk, str(pk))) for pk in ids), key=lambda one: one[1])
 
 
-def _row(told: Told, row: Row, scale: Scale) -> dict[str, Any]:
+def _row(told: NamedFigures, row: Row, scale: Scale) -> dict[str, Any]:
     low, high, difference = row["low"], row["high"], row["difference"]
     sure = low is not None and high is not None
     one, two = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
@@ -98,7 +98,7 @@ def _row(told: Told, row: Row, scale: Scale) -> dict[str, Any]:
 
 
 def _matrix(
-    told: Told, rows: Sequence[Row], show: str
+    told: NamedFigures, rows: Sequence[Row], show: str
 ) -> list[tuple[str, list[dict[str, Any] | None]]]:
     """A line a person; None where the person meets themself. Empty beyond MATRIX people."""
     people = _people(told, rows)
@@ -131,7 +131,7 @@ def _cell(row: Row | None, show: str, top: float) -> dict[str, Any]:
             "css": "zero",
             "sentence": f"{plural(row['n'], 'shared rating')}, no τ-b",
         }
-    text = signed(value, 2) if show == "difference" else score(value, 2)
+    text = format_signed(value, 2) if show == "difference" else score(value, 2)
     css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
     # A cell of the matrix: the number, its step of the heat, and the sentence behind it.
     return {

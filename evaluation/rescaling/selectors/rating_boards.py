@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.models import Task
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState, SystemScore, WorkerScore
@@ -21,7 +21,7 @@ def shown_run(task: Task) -> Run | None:
     return official_first(done).select_related("snapshot").defer("snapshot__answer_ids").first()
 
 
-def boards(run: Run, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+def boards(run: Run, asked: Sequence[AskedDimension]) -> list[dict[str, Any]]:
     """A board a scale; two queries."""
     told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
     scores: dict[str, list[Any]] = {}

@@ -17,13 +17,13 @@ from crowdqc.numbers import interval
 from evaluation.charts import rescaling as charts_rescaling
 from evaluation.models import AnswerScore, ItemScore, WorkerScore
 from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
-from evaluation.rescaling.selectors.boards import Row, Told
+from evaluation.rescaling.selectors.boards import NamedFigures, Row
 
 WORKERS, ITEMS = 12, 15
 ORDERS = {"": "Most moved", "up": "Up", "down": "Down", "apart": "Most apart after"}
 
 
-def scale(told: Told, page: str | None) -> dict[str, Any]:
+def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
     """Table 6 for everybody, and each person's labels and scores; three queries."""
     rows = (
         WorkerScore.objects.filter(run=told.run)
@@ -65,7 +65,9 @@ def _number(name: str) -> Cast:
     return Cast(KeyTextTransform(name, "extra"), FloatField())
 
 
-def moved(told: Told, task: Task, wanted: Mapping[str, str], page: str | None) -> dict[str, Any]:
+def moved_items(
+    told: NamedFigures, task: Task, wanted: Mapping[str, str], page: str | None
+) -> dict[str, Any]:
     """Items by how far their mean moved, with every rating, in a constant number of queries."""
     order = wanted.get("order", "")
     order = order if order in ORDERS else ""
@@ -85,8 +87,8 @@ def moved(told: Told, task: Task, wanted: Mapping[str, str], page: str | None) -
     }
 
 
-def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]]:
-    about = explanations.rated(task, [row.item_id for row in rows])
+def _items(told: NamedFigures, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]]:
+    about = explanations.rated_documents(task, [row.item_id for row in rows])
     ratings = _ratings(told, task, rows, about)
     made = []
     for row in rows:
@@ -104,7 +106,7 @@ def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]
                 "after": after,
                 "spread_before": extra["spread_before"],
                 "spread": extra["spread"],
-                "chart": charts_rescaling.moved(
+                "chart": charts_rescaling.moved_item(
                     extra["before"],
                     after,
                     [one["score"] for one in own if one["score"] is not None],
@@ -116,7 +118,10 @@ def _items(told: Told, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]
 
 
 def _ratings(
-    told: Told, task: Task, rows: list[ItemScore], about: Mapping[int, explanations.Rated]
+    told: NamedFigures,
+    task: Task,
+    rows: list[ItemScore],
+    about: Mapping[int, explanations.RatedDocument],
 ) -> dict[int, list[dict[str, Any]]]:
     scores = list(
         AnswerScore.objects.filter(run=told.run, answer__item__in=[row.item_id for row in rows])

@@ -16,7 +16,7 @@ from annotation.access import Access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Invalid, NotAllowed
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from evaluation.rescaling import audits
 from evaluation.rescaling.dataset import scale_choices
 from evaluation.rescaling.selectors import audits as reads
@@ -60,7 +60,7 @@ def _number(request: HttpRequest) -> int | None:
     text = sent.get("n", "")
     if not text:
         return None
-    number = whole(text, high=10**9)
+    number = parse_whole(text, high=10**9)
     if number is None:
         raise Invalid("The explanation’s number is not one.", fields={"n": "A whole number."})
     return number
@@ -153,7 +153,7 @@ def judge(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
         return redirect(page)
     if found.closed_at is not None:
         return redirect("audit", project_id, task_id, audit_id)
-    one = reads.shown(found, _number(request))
+    one = reads.explanation_at(found, _number(request))
     context = {"task": task, "audit": found, "one": one, "page": page}
     name = "judge" if one is not None else "done"
     return render(request, f"evaluation/rescaling/audits/{name}.html", context)

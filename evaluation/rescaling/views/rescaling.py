@@ -58,7 +58,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context = _frame(task, run, view, kept_run(request, run))
     if run is None:
         return render(request, "evaluation/rescaling/empty.html", context)
-    told = reads.told(run, view)
+    told = reads.figures_and_names(run, view)
     context.update(
         _section(request, task, told, view),
         told=told,
@@ -93,14 +93,16 @@ def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
     }
 
 
-def _section(request: HttpRequest, task: Task, told: reads.Told, view: str) -> dict[str, Any]:
+def _section(
+    request: HttpRequest, task: Task, told: reads.NamedFigures, view: str
+) -> dict[str, Any]:
     page, wanted = request.GET.get("page"), request.GET.dict()
     if view == "scale":
         return rescaling_use.scale(told, page)
     if view == "pairs":
         return rescaling_pairs.pairs(told, wanted, page)
     if view == "moved":
-        return rescaling_use.moved(told, task, wanted, page)
+        return rescaling_use.moved_items(told, task, wanted, page)
     if view == "variants":
         return reads.variants(told, task)
     return reads.ensembles(told) if view == "ensemble" else reads.overview(told)

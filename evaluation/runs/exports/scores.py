@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
-from annotation.files.writing.zips import zipped
+from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Answer, Candidate, Item, Membership, System
 from crowdqc.errors import Invalid
 from evaluation.models import AnswerScore, Run, RunFigure
@@ -182,7 +182,7 @@ class Archive:
 
     def parts(self) -> Iterator[bytes]:
         """The file, piece by piece."""
-        return zipped(self._files(), self._told)
+        return zip_with_manifest(self._files(), self._told)
 
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
         for name in tables_of(self.run):

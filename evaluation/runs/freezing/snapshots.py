@@ -77,7 +77,9 @@ def content_hash(rows: Sequence[AnswerText]) -> str:
     return digest.hexdigest()
 
 
-def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task] = ()) -> Snapshot:
+def freeze_answers(
+    task: Task, *, only: Collection[int] | None = None, also: Sequence[Task] = ()
+) -> Snapshot:
     """Freeze the counting answers of a task; the same content gives the same row again.
 
     ``only`` these workers' answers enter, and those of all systems; with those ``also`` of other
@@ -109,10 +111,12 @@ def take(task: Task, *, only: Collection[int] | None = None, also: Sequence[Task
             name: n for name, n in left_out.items() if n or name in ("uncounted", "repeated")
         },
     }
-    return keep(task, content_hash(rows), [row.answer_id for row in rows], counts)
+    return keep_snapshot(task, content_hash(rows), [row.answer_id for row in rows], counts)
 
 
-def keep(task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]) -> Snapshot:
+def keep_snapshot(
+    task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]
+) -> Snapshot:
     """The task's snapshot of this content, made where there is none yet."""
     fields = {"answer_ids": answer_ids, "counts": counts}
     snapshot, made = Snapshot.objects.get_or_create(
@@ -127,7 +131,7 @@ def keep(task: Task, content_hash: str, answer_ids: list[int], counts: dict[str,
 
 
 @dataclass(frozen=True, eq=False)
-class Frozen:
+class AnswersDataset:
     """A snapshot as index arrays; names were mapped once.
 
     ``worker``, ``question`` and ``text`` are (n,) over workers' answers and index ``workers``
@@ -173,7 +177,7 @@ class Frozen:
         )
 
 
-def load(snapshot: Snapshot) -> Frozen:
+def load(snapshot: Snapshot) -> AnswersDataset:
     """The frozen answers as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
@@ -185,10 +189,10 @@ def load(snapshot: Snapshot) -> Frozen:
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
-    return arranged(rows)
+    return to_arrays(rows)
 
 
-def arranged(rows: Sequence[AnswerText]) -> Frozen:
+def to_arrays(rows: Sequence[AnswerText]) -> AnswersDataset:
     """Rows in the order of a snapshot as arrays."""
     people = [row for row in rows if row.worker_id is not None]
     systems = [row for row in rows if row.worker_id is None]
@@ -209,7 +213,7 @@ def arranged(rows: Sequence[AnswerText]) -> Frozen:
     def column(kind: str, values: Iterable[Any]) -> IntArray:
         return np.array([places[kind][value] for value in values], dtype=np.int64)
 
-    return Frozen(
+    return AnswersDataset(
         answer_ids=tuple(row.answer_id for row in people),
         worker=column("worker", (row.worker_id for row in people)),
         question=column("item", (row.item_id for row in people)),

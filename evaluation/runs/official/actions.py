@@ -24,7 +24,7 @@ from evaluation.runs.recipe import is_default, main_method, same_recipe
 How = OfficialRun.How
 
 
-def settle(run: Run) -> None:
+def settle_official(run: Run) -> None:
     """Let a run that has just ended become official where it needs nobody's word.
 
     Part of the transaction that closes the run, which must be of its task's own method to count.

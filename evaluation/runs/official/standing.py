@@ -52,7 +52,7 @@ class Standing:
         return "as the newest run with the recipe of the official run before it"
 
 
-def standing(run: Run | None) -> Standing | None:
+def run_standing(run: Run | None) -> Standing | None:
     """How a finished run of a task's own method stands; None for any other. One query."""
     if run is None or run.method not in main_methods() or run.state != RunState.DONE:
         return None

@@ -16,7 +16,7 @@ from annotation.work.selectors import log
 from annotation.work.snapshots import answers
 from evaluation.methods.aqer.diagnostics import swaps, worst_sea_error
 from evaluation.methods.core.base import Intervals, Result
-from evaluation.runs.freezing.snapshots import Frozen
+from evaluation.runs.freezing.snapshots import AnswersDataset
 
 Row = dict[str, Any]
 MOST_WORKERS = 1000  # up to here the bound is looked up
@@ -41,7 +41,7 @@ DECLINED_SHARE = 0.25  # of the answers, and two at least
 
 
 def figures(
-    frozen: Frozen, result: Result, workers: list[Row], systems: list[Row]
+    frozen: AnswersDataset, result: Result, workers: list[Row], systems: list[Row]
 ) -> dict[str, Any]:
     """All figures but the recipe and the log's, by name."""
     return {
@@ -187,7 +187,7 @@ def _bound(part: dict[str, Any]) -> dict[str, Any]:
     return {"number": part["number"], **bound, "enough_workers": enough}
 
 
-def _clusters(part: dict[str, Any], frozen: Frozen) -> dict[str, Any]:
+def _clusters(part: dict[str, Any], frozen: AnswersDataset) -> dict[str, Any]:
     """Near-identical answers by question; the centre's answer by its id."""
     told = dict(part["clusters"])
     told["listed"] = [
@@ -207,7 +207,7 @@ def _clusters(part: dict[str, Any], frozen: Frozen) -> dict[str, Any]:
     return {"number": part["number"], **told}
 
 
-def log_figure(frozen: Frozen, declined: set[int]) -> dict[str, Any]:
+def log_figure(frozen: AnswersDataset, declined: set[int]) -> dict[str, Any]:
     """By worker: share of pasted characters (None without a log) and answers "I don't know"."""
     own = answers.assignments_of(frozen.answer_ids)
     summaries = log.log_summaries(sorted({pk for pks in own.values() for pk in pks}))

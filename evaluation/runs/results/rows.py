@@ -26,7 +26,7 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
-from evaluation.runs.freezing.snapshots import Frozen
+from evaluation.runs.freezing.snapshots import AnswersDataset
 from evaluation.runs.progress import Superseded
 from evaluation.runs.results import figures, votes_used
 
@@ -39,7 +39,7 @@ class Computed:
     """What a run has found before anything is written."""
 
     snapshot: Snapshot
-    frozen: Frozen
+    frozen: AnswersDataset
     encoder: str  # its identity
     result: Result
 
@@ -212,7 +212,7 @@ def _unsure(rows: list[Row], intervals: Intervals) -> Counter[int]:
     )
 
 
-def worker_rows(frozen: Frozen, result: Result) -> list[Row]:
+def worker_rows(frozen: AnswersDataset, result: Result) -> list[Row]:
     """A row a worker; one who shares no question with anybody has no estimate but a reason."""
     table, intervals = result.estimates["worker"].rows(), result.intervals["worker"]
     unsure = _unsure(table, intervals)
@@ -229,7 +229,7 @@ def worker_rows(frozen: Frozen, result: Result) -> list[Row]:
     return rows
 
 
-def system_rows(frozen: Frozen, result: Result) -> list[Row]:
+def system_rows(frozen: AnswersDataset, result: Result) -> list[Row]:
     """A row a system and component."""
     if "system" not in result.estimates:
         return []
@@ -245,7 +245,7 @@ def system_rows(frozen: Frozen, result: Result) -> list[Row]:
     return rows
 
 
-def answer_rows(frozen: Frozen, result: Result) -> list[Row]:
+def answer_rows(frozen: AnswersDataset, result: Result) -> list[Row]:
     """A row an answer, workers' and then systems', in the order of the snapshot."""
     asked = np.bincount(frozen.question, minlength=len(frozen.items))
     people = [
@@ -278,7 +278,7 @@ def answer_rows(frozen: Frozen, result: Result) -> list[Row]:
     return people + systems
 
 
-def item_rows(frozen: Frozen, result: Result, declined: set[int]) -> list[Row]:
+def item_rows(frozen: AnswersDataset, result: Result, declined: set[int]) -> list[Row]:
     """A row a question: mean closeness, agreement, and its best answer (App. I of the paper)."""
     table = result.estimates["answer"]
     best = {

@@ -24,8 +24,8 @@ from evaluation.runs import run_types
 from evaluation.runs.engine import ACTIVE, main_method
 from evaluation.runs.official.selectors import in_force, official_first
 from evaluation.runs.official.standing import states
-from evaluation.runs.schedules import Fresh
-from evaluation.runs.selectors import came
+from evaluation.runs.schedules import NewAnswers
+from evaluation.runs.selectors import call_outcomes
 from evaluation.runs.selectors import words as run_words
 from evaluation.runs.selectors.recipes import method_title, model_id, model_names, recipe_pairs
 
@@ -122,7 +122,7 @@ def figures_of(run: Run, *names: str) -> dict[str, Any]:
     return dict(rows.values_list("name", "data"))
 
 
-def start_words(fresh: Fresh, *, first: bool, noun: str = "answer") -> str:
+def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
     """What the button that starts a run is called."""
     if first:
         return "Run now"
@@ -179,10 +179,10 @@ class Live:
     recipe: list[tuple[str, str]]
     asks: bool  # of models: its calls are shown, and it is begun anew from its own form
     calls: Any  # llm_runs.Calls, or None
-    came: Any  # came.Came, or None
+    came: Any  # call_outcomes.CallOutcome, or None
 
 
-def live(run: Run) -> Live:
+def live_run(run: Run) -> Live:
     """Everything on the run's page, from its row and its figures (one query)."""
     active = run.state in ACTIVE
     told = _so_far(run) if active else figures_of(run, "convergence", "recipe", "asked")
@@ -208,7 +208,7 @@ def live(run: Run) -> Live:
         recipe=[*recipe_pairs(run, told.get("recipe")), ("started", started_words(run))],
         asks=asks,
         calls=calls,
-        came=came.came_of(run, told.get("asked")),
+        came=call_outcomes.came_of(run, told.get("asked")),
     )
 
 
@@ -247,7 +247,7 @@ def _sentence(run: Run) -> str:
     words = {
         RunState.QUEUED: _waiting,
         RunState.RUNNING: _working,
-        RunState.DONE: run_words.scored,
+        RunState.DONE: run_words.describe_input,
         RunState.FAILED: lambda run: run.error,
         RunState.CANCELLED: run_words.cancelled,
     }
@@ -390,7 +390,7 @@ def _line(run: Run, models: Mapping[int, str], standing: str) -> Line:
         run=run,
         title=title_of(run.task),
         method=method_title(run),
-        detail=run_words.detail(run, models.get(model_id(run) or 0, "")),
+        detail=run_words.run_detail(run, models.get(model_id(run) or 0, "")),
         results_url=run_words.results_url(run),
         export_url=run_words.export_url(run),
         mark=mark,

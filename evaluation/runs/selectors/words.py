@@ -50,7 +50,7 @@ def export_url(run: Run) -> str:
     return f"{reverse(name, args=[run.project_id, run.task_id])}?run={run.number}"
 
 
-def lowered(title: str) -> str:
+def lower_title(title: str) -> str:
     """A title within a sentence; one that begins with an abbreviation keeps its capitals."""
     return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
 
@@ -60,12 +60,12 @@ def heading(run: Run) -> str:
     kind = run_types.type_of(run.method)
     title = kind.recipe.title
     if not kind.iterates:
-        return f"Run {run.number}: {lowered(title)}"
+        return f"Run {run.number}: {lower_title(title)}"
     both = run.snapshot is not None and run.snapshot.counts.get("systems")
     return f"Run {run.number}: {title}, workers{' and systems' if both else ''}"
 
 
-def scored(run: Run) -> str:
+def describe_input(run: Run) -> str:
     """What a finished run was made of."""
     counts = run.snapshot.counts if run.snapshot else {}
     people = plural(counts.get("workers", 0), "worker")
@@ -90,7 +90,7 @@ def cancelled(run: Run) -> str:
     return f"Nothing was written.{kept}"
 
 
-def detail(run: Run, model_name: str = "") -> str:
+def run_detail(run: Run, model_name: str = "") -> str:
     """The choice that tells runs of a method apart, for the history: also which model is asked."""
     if run.source is not None:
         return f"of run {run.source.number}"

@@ -16,7 +16,7 @@ AROUND, OPENING = 90, 170  # UTF-16 units shown around a stretch that was used, 
 
 
 @dataclass(frozen=True)
-class Piece:
+class PassagePart:
     """Some of a passage; ``since`` ms it has been used in the text, None where it has not."""
 
     text: str
@@ -24,14 +24,14 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Read:
+class PassageUse:
     """A passage that was opened, used or cited. ``number`` is how the text cites it."""
 
     rank: int
     number: int
     title: str
     text: str
-    excerpt: tuple[Piece, ...]
+    excerpt: tuple[PassagePart, ...]
     opened_at: str  # JSON: [[start, end], ...] in ms
     told: str  # how often it was opened and for how long
     first: int  # ms of the first thing that happened with it
@@ -60,7 +60,7 @@ def passages_of(
         places = _places(str(passage["text"]), used.get(rank, ()))
         moments = [start for start, _ in spans.get(rank, ())] + [at for at, _ in used.get(rank, ())]
         read.append(
-            Read(
+            PassageUse(
                 rank=rank,
                 number=number,
                 title=title,
@@ -127,24 +127,24 @@ def _places(passage: str, used: Iterable[tuple[int, str]]) -> list[tuple[int, in
     return apart
 
 
-def _excerpt(passage: str, places: Sequence[tuple[int, int, int]]) -> list[Piece]:
+def _excerpt(passage: str, places: Sequence[tuple[int, int, int]]) -> list[PassagePart]:
     """The stretches with some words around them; without one, how the passage begins."""
     whole = units(passage)
     if not places:
         end = _word_end(whole, OPENING)
-        return [Piece(characters(whole[:end]) + ("…" if end < len(whole) else ""))]
-    pieces: list[Piece] = []
+        return [PassagePart(characters(whole[:end]) + ("…" if end < len(whole) else ""))]
+    pieces: list[PassagePart] = []
     reached = 0
     for k, (start, end, since) in enumerate(places):
         after = places[k + 1][0] if k + 1 < len(places) else len(whole)
         begin = max(reached, _word_start(whole, start - AROUND))
         cut = "…" if begin > reached or (not pieces and begin > 0) else ""
-        pieces.append(Piece(cut + characters(whole[begin:start])))
-        pieces.append(Piece(characters(whole[start:end]), since))
+        pieces.append(PassagePart(cut + characters(whole[begin:start])))
+        pieces.append(PassagePart(characters(whole[start:end]), since))
         reached = min(after, _word_end(whole, end + AROUND))
-        pieces.append(Piece(characters(whole[end:reached])))
+        pieces.append(PassagePart(characters(whole[end:reached])))
     if reached < len(whole):
-        pieces.append(Piece("…"))
+        pieces.append(PassagePart("…"))
     return [piece for piece in pieces if piece.text]
 
 

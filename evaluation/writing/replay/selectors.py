@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Answer
 from annotation.task_types.rendering import words_in
-from annotation.task_types.writing.citations import cited
-from annotation.task_types.writing.deltas import between
+from annotation.task_types.writing.citations import cited_numbers
+from annotation.task_types.writing.deltas import diff_texts
 from annotation.work.selectors.log import (
     assignment_events,
     item_events,
@@ -64,7 +64,7 @@ class Replay:
         """How the last frame differs from the submitted text, in words; "" where it does not."""
         if self.process is None:
             return ""
-        change = between(self.process.text.strip(), self.submitted.strip())
+        change = diff_texts(self.process.text.strip(), self.submitted.strip())
         if change is None:
             return ""
         position, deleted, inserted = change
@@ -100,7 +100,7 @@ class Replay:
     @property
     def cited(self) -> list[int]:
         """Ranks of the passages that the submitted text cites."""
-        ranks = (number - self.first_number + 1 for number in cited(self.submitted))
+        ranks = (number - self.first_number + 1 for number in cited_numbers(self.submitted))
         return [rank for rank in ranks if 1 <= rank <= len(self.passages)]
 
     @property

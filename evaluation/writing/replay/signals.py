@@ -104,12 +104,12 @@ class Signs:
         return [(head, rows) for head, rows in found if rows]
 
 
-def signs(replay: Replay, task: Task) -> Signs | None:
+def replay_signals(replay: Replay, task: Task) -> Signs | None:
     """Every signal on the text of a replay; None where nothing was recorded."""
     if replay.process is None:
         return None
     texts = [str(passage["text"]) for passage in replay.passages]
-    found = find(replay.process, usual=usual(replay.answer), passages=texts)
+    found = find(replay.process, usual=usual_pace(replay.answer), passages=texts)
     number, rates = base_rates(task)
     by_slug = {signal.slug: signal for signal in SIGNALS}
     rows = [Row(by_slug[one.slug], one, _rate(rates.get(one.slug)), _places(one)) for one in found]
@@ -140,7 +140,7 @@ def _places(finding: Finding) -> tuple[Place, ...]:
     )
 
 
-def usual(answer: Answer) -> Usual | None:
+def usual_pace(answer: Answer) -> Usual | None:
     """How fast the writer types in their other responses to the task; two queries at most.
 
     Logs of submitted work do not change, so a speed is kept once it is known.

@@ -17,7 +17,7 @@ from annotation.models import Answer, PayoutLine, Task
 from crowdqc.errors import Missing
 from evaluation.writing.replay import selectors as reads
 from evaluation.writing.replay.passages import passages_of
-from evaluation.writing.replay.signals import CANNOT, REFERENCE, signs
+from evaluation.writing.replay.signals import CANNOT, REFERENCE, replay_signals
 
 SPEEDS = (1, 4, 16, 60)
 
@@ -68,7 +68,7 @@ def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str
         "passages": passages_of(process, replay.passages, replay.cited, replay.first_number)
         if process and replay.passages
         else None,
-        "signs": signs(replay, task),
+        "signs": replay_signals(replay, task),
         "cannot": CANNOT,
         "reference": REFERENCE,
     }

@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Said:
+class EstimateInWords:
     """An estimate as a table says it; without an interval the reason stands in its place."""
 
     value: str
@@ -45,7 +45,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Told:
+class NamedFigures:
     """A run's figures with the names of their groups and styles."""
 
     run: Run
@@ -106,12 +106,12 @@ def style_labels(task: Task) -> dict[str, str]:
     return {str(row["name"]): str(row["label"]) for row in settings.get("styles", [])}
 
 
-def told(task: Task, run: Run, view: str) -> Told:
+def figures_of(task: Task, run: Run, view: str) -> NamedFigures:
     """The figures that a view needs, in one query."""
     names = (FRAME, "recipe", *VIEWS[view][1])
     rows = RunFigure.objects.filter(run=run, name__in=names)
     figures = dict(rows.values_list("name", "data"))
-    return Told(run, figures.get(FRAME, {}), figures, style_labels(task))
+    return NamedFigures(run, figures.get(FRAME, {}), figures, style_labels(task))
 
 
 def figure(value: float | None, digits: int) -> str:
@@ -120,26 +120,26 @@ def figure(value: float | None, digits: int) -> str:
     return re.sub(r"^(\D?)\.", r"\g<1>0.", text) if digits == 1 else text
 
 
-def said(row: Row | None, digits: int = 2, *, share: bool = False) -> Said:
+def estimate_in_words(row: Row | None, digits: int = 2, *, share: bool = False) -> EstimateInWords:
     """An ESTIMATE of the method in words; ``share`` writes it as a percentage."""
     if row is None or row.get("value") is None:
-        return Said("none")
+        return EstimateInWords("none")
     low, high, why = _bounds(row, "low", "high", row.get("topics"))
     value = percent(row["value"], digits) if share else figure(row["value"], digits)
     if low is None or high is None:
-        return Said(value, "", why)
+        return EstimateInWords(value, "", why)
     if share:
-        return Said(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
-    return Said(value, interval(low, high, digits))
+        return EstimateInWords(value, f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%")
+    return EstimateInWords(value, interval(low, high, digits))
 
 
-def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> Said:
+def mean_of(row: Row | None, topics: int | None, digits: int = 1) -> EstimateInWords:
     """The mean of a DISTRIBUTION of the method over so many topics."""
     if not row or row.get("mean") is None:
-        return Said("none")
+        return EstimateInWords("none")
     low, high, why = _bounds(row, "mean_low", "mean_high", topics)
     value = figure(row["mean"], digits)
-    return Said(value, interval(low, high, digits) if low is not None else "", why)
+    return EstimateInWords(value, interval(low, high, digits) if low is not None else "", why)
 
 
 def _bounds(

@@ -15,14 +15,14 @@ from evaluation.writing.dataset import MODELS, PEOPLE
 from evaluation.writing.selectors.facts import (
     ALL,
     GROUPS,
+    EstimateInWords,
+    NamedFigures,
     Row,
-    Said,
-    Told,
     bins,
+    estimate_in_words,
     figure,
     legend,
     mean_of,
-    said,
 )
 
 MEASURES = (
@@ -74,7 +74,7 @@ def _topics(row: Row) -> int | None:
 # General characteristics ----------------------------------------------------------------------
 
 
-def overview(told: Told) -> dict[str, Any]:
+def overview(told: NamedFigures) -> dict[str, Any]:
     """Figure 1 and key figures: length, statements, citations."""
     everyone = {group: told.cell("general", group, ALL) for group in told.groups}
     return {
@@ -93,7 +93,7 @@ def overview(told: Told) -> dict[str, Any]:
     }
 
 
-def _key_figures(told: Told, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
+def _key_figures(told: NamedFigures, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
     counts = told.run.snapshot.counts if told.run.snapshot else {}
     yield {
         "label": "Responses",
@@ -146,7 +146,7 @@ def _overview_words(everyone: dict[str, Row | None]) -> str:
 
 
 def _distribution(
-    told: Told, rows: Sequence[tuple[str, Row]], name: str, what: str, style: str
+    told: NamedFigures, rows: Sequence[tuple[str, Row]], name: str, what: str, style: str
 ) -> Panel:
     named = [(group, row[name]["histogram"], row[name]["median"]) for group, row in rows]
     title = f"{what.lower()} a response, {style.lower()}"
@@ -160,7 +160,7 @@ def _general_line(group: str, row: Row) -> Line:
         one = row[name]
         cells.append((mean_of(one, topics), _spread(one)))
     for name in ("citations_per_document", "documents_per_statement", "words_per_statement"):
-        cells.append((said(row[name], 1 if name == "words_per_statement" else 2), ""))
+        cells.append((estimate_in_words(row[name], 1 if name == "words_per_statement" else 2), ""))
     return Line(GROUPS[group], row["responses"], cells)
 
 
@@ -173,7 +173,7 @@ def _spread(one: Row) -> str:
 # Documents ------------------------------------------------------------------------------------
 
 
-def passages(told: Told) -> dict[str, Any]:
+def passages(told: NamedFigures) -> dict[str, Any]:
     """Table 3 and Figure 2: which passages are cited, and in which order."""
     everyone = [(group, told.cell("ranks", group, ALL)) for group in told.groups]
     rows = [(group, row) for group, row in everyone if row is not None]
@@ -198,7 +198,7 @@ def passages(told: Told) -> dict[str, Any]:
                     Line(
                         GROUPS[group],
                         row["responses"],
-                        [said(row["cited"], 1), said(row["uncited"], 1)],
+                        [estimate_in_words(row["cited"], 1), estimate_in_words(row["uncited"], 1)],
                     )
                     for group, row in cells
                 ],
@@ -208,24 +208,24 @@ def passages(told: Told) -> dict[str, Any]:
     }
 
 
-def _ends(told: Told, row: Row) -> tuple[list[float | None], list[float | None]]:
+def _ends(told: NamedFigures, row: Row) -> tuple[list[float | None], list[float | None]]:
     """Both ends of the band at each rank; none from topics too few for an interval."""
     if told.few:
         return [None] * len(row["low"]), [None] * len(row["high"])
     return row["low"], row["high"]
 
 
-def _at_rank(told: Told, row: Row, rank: int) -> Said:
+def _at_rank(told: NamedFigures, row: Row, rank: int) -> EstimateInWords:
     value = row["probability"][rank] if rank < len(row["probability"]) else None
     if value is None:
-        return Said("none")
+        return EstimateInWords("none")
     low, high = (ends[rank] for ends in _ends(told, row))
     if low is None or high is None:
-        return Said(percent(value))
-    return Said(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
+        return EstimateInWords(percent(value))
+    return EstimateInWords(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
 
 
-def _paired(told: Told, name: str) -> list[dict[str, Any]]:
+def _paired(told: NamedFigures, name: str) -> list[dict[str, Any]]:
     """Rows of pairings with a cell a style, those within a style first."""
     found: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in told.rows(name):
@@ -247,18 +247,18 @@ def _paired(told: Told, name: str) -> list[dict[str, Any]]:
     return sorted(made, key=lambda row: row["note"] == OTHER_STYLE)
 
 
-def _pairing(row: Row | None, second: str) -> tuple[Said, int, str]:
+def _pairing(row: Row | None, second: str) -> tuple[EstimateInWords, int, str]:
     if row is None or row.get("value") is None:
-        return Said("" if row is None else "none"), 0, ""
+        return EstimateInWords("" if row is None else "none"), 0, ""
     chance = row.get("chance")
     note = f"by chance {score(chance, 2)}" if chance is not None and second else ""
-    return said(row), row.get("pairs", 0), note
+    return estimate_in_words(row), row.get("pairs", 0), note
 
 
 # Reuse, position, readability -------------------------------------------------------------------
 
 
-def reuse(told: Told) -> dict[str, Any]:
+def reuse(told: NamedFigures) -> dict[str, Any]:
     """Figure 3: how closely statements follow the passages that they cite."""
     threshold, edges = told.frame["threshold"], told.edges("bleu")
     cells = told.cells("reuse")
@@ -286,10 +286,10 @@ def reuse(told: Told) -> dict[str, Any]:
                         GROUPS[group],
                         row["pairs"],
                         [
-                            said(row["mean"], 1),
+                            estimate_in_words(row["mean"], 1),
                             figure(row["median"], 1),
-                            said(row["below"], 1, share=True),
-                            said(row["heavy"], 1, share=True),
+                            estimate_in_words(row["below"], 1, share=True),
+                            estimate_in_words(row["heavy"], 1, share=True),
                         ],
                     )
                     for group, row in rows
@@ -309,7 +309,7 @@ def reuse(told: Told) -> dict[str, Any]:
     }
 
 
-def citations(told: Told) -> dict[str, Any]:
+def citations(told: NamedFigures) -> dict[str, Any]:
     """Figure 4: where in the text citations stand."""
     cells = told.cells("position")
     top = max((v for _, rows in cells for _, row in rows for v in row["density"] if v), default=1.0)
@@ -334,7 +334,10 @@ def citations(told: Told) -> dict[str, Any]:
                     Line(
                         GROUPS[group],
                         row["marks"],
-                        [said(row["first"], 0, share=True), said(row["last"], 0, share=True)],
+                        [
+                            estimate_in_words(row["first"], 0, share=True),
+                            estimate_in_words(row["last"], 0, share=True),
+                        ],
                     )
                     for group, row in rows
                 ],
@@ -354,7 +357,7 @@ def citations(told: Told) -> dict[str, Any]:
     }
 
 
-def readability(told: Told) -> dict[str, Any]:
+def readability(told: NamedFigures) -> dict[str, Any]:
     """Figure 5: how easily texts and their sources read."""
     edges, cells = told.edges("readability"), told.cells("readability")
     everyone = [(group, told.cell("readability", group, ALL)) for group in told.groups]
@@ -391,7 +394,7 @@ def readability(told: Told) -> dict[str, Any]:
                         [
                             _quartiles(row["text"]),
                             _quartiles(row["source"]),
-                            said(row["difference"], 1),
+                            estimate_in_words(row["difference"], 1),
                         ],
                     )
                     for group, row in in_style
@@ -414,7 +417,7 @@ def readability(told: Told) -> dict[str, Any]:
     }
 
 
-def _quartiles(row: Row) -> Said:
+def _quartiles(row: Row) -> EstimateInWords:
     if not row.get("n"):
-        return Said("none")
-    return Said(f"{row['median']:.0f}", f"{row['q1']:.0f} to {row['q3']:.0f}")
+        return EstimateInWords("none")
+    return EstimateInWords(f"{row['median']:.0f}", f"{row['q1']:.0f} to {row['q3']:.0f}")

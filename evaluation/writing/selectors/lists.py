@@ -18,7 +18,13 @@ from evaluation.methods.writing.signals import PARAMETERS, SIGNALS
 from evaluation.models import AnswerScore, Run
 from evaluation.writing.dataset import MODELS, PEOPLE
 from evaluation.writing.run import OWN, asked_points
-from evaluation.writing.selectors.facts import ALL, Said, Told, figure, style_labels
+from evaluation.writing.selectors.facts import (
+    ALL,
+    EstimateInWords,
+    NamedFigures,
+    figure,
+    style_labels,
+)
 
 PER_PAGE, SHOWN_MOMENTS = 50, 6
 LABELS = {signal.slug: signal.label for signal in SIGNALS}
@@ -71,7 +77,7 @@ class ResponseRow:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ListFilter:
     """What the list is narrowed to, and its order."""
 
     style: str = ""
@@ -80,10 +86,10 @@ class Chosen:
     sort: str = "topic"
 
 
-def chosen(raw: Mapping[str, str]) -> Chosen:
+def parse_filter(raw: Mapping[str, str]) -> ListFilter:
     """From a query string; what is not understood filters nothing."""
     sort, signal, origin = raw.get("sort", ""), raw.get("signal", ""), raw.get("origin", "")
-    return Chosen(
+    return ListFilter(
         style=raw.get("style", ""),
         origin=origin if origin in (PEOPLE, MODELS) else "",
         signal=signal if signal in LABELS or signal == "any" else "",
@@ -103,7 +109,7 @@ def _answers(task: Task, run: Run, sort: str) -> QuerySet[Answer]:
     return found
 
 
-def _narrowed(task: Task, run: Run, wanted: Chosen) -> QuerySet[Answer]:
+def _narrowed(task: Task, run: Run, wanted: ListFilter) -> QuerySet[Answer]:
     found = _answers(task, run, wanted.sort)
     if wanted.style:
         found = found.filter(item__settings__style=wanted.style)
@@ -121,7 +127,7 @@ def _narrowed(task: Task, run: Run, wanted: Chosen) -> QuerySet[Answer]:
     return found.order_by(*SORTS[wanted.sort], *LAST)
 
 
-def page(task: Task, run: Run, wanted: Chosen, number: Any) -> tuple[Page, list[ResponseRow]]:
+def page(task: Task, run: Run, wanted: ListFilter, number: Any) -> tuple[Page, list[ResponseRow]]:
     """A page of responses, in three queries whatever their number."""
     shown = Paginator(_narrowed(task, run, wanted), PER_PAGE).get_page(number)
     answers, styles = list(shown.object_list), style_labels(task)
@@ -171,13 +177,13 @@ def _flags(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return made
 
 
-def responses(task: Task, told: Told, wanted: Chosen, number: Any) -> dict[str, Any]:
+def responses(task: Task, told: NamedFigures, wanted: ListFilter, number: Any) -> dict[str, Any]:
     """The table of all responses, those that do not count marked."""
     shown, rows = page(task, told.run, wanted, number)
     return {"page": shown, "rows": rows, "chosen": wanted, **_choices(told)}
 
 
-def _choices(told: Told) -> dict[str, Any]:
+def _choices(told: NamedFigures) -> dict[str, Any]:
     return {
         "styles": [(name, told.style(name)) for name in told.styles],
         "origins": [
@@ -198,10 +204,10 @@ def _choices(told: Told) -> dict[str, Any]:
 # Signals --------------------------------------------------------------------------------------
 
 
-def signals(task: Task, told: Told, wanted: Chosen, number: Any) -> dict[str, Any]:
+def signals(task: Task, told: NamedFigures, wanted: ListFilter, number: Any) -> dict[str, Any]:
     """Each signal with its base rate, and the responses on which any fired."""
     rates, kept = told.figures.get("signals", {}), told.figures.get("logs", {})
-    narrowed = Chosen(wanted.style, PEOPLE, wanted.signal or "any", "topic")
+    narrowed = ListFilter(wanted.style, PEOPLE, wanted.signal or "any", "topic")
     shown, rows = page(task, told.run, narrowed, number)
     return {
         "table": [_signal(slug, rates[slug], kept) for slug in LABELS if slug in rates],
@@ -220,7 +226,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[
     if row["low"] is not None:
         ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}%"
     share = row["share"]
-    rate = Said("none" if share is None else percent(share, 1), ends, row["reason"])
+    rate = EstimateInWords("none" if share is None else percent(share, 1), ends, row["reason"])
     # A signal: how it is calculated, and how often it fires here.
     return {
         "slug": slug,
@@ -243,7 +249,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[
 # Questionnaires -------------------------------------------------------------------------------
 
 
-def questionnaires(task: Task, told: Told) -> dict[str, Any]:
+def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
     """How people answered before and after writing, and what goes together."""
     found = told.figures.get("forms", {})
     asked = asked_points(task)
@@ -267,7 +273,7 @@ def questionnaires(task: Task, told: Told) -> dict[str, Any]:
     return {"parts": parts, "n": found.get("n", 0)}
 
 
-def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> dict[str, Any]:
     named = {int(point["value"]): str(point["label"]) for point in row["points"]}
     points = list(rows[0]["points"]) if rows else []
     made = []
@@ -277,7 +283,7 @@ def _question(told: Told, row: Any, rows: list[Mapping[str, Any]]) -> dict[str, 
             continue
         bar = charts_writing.points_bar(one["counts"], most=max(one["counts"], default=0))
         shares = [percent(k / n) if n else "none" for k in one["counts"]]
-        mean = Said(
+        mean = EstimateInWords(
             figure(one["mean"], 1), f"median {one['median']:g}".replace("-", MINUS) if n else ""
         )
         made.append((told.style(one["style"]), n, shares, mean, bar))
@@ -297,6 +303,6 @@ def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, 
     return {
         "first": asked[row["first"]][1]["label"],
         "second": asked[row["second"]][1]["label"],
-        "rho": Said(score(row["rho"], 2), ends, row["reason"]),
+        "rho": EstimateInWords(score(row["rho"], 2), ends, row["reason"]),
         "n": row["n"],
     }

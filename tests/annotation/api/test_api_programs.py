@@ -120,7 +120,7 @@ def test_a_token_ends_with_its_time_its_owner_and_the_twenty_first_sign_in() -> 
     ApiToken.objects.filter(pk=row.pk).update(expires_at=timezone.now() - dt.timedelta(seconds=1))
     assert "expired" in refused(client.get("/api/projects/"), 401)["detail"]
     signed = [tokens.sign_in(username=user.username, password=make.PASSWORD) for _ in range(21)]
-    live = ApiToken.objects.filter(tokens.live(user))
+    live = ApiToken.objects.filter(tokens.live_tokens(user))
     assert {one.pk for one in live} == {one.pk for one, _ in signed[1:]}
     ApiToken.objects.bulk_create(
         ApiToken(user=user, name="x", prefix="x", digest=f"{n}", expires_at=signed[0][0].expires_at)
@@ -236,7 +236,7 @@ def test_a_request_that_dies_leaves_neither_effect_nor_reply(monkeypatch: Any) -
         def fail(**kwargs: Any) -> None:
             raise OSError("the disk is full")
 
-        patch.setattr(replies, "keep", fail)
+        patch.setattr(replies, "keep_reply", fail)
         dead = client.post("/api/projects/", body, format="json", **key)
     assert refused(dead, 500, "server-error") and not Project.objects.exists()
     ok(client.post("/api/projects/", body, format="json", **key), 201)

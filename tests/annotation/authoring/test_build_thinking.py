@@ -14,7 +14,8 @@ from django.urls import reverse
 from annotation.authoring.actions import tasks
 from annotation.formats.actions.imports import import_rows
 from annotation.models import Candidate, Task
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 
 pytestmark = [pytest.mark.django_db]
 HTMX = {"HTTP_HX_REQUEST": "true"}

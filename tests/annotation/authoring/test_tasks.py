@@ -145,10 +145,10 @@ def test_a_task_pauses_resumes_closes_and_reopens_and_nothing_else() -> None:
 def test_questions_move_within_their_text_and_texts_among_themselves() -> None:
     task = factories.make_task(n=4, groups=2, publish=False)
     by = task.created_by
-    items.place(by=by, task=task, row=task.items.get(key="q-002"), index=0)
+    items.place_item(by=by, task=task, row=task.items.get(key="q-002"), index=0)
     second = task.groups.order_by("position").last()
     assert second is not None
-    items.place(by=by, task=task, row=second, index=0)
+    items.place_item(by=by, task=task, row=second, index=0)
     assert [item.key for item in Build(task).items] == ["q-003", "q-004", "q-002", "q-001"]
 
 

@@ -14,8 +14,9 @@ from annotation.models import Project, Task
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.actions import pair_design
 from crowdqc.errors import Invalid
-from tests.support import factories, judging
+from tests.support import factories
 from tests.support.factories import World
+from tests.support.studies import judging
 
 pytestmark = pytest.mark.django_db
 LONG = "A title that goes on " + "and on " * 30

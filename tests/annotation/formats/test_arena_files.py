@@ -19,7 +19,7 @@ from crowdqc.errors import Invalid
 from tests.annotation.formats.imports.test_pages import signed_in
 from tests.annotation.formats.test_judgment_formats import run
 from tests.support import factories as make
-from tests.support.judging import make_pairs
+from tests.support.studies.judging import make_pairs
 from tests.support.uploads import work
 
 NOW = {

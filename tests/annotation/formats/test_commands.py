@@ -180,7 +180,7 @@ def test_payouts_are_exported_as_the_ledger_says(tmp_path: Path) -> None:
         by=world.requester,
         task=world.task,
         key=uuid.uuid4(),
-        lines=[payouts.Line(done.pk, bonus=Decimal("0.50"))],
+        lines=[payouts.ProposedLine(done.pk, bonus=Decimal("0.50"))],
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("2.30"))
     export_file(tmp_path / "paid.jsonl", world.task, "payouts")

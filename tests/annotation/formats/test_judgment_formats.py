@@ -19,7 +19,7 @@ from annotation.panels.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories as make
-from tests.support.judging import make_pairs, make_ratings
+from tests.support.studies.judging import make_pairs, make_ratings
 
 pytestmark = pytest.mark.django_db
 

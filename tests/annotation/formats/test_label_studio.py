@@ -22,7 +22,7 @@ from annotation.models import Answer, Task
 from crowdqc.errors import Invalid
 from tests.annotation.formats.exports.test_pairwise import TWO, judge
 from tests.support import factories as make
-from tests.support.judging import make_pairs, make_ratings
+from tests.support.studies.judging import make_pairs, make_ratings
 
 pytestmark = pytest.mark.django_db
 

@@ -31,7 +31,7 @@ from crowdqc.outbound import addresses
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.processes import ROOT, test_database_url, until
-from tests.support.receiver import Got, Receiver, Reply, receiver
+from tests.support.servers.receiver import Got, Receiver, Reply, receiver
 
 pytestmark = pytest.mark.django_db
 State = HookDelivery.State

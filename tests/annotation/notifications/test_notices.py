@@ -145,7 +145,7 @@ def test_a_budget_is_told_of_near_its_end_and_at_it(world: World) -> None:
         Project.objects.update(budget=Decimal(budget))
         done = factories.claim_and_submit(world.task)
         batch = payouts.propose_payout(
-            by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(done.pk)]
+            by=world.requester, task=world.task, key=uuid4(), lines=[payouts.ProposedLine(done.pk)]
         )
         payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
         told = Notice.objects.filter(user=world.manager, kind__startswith="budget.")

@@ -15,7 +15,7 @@ from annotation.panels.actions import exclusions
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, rejections
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from annotation.work.actions import answers
 from crowdqc.errors import Invalid
 from tests.support import factories
@@ -34,7 +34,7 @@ def told(world: World) -> list[tuple[str, str]]:
     return [(one.kind, one.text) for one in rows]
 
 
-def pay(world: World, *lines: Line) -> None:
+def pay(world: World, *lines: ProposedLine) -> None:
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
     )
@@ -57,7 +57,7 @@ def done(world: World) -> Assignment:
 def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
     world: World, done: Assignment
 ) -> None:
-    pay(world, Line(done.pk, bonus=Decimal("0.50"), bonus_note="All of it was right."))
+    pay(world, ProposedLine(done.pk, bonus=Decimal("0.50"), bonus_note="All of it was right."))
     assert told(world) == [
         (
             "work.approved",
@@ -75,7 +75,9 @@ def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
 
 
 def test_a_rejection_and_that_it_was_overturned_are_told(world: World, done: Assignment) -> None:
-    reject = Line(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)
+    reject = ProposedLine(
+        done.pk, decision="reject", reason_code="other", reason=factories.REJECTION
+    )
     pay(world, reject)
     rejections.decide_reply(
         by=world.manager, rejection=done.rejection, overturn=True, note="We read it again."
@@ -100,8 +102,8 @@ def test_what_does_not_count_and_what_is_left_out_are_told_and_pay_is_said_to_be
 
 
 def test_a_correction_of_what_they_are_owed_is_told(world: World, done: Assignment) -> None:
-    pay(world, Line(done.pk))
-    owed, cost = books.owed(world.worker.pk), books.work(world.task.pk)
+    pay(world, ProposedLine(done.pk))
+    owed, cost = books.payable_account(world.worker.pk), books.work(world.task.pk)
     for debit, credit in ((cost, owed), (owed, cost)):
         books.book_correction(
             by=world.manager,
@@ -133,14 +135,17 @@ def test_any_notice_can_be_switched_off_but_a_rejection_cannot(
     world.worker.user.refresh_from_db()
     assert "work.approved" in world.worker.user.muted
     assert not {"payment.done", "rejection", "payout.waits"} & set(world.worker.user.muted)
-    pay(world, Line(done.pk))
+    pay(world, ProposedLine(done.pk))
     assert told(world) == []
     second = factories.claim_and_submit(
         factories.make_task(world.project, 1, redundancy=3), world.worker
     )
     world_of_second = World(**{**world.__dict__, "task": second.task})
     reason = factories.REJECTION
-    pay(world_of_second, Line(second.pk, decision="reject", reason_code="other", reason=reason))
+    pay(
+        world_of_second,
+        ProposedLine(second.pk, decision="reject", reason_code="other", reason=reason),
+    )
     assert [kind for kind, _ in told(world)] == ["rejection"]
     with pytest.raises(Invalid, match="cannot be switched off"):
         notices.set_muted(by=world.worker.user, kinds=["rejection"])

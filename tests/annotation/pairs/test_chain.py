@@ -57,7 +57,7 @@ def system_writes(task: Task, *keys: str) -> None:
     factories.make_system_answers(task, {"Halcyon": dict.fromkeys(keys, "The moon does it [1].")})
 
 
-def judge(task: Task, **kwargs: Any) -> chain.Judged:
+def judge(task: Task, **kwargs: Any) -> chain.DerivedTask:
     return chain.judge_responses(by=task.project.owner, task=task, **kwargs)
 
 
@@ -79,7 +79,7 @@ def test_responses_become_texts_by_topic_with_their_styles_and_sources(task: Tas
     sources = judging.sources_of(group.passage)
     assert [source.number for source in sources] == [1, 2]
     assert "[2] is a line of it." in sources[0].html and "<h1" not in sources[1].html
-    shown = judging.shown(texts.filter(origin="human")[0], "left", {1, 2})
+    shown = judging.candidate_context(texts.filter(origin="human")[0], "left", {1, 2})
     assert 'href="#source-1"' in shown.html and shown.cited == 2
 
 

@@ -15,9 +15,9 @@ from annotation.pair_design import (
     Design,
     Pair,
     Text,
-    claims,
     comparison_components,
     components,
+    count_claims,
     design_pairs,
     next_claim,
     slots,
@@ -194,7 +194,7 @@ def test_texts_and_sizes_that_cannot_be_met_are_named() -> None:
 
 def bundles(pairs: list[Pair], bundle: int, redundancy: int = 5) -> list[list[Pair]]:
     """What every assignment holds."""
-    number = claims(len(pairs), bundle, redundancy)
+    number = count_claims(len(pairs), bundle, redundancy)
     held = (window(n, len(pairs), bundle, redundancy) for n in range(number))
     return [[pairs[i] for i in items.tolist()] for items in held]
 
@@ -304,7 +304,7 @@ def test_the_ring_fills_every_slot_and_connects_all_workers(
     items: int, bundle: int, redundancy: int, *, given_back: set[int], seed: int
 ) -> None:
     claim, item = slots(items, bundle, redundancy)
-    number = claims(items, bundle, redundancy)
+    number = count_claims(items, bundle, redundancy)
     taken = [item[claim == n].tolist() for n in range(number)]
     assert taken == walk(items, bundle, redundancy, given_back)
     assert np.bincount(item).tolist() == [redundancy] * items
@@ -330,7 +330,7 @@ def test_neighbours_on_the_ring_do_not_hang_together_by_a_thread(
 ) -> None:
     """Behind the first windows, each place is spanned by one that reaches far to both sides."""
     reach = np.zeros(items + 1, dtype=int)
-    for n in range(claims(items, bundle, redundancy)):
+    for n in range(count_claims(items, bundle, redundancy)):
         start, length = window_start(n, items, bundle, redundancy), bundle
         for step in range(1, length):
             if start + length <= items:

@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, rejections, statements
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import hand_payments, trial_balances
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 from tests.support import factories
@@ -41,13 +41,13 @@ def world() -> World:
     return factories.make_world(1, redundancy=40)
 
 
-def propose(world: World, *lines: Line) -> PayoutBatch:
+def propose(world: World, *lines: ProposedLine) -> PayoutBatch:
     return payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
     )
 
 
-def approved(world: World, *lines: Line) -> PayoutBatch:
+def approved(world: World, *lines: ProposedLine) -> PayoutBatch:
     batch = propose(world, *lines)
     return payouts.approve_payout(
         by=world.manager, batch=batch, expected_total=payouts.total(batch)
@@ -72,7 +72,11 @@ def told(user: object) -> list[str]:
 
 def test_what_is_paid_by_hand_is_booked_once_and_told(world: World) -> None:
     one, two = done(world, 2)
-    batch = approved(world, Line(one.pk, bonus=Decimal("0.50"), bonus_note="rank 1"), Line(two.pk))
+    batch = approved(
+        world,
+        ProposedLine(one.pk, bonus=Decimal("0.50"), bonus_note="rank 1"),
+        ProposedLine(two.pk),
+    )
     [before] = trial_balances(world.project)
     assert (before.cost, before.owed, before.paid) == (Decimal("4.10"), Decimal("4.10"), 0)
     assert pay(world, batch) == 3 and pay(world, batch) == 0
@@ -87,7 +91,7 @@ def test_what_is_paid_by_hand_is_booked_once_and_told(world: World) -> None:
 def test_nobody_notes_a_payment_to_themself_as_paid(world: World) -> None:
     own = factories.make_worker(world.project, world.manager)
     other = factories.make_member(world.project).user
-    batch = propose(world, Line(factories.claim_and_submit(world.task, own).pk))
+    batch = propose(world, ProposedLine(factories.claim_and_submit(world.task, own).pk))
     payouts.approve_payout(by=other, batch=batch, expected_total=Decimal("1.80"))
     with pytest.raises(NotAllowed):
         pay(world, batch)
@@ -106,7 +110,7 @@ def test_nobody_approves_their_own_through_the_api_either(world: World) -> None:
     """One person with both roles, and one whom the proposal pays."""
     factories.make_member(world.project, Role.MANAGER, world.requester)
     own = factories.make_worker(world.project, world.manager)
-    batch = propose(world, Line(factories.claim_and_submit(world.task, own).pk))
+    batch = propose(world, ProposedLine(factories.claim_and_submit(world.task, own).pk))
     url = reverse("api_payout_approve", args=[world.project.pk, batch.number])
     for person in (world.requester, world.manager):
         headers = {
@@ -123,11 +127,11 @@ def test_nobody_approves_their_own_through_the_api_either(world: World) -> None:
 def test_less_than_agreed_needs_a_reason_that_the_worker_reads(world: World) -> None:
     [one] = done(world, 1)
     with pytest.raises(Invalid) as refused:
-        propose(world, Line(one.pk, base=Decimal("1.00"), reason="Short."))
+        propose(world, ProposedLine(one.pk, base=Decimal("1.00"), reason="Short."))
     assert "reason" in refused.value.fields
     with pytest.raises(Invalid, match="Paying nothing is a rejection"):
-        propose(world, Line(one.pk, base=Decimal(0), reason=LESS))
-    approved(world, Line(one.pk, base=Decimal("1.00"), reason=LESS))
+        propose(world, ProposedLine(one.pk, base=Decimal(0), reason=LESS))
+    approved(world, ProposedLine(one.pk, base=Decimal("1.00"), reason=LESS))
     client = Client()
     client.force_login(one.worker.user)
     page = client.get(reverse("work_home")).content.decode()
@@ -136,8 +140,8 @@ def test_less_than_agreed_needs_a_reason_that_the_worker_reads(world: World) -> 
 
 def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) -> None:
     [one] = done(world, 1)
-    approved(world, Line(one.pk))
-    key, account = uuid.uuid4(), books.owed(one.worker_id)
+    approved(world, ProposedLine(one.pk))
+    key, account = uuid.uuid4(), books.payable_account(one.worker_id)
     change = {
         "task": world.task,
         "debit": account,
@@ -167,7 +171,7 @@ def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) ->
         books.book_correction(by=world.requester, key=uuid.uuid4(), **change)
     own = factories.make_worker(world.project, world.manager)
     with pytest.raises(NotAllowed, match="account of yours"):
-        mine = {**change, "credit": books.owed(own.pk)}
+        mine = {**change, "credit": books.payable_account(own.pk)}
         books.book_correction(by=world.manager, key=uuid.uuid4(), **mine)
 
 
@@ -202,9 +206,9 @@ def _step(world: World, chance: random.Random, ids: Sequence[int]) -> None:
             picked = chance.sample(list(ids), 3)
             propose(
                 world,
-                Line(picked[0], base=cents, reason=LESS),
-                Line(picked[1], bonus=cents),
-                Line(picked[2], "reject", reason_code="other", reason=REJECTION),
+                ProposedLine(picked[0], base=cents, reason=LESS),
+                ProposedLine(picked[1], bonus=cents),
+                ProposedLine(picked[2], "reject", reason_code="other", reason=REJECTION),
             )
         elif act == "approve" and batch:
             total = payouts.total(batch)
@@ -218,7 +222,7 @@ def _step(world: World, chance: random.Random, ids: Sequence[int]) -> None:
             books.book_correction(
                 by=world.manager,
                 task=world.task,
-                debit=books.owed(worker),
+                debit=books.payable_account(worker),
                 credit="paid:hand",
                 amount=cents,
                 memo="A transfer of its own.",
@@ -251,8 +255,10 @@ def outcomes(statement: Statement) -> list[str]:
 
 def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world: World) -> None:
     same, more, lacks, waits = done(world, 4)
-    pay(world, approved(world, Line(same.pk), Line(more.pk), Line(lacks.pk)))
-    approved(world, Line(waits.pk))
+    pay(
+        world, approved(world, ProposedLine(same.pk), ProposedLine(more.pk), ProposedLine(lacks.pk))
+    )
+    approved(world, ProposedLine(waits.pk))
     text = (
         "submission,participant,kind,amount,currency,fee,paid_at\n"
         f"{same.pk},,base,1.80,EUR,,2999-01-01\n"
@@ -293,7 +299,7 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
 
 def test_a_payment_that_two_files_lack_is_booked_back_once(world: World) -> None:
     there, lacks = done(world, 2)
-    pay(world, approved(world, Line(there.pk), Line(lacks.pk)))
+    pay(world, approved(world, ProposedLine(there.pk), ProposedLine(lacks.pk)))
     text = f"submission,kind,amount,paid_at\n{there.pk},base,1.80,2999-01-01\n"
     first = read(world, text)
     second = read(world, text.replace("2999-01-01", "2999-01-02"), name="again.csv")
@@ -324,7 +330,7 @@ def test_a_file_with_one_bad_row_leaves_nothing_behind(world: World) -> None:
 
 def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     one, two = done(world, 2)
-    batch = approved(world, Line(one.pk), Line(two.pk))
+    batch = approved(world, ProposedLine(one.pk), ProposedLine(two.pk))
     client = Client()
     client.force_login(world.manager)
 
@@ -351,7 +357,7 @@ def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     assert "Trial balance, EUR" in ledger and "equal" in ledger and "Paid by hand" in ledger
     sent = {
         "task": world.task.pk,
-        "debit": books.owed(one.worker_id),
+        "debit": books.payable_account(one.worker_id),
         "credit": "paid:hand",
         "amount": "0,10",
         "memo": "Bank charge that the worker bore.",

@@ -16,8 +16,9 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.recruitment.platforms.prolific import PURPOSE
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.security.outbound.hostile import hostile
-from tests.support import factories, prolific
+from tests.support import factories
 from tests.support.processes import until
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 REASON = (
@@ -53,7 +54,7 @@ def study(world: factories.World, platform: prolific.Platform) -> Recruitment:
 def approve(world: factories.World, visits: list[Visit], **line: Any) -> list[Payment]:
     """Propose and approve one line a visit; what is then to be done."""
     task = visits[0].recruitment.task
-    lines = [payouts.Line(visit.assignment_id, **line) for visit in visits]
+    lines = [payouts.ProposedLine(visit.assignment_id, **line) for visit in visits]
     batch = payouts.propose_payout(by=world.requester, task=task, key=uuid4(), lines=lines)
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     return list(Payment.objects.filter(line__batch=batch))

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from annotation.models import LedgerEntry, PayoutBatch
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import hand_payments, trial_balances
 from crowdqc.errors import Conflict, DomainError
 from tests.support import factories
@@ -53,7 +53,7 @@ def propose(world: World, ids: list[int], key: uuid.UUID | None = None) -> Payou
         by=world.requester,
         task=world.task,
         key=key or uuid.uuid4(),
-        lines=[Line(pk, bonus=Decimal("0.20")) for pk in ids],
+        lines=[ProposedLine(pk, bonus=Decimal("0.20")) for pk in ids],
     )
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.accounts.projects import actions as people
 from annotation.models import LedgerEntry, Rejection
 from annotation.payouts.actions import rejections
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from crowdqc.errors import Conflict
 from tests.annotation.payouts.test_books import approved, done, told
 from tests.support import factories
@@ -29,7 +29,7 @@ def world() -> World:
 
 def reject(world: World) -> Rejection:
     [one] = done(world, 1)
-    approved(world, Line(one.pk, "reject", reason_code="other", reason=REJECTION))
+    approved(world, ProposedLine(one.pk, "reject", reason_code="other", reason=REJECTION))
     return Rejection.objects.get(assignment=one)
 
 
@@ -73,7 +73,7 @@ def test_after_the_window_a_reply_is_refused_kindly_and_may_still_be_overturned(
     with pytest.raises(Conflict, match="a manager may still take the rejection back"):
         rejections.reply_to_rejection(by=worker, rejection=rejection, text="Too late?")
     rejections.decide_reply(by=world.manager, rejection=rejection, overturn=True, note="Ours.")
-    approved(world, Line(rejection.assignment_id))
+    approved(world, ProposedLine(rejection.assignment_id))
     assert LedgerEntry.objects.get().amount == Decimal("1.80")
 
 

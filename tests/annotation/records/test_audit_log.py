@@ -182,7 +182,7 @@ def test_a_role_without_superpowers_may_not_and_can_still_work(plain_role: None)
     work = factories.claim_and_submit(world.task, world.worker)
     factories.make_log(work, [{"method": "open", "time": 0}])
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[payouts.Line(work.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[payouts.ProposedLine(work.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     assert LedgerEntry.objects.exists()

@@ -49,7 +49,7 @@ def test_an_interval_with_a_negative_end_does_not_hide_its_sign() -> None:
     ("value", "text"), [(0.021, f"+{NB}.02"), (-0.3, f"\u2212{NB}.30"), (0.001, "0")]
 )
 def test_a_difference_shows_its_sign(value: float, text: str) -> None:
-    assert numbers.signed(value) == text
+    assert numbers.format_signed(value) == text
 
 
 def test_money_names_its_currency() -> None:

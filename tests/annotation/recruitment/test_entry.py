@@ -18,7 +18,8 @@ from annotation.recruitment.platforms.entry_params import entry_token, external_
 from annotation.work.actions import leases, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,8 @@ from annotation.models import PlatformEvent, Recruitment, Visit
 from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc.sealing import sealed
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 SECRET = "a-hook-secret"

@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Payment, Recruitment
 from annotation.payouts.actions import proposals as payouts
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 
@@ -67,7 +68,7 @@ def test_a_panel_names_its_parameters(world: factories.World) -> None:
 def make_payments(world: factories.World, n: int) -> None:
     study = Recruitment.objects.first() or prolific.make_recruitment(world.task)
     visits = prolific.make_visited(study, n=n)
-    lines = [payouts.Line(one.assignment_id, bonus=Decimal("0.20")) for one in visits]  # type: ignore[arg-type]
+    lines = [payouts.ProposedLine(one.assignment_id, bonus=Decimal("0.20")) for one in visits]  # type: ignore[arg-type]
     batch = payouts.propose_payout(by=world.requester, task=world.task, key=uuid4(), lines=lines)
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
 

@@ -17,7 +17,8 @@ from annotation.models import AuditEntry, KeySet, Recruitment, User, Visit
 from annotation.recruitment.actions import key_sets
 from annotation.recruitment.actions import ways_in as actions
 from tests.annotation.recruitment.test_entry import come, refused
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 

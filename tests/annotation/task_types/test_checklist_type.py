@@ -12,7 +12,8 @@ from annotation.pairs.actions import checklist_items
 from annotation.task_types import get_type
 from annotation.work.snapshots import checks
 from crowdqc.errors import Invalid
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 
 TYPE = get_type("checklist")
 SETTINGS = TYPE.clean_settings({"questions": [dict(row) for row in thinking.QUESTIONS]})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.task_types.rendering import words_in
-from annotation.task_types.writing.citations import cited, parse, statements, strip
+from annotation.task_types.writing.citations import cited_numbers, parse, statements, strip
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_marks_are_no_words_and_stripping_them_leaves_the_sentence():
     text = "The sea rises [1, 2], slowly [10]."
     assert strip(text) == "The sea rises, slowly."
     assert words_in(text) == 4
-    assert cited("[2] then [1, 2]") == [2, 1]
+    assert cited_numbers("[2] then [1, 2]") == [2, 1]
 
 
 @given(st.lists(st.one_of(st.text("ab .[]0,"), st.sampled_from(["[1]", "[2, 3]", " [4] "]))))

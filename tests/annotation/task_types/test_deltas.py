@@ -22,7 +22,7 @@ def length(text: str) -> int:
 
 @given(TEXT, TEXT)
 def test_a_change_turns_one_text_into_the_other(old: str, new: str) -> None:
-    change = deltas.between(old, new)
+    change = deltas.diff_texts(old, new)
     if change is None:
         assert old == new
         return
@@ -34,7 +34,7 @@ def test_a_change_turns_one_text_into_the_other(old: str, new: str) -> None:
 
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_a_change_is_no_larger_than_what_was_replaced(a: str, b: str, c: str, d: str) -> None:
-    change = deltas.between(whole(a + b + d), whole(a + c + d))
+    change = deltas.diff_texts(whole(a + b + d), whole(a + c + d))
     if change is not None:
         # Halves of characters may meet at the seams, which makes two units of them one character.
         assert change[1] <= length(b) + 2
@@ -42,9 +42,9 @@ def test_a_change_is_no_larger_than_what_was_replaced(a: str, b: str, c: str, d:
 
 
 def test_characters_of_two_units_are_never_cut_apart() -> None:
-    assert deltas.between("😀", "😃") == (0, 2, "😃")
-    assert deltas.between("a😀b", "a😀😀b") == (3, 0, "😀")
-    assert deltas.between("😀😀x", "😀😀y") == (4, 1, "y")
+    assert deltas.diff_texts("😀", "😃") == (0, 2, "😃")
+    assert deltas.diff_texts("a😀b", "a😀😀b") == (3, 0, "😀")
+    assert deltas.diff_texts("😀😀x", "😀😀y") == (4, 1, "y")
 
 
 @given(st.lists(st.tuples(st.integers(-5, 2000), TEXT), min_size=1, max_size=8))

@@ -11,7 +11,7 @@ from annotation.task_types.rating.page import item_settings
 from annotation.task_types.rating.type import Rating
 from annotation.task_types.sentences import paragraphs, sentences
 from crowdqc.errors import Invalid
-from tests.support import ratings
+from tests.support.studies import ratings
 
 SETTINGS = {
     **Rating().clean_settings(ratings.SETTINGS),

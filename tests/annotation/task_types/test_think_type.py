@@ -12,7 +12,8 @@ from annotation.task_types import get_type
 from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES
 from annotation.work.snapshots import attributes
 from crowdqc.errors import Invalid
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 
 TYPE = get_type("think_aloud")
 SETTINGS = TYPE.clean_settings({"min_attributes": 2})

@@ -19,8 +19,9 @@ from annotation.work.actions import events
 from annotation.work.selectors import log, speed
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
-from tests.support import factories, judging
+from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies import judging
 
 pytestmark = pytest.mark.django_db
 JUDGE_QUERIES = 6

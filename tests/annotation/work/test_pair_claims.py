@@ -9,7 +9,7 @@ import uuid
 import numpy as np
 import pytest
 
-from annotation.api.work import shown as shown_to
+from annotation.api.work import assignment_payload
 from annotation.authoring.actions import tasks
 from annotation.models import (
     Answer,
@@ -24,7 +24,7 @@ from annotation.models import (
     Task,
 )
 from annotation.pair_design import components
-from annotation.task_types.pairwise.sides import SHOWN, STORED, shown, stored
+from annotation.task_types.pairwise.sides import SHOWN, STORED, to_canonical, to_displayed
 from annotation.work.actions import answers, assignments, leases
 from annotation.work.selectors import work
 from crowdqc.errors import Conflict, Invalid, NotAllowed
@@ -54,11 +54,11 @@ def submit(held: Assignment, side: str = "left") -> Assignment:
 def test_a_vote_is_stored_for_the_pair_and_read_back_as_it_was_given() -> None:
     for flipped in (False, True):
         for side in SHOWN:
-            assert shown(stored(side, flipped=flipped), flipped=flipped) == side
+            assert to_displayed(to_canonical(side, flipped=flipped), flipped=flipped) == side
         for code in STORED:
-            assert stored(shown(code, flipped=flipped), flipped=flipped) == code
-    assert stored("left", flipped=True) == "second"
-    assert stored("neutral", flipped=True) == "neutral"
+            assert to_canonical(to_displayed(code, flipped=flipped), flipped=flipped) == code
+    assert to_canonical("left", flipped=True) == "second"
+    assert to_canonical("neutral", flipped=True) == "neutral"
     held = submit(claim(pair_corpus.make_task()), side="right")
     for answer in Answer.objects.filter(assignment=held):
         entry = AssignmentItem.objects.get(assignment=held, item=answer.item_id)
@@ -138,7 +138,9 @@ def test_nobody_is_given_a_pair_with_a_text_of_their_own() -> None:
     mine |= set(task.items.filter(second=own).values_list("pk", flat=True))
     assert len(mine) == 3 and not seen & mine
     assert len(seen) == task.items.count() - 3
-    assert not work.offers(work.memberships_with_consent(author.user))  # nothing left is offered
+    assert not work.list_offers(
+        work.memberships_with_consent(author.user)
+    )  # nothing left is offered
 
 
 def test_attention_pairs_come_beside_the_bundle_and_never_count() -> None:
@@ -173,8 +175,8 @@ def test_a_task_for_a_panel_is_offered_to_its_members_alone() -> None:
     PanelMember.objects.create(panel=panel, worker=member)
     with pytest.raises(NotAllowed, match="panel"):
         claim(task, other)
-    assert not work.offers(work.memberships_with_consent(other.user))
-    assert len(work.offers(work.memberships_with_consent(member.user))) == 1
+    assert not work.list_offers(work.memberships_with_consent(other.user))
+    assert len(work.list_offers(work.memberships_with_consent(member.user))) == 1
     assert claim(task, member).entries.count() == 6
 
 
@@ -231,7 +233,7 @@ def test_a_worker_is_told_neither_whose_texts_they_are_nor_how_the_study_was_mad
     assert hidden is not None
     Item.objects.filter(pk=hidden.pk).update(expected={"overall": "first"}, redundancy=0)
     tasks.publish(by=by, task=task)
-    told = json.dumps(shown_to(claim(task)), default=str)
+    told = json.dumps(assignment_payload(claim(task)), default=str)
     assert "How is tea" in told and "is best drunk warm" in told
     for secret in ("gold", "design", "left_out", "t0-s1", "model-a", "tea-0_"):
         assert secret not in told

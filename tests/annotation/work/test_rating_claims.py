@@ -18,7 +18,8 @@ from annotation.work.selectors import work
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.annotation.work.test_claims import run_out
 from tests.annotation.work.test_concurrency import at_once, books_are_right
-from tests.support import factories, ratings
+from tests.support import factories
+from tests.support.studies import ratings
 
 PEOPLE = 12
 
@@ -101,7 +102,7 @@ def test_a_batch_opens_again_for_what_was_given_back_and_in_the_next_hours() -> 
     out = factories.claim(task, second)
     with pytest.raises(Conflict, match="2 assignments are given out at a time"):
         factories.claim(task, third)
-    offer = work.offers(work.memberships_with_consent(third.user))[0]
+    offer = work.list_offers(work.memberships_with_consent(third.user))[0]
     assert offer.waits
     published = TaskVersion.objects.get(task=task).published_at
     assert offer.release is not None
@@ -140,7 +141,7 @@ def test_a_round_is_read_before_another_and_passing_opens_the_panels_tasks() -> 
     first = ratings.submit(factories.claim(task, worker))
     with pytest.raises(Conflict, match="reading your last round"):
         factories.claim(task, worker)
-    assert work.offers(work.memberships_with_consent(worker.user)) == []
+    assert work.list_offers(work.memberships_with_consent(worker.user)) == []
     with pytest.raises(NotAllowed):
         factories.claim(main, worker)
 
@@ -178,7 +179,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     project = factories.make_project()
     task = ratings.make_documents(project, 3, 2, redundancy=2, items_per_assignment=4)
     worker = factories.make_worker(project)
-    offer = work.offers(work.memberships_with_consent(worker.user))[0]
+    offer = work.list_offers(work.memberships_with_consent(worker.user))[0]
     assert (offer.fewest, offer.questions, offer.left, offer.noun) == (2, 2, 3, "answer")
     built = Build(task)
     cost = cost_of(task, built.version, built.items, built.groups)
@@ -190,7 +191,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     key = task.items.order_by("pk").values_list("key", flat=True)[0]
     rating_documents.remove_answer(by=project.owner, task=task, item=task.items.get(key=key))
     tasks.publish(by=project.owner, task=task)
-    offer = work.offers(work.memberships_with_consent(worker.user))[0]
+    offer = work.list_offers(work.memberships_with_consent(worker.user))[0]
     assert (offer.fewest, offer.questions, offer.left) == (1, 2, 3)
 
 

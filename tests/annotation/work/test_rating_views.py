@@ -14,8 +14,9 @@ from annotation.authoring.actions import tasks
 from annotation.models import Task
 from annotation.panels.actions import panels
 from evaluation.payouts.selectors import review
-from tests.support import factories, ratings
+from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies import ratings
 
 pytestmark = pytest.mark.django_db
 QUERIES = {"task_rounds": 9, "task_round": 12, "task_feedback": 8}

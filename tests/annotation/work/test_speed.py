@@ -15,8 +15,9 @@ from annotation.work.selectors import speed
 from evaluation.overview import selectors as overview
 from evaluation.overview.todo import todos
 from evaluation.payouts.selectors.review import evidence_of_waiting
-from tests.support import factories, judging, thinking
+from tests.support import factories
 from tests.support.factories import World
+from tests.support.studies import judging, thinking
 
 pytestmark = pytest.mark.django_db
 VOTE = {"d-quality_overall": "left"}
@@ -154,7 +155,7 @@ def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
         by=world.requester,
         task=task,
         key=uuid.uuid4(),
-        lines=[payouts.Line(row.pk) for row in task.assignments.all()],
+        lines=[payouts.ProposedLine(row.pk) for row in task.assignments.all()],
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("4.64"))
     later = todos(overview.facts(access))

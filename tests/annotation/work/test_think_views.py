@@ -17,8 +17,9 @@ from annotation.work.actions import events
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, signed_in
-from tests.support import factories, thinking
+from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies import thinking
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,8 @@ from annotation.work.actions import answers
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
-from tests.support import factories, judging
+from tests.support import factories
+from tests.support.studies import judging
 
 pytestmark = pytest.mark.django_db
 BOTH = "left right"
@@ -123,7 +124,7 @@ def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factorie
     )
     promised = next(
         offer
-        for offer in work.offers(work.memberships_with_consent(world.worker.user))
+        for offer in work.list_offers(work.memberships_with_consent(world.worker.user))
         if offer.task.pk == task.pk
     )
     held = factories.claim(task, world.worker)
@@ -132,7 +133,7 @@ def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factorie
     answers.submit(by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=factories_votes)
     again = next(
         offer
-        for offer in work.offers(work.memberships_with_consent(world.worker.user))
+        for offer in work.list_offers(work.memberships_with_consent(world.worker.user))
         if offer.task.pk == task.pk
     )
     assert again.questions == factories.claim(task, world.worker).entries.count()

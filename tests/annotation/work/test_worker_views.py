@@ -302,7 +302,7 @@ def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.
 def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
     reason = factories.REJECTION
-    line = payouts.Line(done.pk, decision="reject", reason_code="other", reason=reason)
+    line = payouts.ProposedLine(done.pk, decision="reject", reason_code="other", reason=reason)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
@@ -321,7 +321,7 @@ def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
 
 def test_paid_amounts_come_from_the_ledger(world: factories.World) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
-    line = payouts.Line(done.pk, bonus=Decimal("0.40"))
+    line = payouts.ProposedLine(done.pk, bonus=Decimal("0.40"))
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )

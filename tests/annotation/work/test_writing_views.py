@@ -19,8 +19,9 @@ from annotation.work.actions import assignments, leases
 from crowdqc.errors import Conflict
 from tests.annotation.work.test_concurrency import at_once, books_are_right
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
-from tests.support import factories, writing
+from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies import writing
 
 pytestmark = pytest.mark.django_db
 WRITE_QUERIES = 6

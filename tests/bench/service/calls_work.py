@@ -29,7 +29,7 @@ from evaluation.llm.schemas import SCORE  # noqa: E402
 from evaluation.models import LLMAttempt, LLMCall, Run, RunState  # noqa: E402
 from evaluation.runs.progress import Recorder  # noqa: E402
 from tests.support import factories  # noqa: E402
-from tests.support.llm import make_model  # noqa: E402
+from tests.support.servers.llm import make_model  # noqa: E402
 
 EARLY = 2000
 

@@ -22,7 +22,8 @@ from django.urls import reverse  # noqa: E402
 from annotation.accounts.tokens import actions as tokens  # noqa: E402
 from annotation.authoring.actions import tasks  # noqa: E402
 from annotation.models import Task, User  # noqa: E402
-from tests.support import factories, writing  # noqa: E402
+from tests.support import factories  # noqa: E402
+from tests.support.studies import writing  # noqa: E402
 
 BUNDLE = 5
 

@@ -17,7 +17,7 @@ from annotation.models import User
 from tests.browser.sign_in import PASSWORD, is_well, misfits
 from tests.security.accounts.mailbox import code_for
 from tests.security.accounts.test_sso import connect_to
-from tests.support import oidc_provider
+from tests.support.servers import oidc_provider
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADA = "ada@example.org"

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from annotation.models import Assignment, LedgerEntry, Rejection, Role, User
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import set_rule
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import trial_balances
 from tests.browser.sign_in import Person, misfits, sign_in
 from tests.support import factories
@@ -105,7 +105,7 @@ def test_one_proposes_another_approves_the_books_balance_and_it_is_exported(
 
 def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: Any) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
-    line = Line(done.pk, "reject", reason_code="not_followed", reason=factories.REJECTION)
+    line = ProposedLine(done.pk, "reject", reason_code="not_followed", reason=factories.REJECTION)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
@@ -131,7 +131,7 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     expect(worker.page.get_by_text("the rejection was withdrawn")).to_be_visible()
 
     again = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
     )
     manager.go(f"{project}/payouts/{again.number}/")
     manager.page.get_by_role("button", name="Approve 1 person, €1.80").dblclick()

@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import LedgerEntry, PayoutBatch
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from tests.browser.sign_in import is_well, reporting, sign_in
 from tests.security.accounts.factors import OLD, code_of, person, set_up_app
 from tests.support import factories
@@ -39,7 +39,7 @@ def page(world: factories.World, context: BrowserContext, live_server: Any) -> A
 def propose(world: factories.World) -> PayoutBatch:
     done = factories.claim_and_submit(world.task)
     return payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
     )
 
 

@@ -15,7 +15,7 @@ from tests.browser.runs import works
 from tests.browser.sign_in import fits, sign_in
 from tests.evaluation.corpora import thinking as corpus
 from tests.support import factories
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -16,7 +16,7 @@ from evaluation.models import Endpoint, LanguageModel, Run
 from evaluation.runs import engine as runs
 from tests.browser.sign_in import misfits, reporting, sign_in
 from tests.evaluation.corpora import texts as corpus
-from tests.support.llm import Stub, serving
+from tests.support.servers.llm import Stub, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

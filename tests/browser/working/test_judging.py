@@ -17,7 +17,8 @@ from annotation.task_types.pairwise.type import TEMPLATE
 from annotation.work.selectors import log, speed
 from tests.browser.sign_in import kill, log_is_sent, misfits
 from tests.browser.working.keys import is_saved, press
-from tests.support import factories, judging
+from tests.support import factories
+from tests.support.studies import judging
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVEN = {"dimensions": list(TEMPLATE)}

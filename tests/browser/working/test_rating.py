@@ -11,7 +11,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import kill, log_is_sent, misfits
-from tests.support import factories, ratings
+from tests.support import factories
+from tests.support.studies import ratings
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

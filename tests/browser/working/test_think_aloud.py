@@ -14,7 +14,8 @@ from annotation.models import Assignment, SpanValue, TextValue
 from annotation.work.selectors import log
 from annotation.work.snapshots import attributes, checks
 from tests.browser.sign_in import kill, log_is_sent, misfits, sign_in
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"width": 390, "height": 844}

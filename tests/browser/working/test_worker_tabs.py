@@ -14,7 +14,8 @@ from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import is_well, log_is_sent, sign_in
 from tests.browser.working.keys import is_saved, press
-from tests.support import factories, judging
+from tests.support import factories
+from tests.support.studies import judging
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVERAL = {

@@ -11,7 +11,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import log_is_sent, misfits
-from tests.support import factories, writing
+from tests.support import factories
+from tests.support.studies import writing
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 OUTSIDE = "Ciconia ciconia is a large wading bird."

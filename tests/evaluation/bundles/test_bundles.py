@@ -31,7 +31,7 @@ from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories as make
-from tests.support.judging import make_ratings
+from tests.support.studies.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]

@@ -18,7 +18,7 @@ from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support.factories import make_worker
-from tests.support.llm import make_model
+from tests.support.servers.llm import make_model
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from annotation.models import Answer
 from evaluation.models import CandidateScore, LLMCall, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as corpus
-from tests.support.small_model import SmallModel, small_model
+from tests.support.servers.small_model import SmallModel, small_model
 
 __all__ = ["small_model"]
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]

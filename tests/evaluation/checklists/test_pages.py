@@ -15,7 +15,7 @@ from evaluation.checklists.making import actions, pipeline, stages
 from evaluation.models import Checklist, ChecklistVersion, Run, RunFigure, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import thinking as corpus
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = [pytest.mark.django_db]
 
@@ -154,11 +154,11 @@ def test_an_earlier_row_of_a_stage_is_opened_and_saved_again(client: Client, tas
     address = url(checklist, "checklist_stage", "components")
     client.post(address, {"new": "Sequence\nOpening", "seen": "0"})
     client.post(address, {"text-c1": "", "text-c2": "Frame", "seen": "1"})
-    assert [one["text"] for one in pipeline.standing(checklist)["components"].data] == ["Frame"]
+    assert [one["text"] for one in pipeline.stage_states(checklist)["components"].data] == ["Frame"]
     page = text(client, f"{address}?row=1")
     assert "An earlier row" in page and ">Sequence</textarea>" in page
     client.post(address, {"text-c1": "Sequence", "text-c2": "Opening", "seen": "2", "row": "1"})
-    found = pipeline.standing(checklist)["components"]
+    found = pipeline.stage_states(checklist)["components"]
     assert found.row is not None and found.row.number == 3
     assert [one["text"] for one in found.data] == ["Sequence", "Opening"]
     assert client.get(f"{address}?row=9").status_code == 404
@@ -185,7 +185,7 @@ def test_models_are_asked_from_the_page_of_all_ways_of_asking_as_well(
             assert runs.execute(run.pk) == RunState.DONE
             shown = reverse("run", args=[task.project_id, run.number])
             assert client.get(shown).status_code == 200
-    assert pipeline.standing(checklist)["components"].row is not None
+    assert pipeline.stage_states(checklist)["components"].row is not None
 
 
 def test_ticked_questions_are_merged_and_removed(client: Client, task: Task) -> None:
@@ -201,7 +201,7 @@ def test_ticked_questions_are_merged_and_removed(client: Client, task: Task) -> 
             )
             assert runs.execute(found.pk) == RunState.DONE
     address = url(checklist, "checklist_stage", "validation")
-    data = pipeline.standing(checklist)["validation"].data
+    data = pipeline.stage_states(checklist)["validation"].data
     rows = {}
     for at, one in enumerate(data):
         rows |= {
@@ -212,12 +212,12 @@ def test_ticked_questions_are_merged_and_removed(client: Client, task: Task) -> 
             f"from-{at}": one["from"],
         }
     client.post(address, {**rows, "do": "merge", "pick": ["v1", "v2"], "seen": "1"})
-    merged = pipeline.standing(checklist)["validation"].data
+    merged = pipeline.stage_states(checklist)["validation"].data
     assert [one["attributes"] for one in merged] == [["a1", "a3", "a5"], ["a2", "a4"]]
     assert client.post(address, {**rows, "do": "merge", "pick": ["v1"]}).status_code == 422
     rows = {name: value for name, value in rows.items() if not name.endswith("-1")}
     client.post(address, {**rows, "do": "remove", "pick": ["v3"], "seen": "2"})
-    assert [one["id"] for one in pipeline.standing(checklist)["validation"].data] == ["v1"]
+    assert [one["id"] for one in pipeline.stage_states(checklist)["validation"].data] == ["v1"]
 
 
 def test_a_model_is_asked_from_the_page_after_its_cost_was_shown(

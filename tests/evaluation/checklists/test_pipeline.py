@@ -22,7 +22,7 @@ from evaluation.models import (
 )
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import thinking as corpus
-from tests.support.llm import Stub, make_model, serving
+from tests.support.servers.llm import Stub, make_model, serving
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +71,7 @@ def all_stages(task: Task, model: LanguageModel, checklist: Checklist) -> None:
 
 
 def stage(checklist: Checklist, kind: str) -> pipeline.Standing:
-    return pipeline.standing(checklist)[kind]
+    return pipeline.stage_states(checklist)[kind]
 
 
 def test_two_people_and_a_model_become_a_frozen_checklist_and_a_task(
@@ -85,11 +85,14 @@ def test_two_people_and_a_model_become_a_frozen_checklist_and_a_task(
         ["owl-01"] * 3 + ["reed-02"] * 3 + [model.name] * 5
     )
     all_stages(task, model, checklist)
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     assert not pipeline.next_stage(found)
     joined = found["validation"].data[2]
     assert joined["attributes"] == ["a2", "a4"] and joined["from"] == ["s3", "s4"]
-    assert [one["id"] for one in stages.unplaced(pipeline.data_of(found))] == ["a8", "a10"]
+    assert [one["id"] for one in stages.unplaced_attributes(pipeline.data_of(found))] == [
+        "a8",
+        "a10",
+    ]
     version = actions.freeze(by=task.project.owner, checklist=checklist)
     assert version.made_of["people"] == 2 and version.made_of["models"] == 1
     assert version.questions[2] == {
@@ -169,7 +172,7 @@ def test_a_later_stage_is_out_of_date_when_an_earlier_one_changes(
     ]
     row = actions.save_stage(by=by, checklist=checklist, kind="components", entries=edited)
     assert row.number == 2 and row.by == by and row.run is None
-    found = pipeline.standing(checklist)
+    found = pipeline.stage_states(checklist)
     assert [kind for kind, one in found.items() if one.stale] == list(stages.ORDER[2:])
     assert found["validation"].stale == "components"
     with pytest.raises(Conflict, match="out of date"):
@@ -182,7 +185,7 @@ def test_a_later_stage_is_out_of_date_when_an_earlier_one_changes(
     held = stage(checklist, "clusters").data
     actions.save_stage(by=by, checklist=checklist, kind="clusters", entries=held)
     assert not stage(checklist, "clusters").stale
-    assert pipeline.next_stage(pipeline.standing(checklist)) == "key_questions"
+    assert pipeline.next_stage(pipeline.stage_states(checklist)) == "key_questions"
 
 
 def test_people_edit_move_merge_and_remove_and_every_question_keeps_its_origin(
@@ -195,8 +198,8 @@ def test_people_edit_move_merge_and_remove_and_every_question_keeps_its_origin(
     data[1]["attributes"].append("a1")
     moved = actions.save_stage(by=by, checklist=checklist, kind="clusters", entries=data)
     assert "a1" in moved.data[1]["attributes"]
-    now = pipeline.data_of(pipeline.standing(checklist))
-    assert [one["id"] for one in stages.elsewhere("sub_questions", now)] == ["s1"]
+    now = pipeline.data_of(pipeline.stage_states(checklist))
+    assert [one["id"] for one in stages.misplaced_questions("sub_questions", now)] == ["s1"]
     for kind in stages.ORDER[3:]:
         entries = stage(checklist, kind).data
         if kind == "validation":
@@ -246,7 +249,7 @@ def test_an_answer_that_names_what_is_not_there_is_asked_for_again(
         checklist = make_checklist(task)
         all_stages(task, model, checklist)
     assert asked.count(kind) == 2
-    assert not pipeline.next_stage(pipeline.standing(checklist))
+    assert not pipeline.next_stage(pipeline.stage_states(checklist))
 
 
 def test_a_model_that_never_gives_a_usable_answer_fails_the_run_with_its_reason(

@@ -41,7 +41,7 @@ def test_a_and_b_are_drawn_and_their_names_are_put_back_after(
     for turned in (0, 1):
         monkeypatch.setattr(comparison.secrets, "randbelow", lambda n, turned=turned: turned)
         one = begin(task)
-        shown[turned] = comparison.shown(one)
+        shown[turned] = comparison.attribute_sets(one)
         assert sorted(shown[turned]["B" if turned else "A"]) == sorted(corpus.OWL)
         assert comparison.names(one)["B" if turned else "A"] == "owl-01"
         comparison.answer(by=task.project.owner, comparison=one, given=SAID, finish=True)
@@ -85,7 +85,7 @@ def test_results_stay_hidden_from_whoever_is_still_comparing(task: Task) -> None
 
 
 def test_words_of_several_persons_are_counted_by_stem_once_a_person() -> None:
-    told = checklists_comparison.shared(
+    told = checklists_comparison.shared_words(
         [
             (1, "Cohesive texts, cohesive endings."),
             (2, "B is more cohesive."),

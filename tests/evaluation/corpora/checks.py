@@ -17,7 +17,7 @@ from annotation.pairs.actions.candidates import add_candidates
 from annotation.task_types.checklist.type import ORDINALS
 from evaluation.checklists.filled.text_scores import HUMAN, publish
 from tests.support import factories
-from tests.support.llm import Body, Chances, Stub, serving
+from tests.support.servers.llm import Body, Chances, Stub, serving
 
 QUESTIONS = (
     {

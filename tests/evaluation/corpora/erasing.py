@@ -40,8 +40,8 @@ from evaluation.models import (
     Snapshot,
 )
 from tests.evaluation.corpora import thinking as think_corpus
-from tests.support import judging
 from tests.support.factories import World
+from tests.support.studies import judging
 
 MARK = "Zqx"  # every word of the worker who is erased begins with it
 ANSWER = "Zqx says that storks carry twigs to their nests"

@@ -17,7 +17,7 @@ from evaluation.llm.schemas import SCORE, Schema
 from evaluation.models import Run, RunState
 from evaluation.runs.progress import Recorder
 from tests.support import factories
-from tests.support.llm import Body, Chances, Fault
+from tests.support.servers.llm import Body, Chances, Fault
 
 GOOD = '{"score": 70}'
 Said = str | Fault | Chances

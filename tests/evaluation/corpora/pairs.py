@@ -27,7 +27,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.task_types.pairwise.sides import ORDINALS, stored
+from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
 from tests.support import factories
 
 SOURCES = (
@@ -186,7 +186,7 @@ def _judge(
         )
         for row in DIMENSIONS:
             side = _vote(item, flipped, kind, rng, bool(row["neutral"]))
-            code = stored(side, flipped=flipped)
+            code = to_canonical(side, flipped=flipped)
             ChoiceValue.objects.create(
                 answer=answer, field=row["name"], code=code, ordinal=ORDINALS[code]
             )

@@ -11,7 +11,7 @@ from annotation.authoring.actions import tasks
 from annotation.models import Item, Membership, Project, Task
 from annotation.work.actions import answers, assignments
 from tests.support import factories
-from tests.support.llm import Body
+from tests.support.servers.llm import Body
 
 DIMENSION = "Order"
 RUBRIC = "An ordered text leads from one thought to the next; nothing stands where it does not fit."

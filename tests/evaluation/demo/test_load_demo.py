@@ -140,7 +140,7 @@ def test_there_is_a_history_with_logs_and_scores_that_recover_the_planted_order(
 
 @pytest.mark.django_db
 def test_the_study_is_live_and_was_handed_out_by_the_rules(told: str) -> None:
-    panel, study = demo_loader.compared()
+    panel, study = demo_loader.compared_tasks()
     assert study.current is not None and "a pairwise study: 10 topics, 42 texts" in told
     asked = study.items.filter(expected__isnull=True)
     assert (asked.count(), asked.filter(repeat=True).count()) == (80, 20)
@@ -192,7 +192,7 @@ def test_a_writing_task_is_open_with_responses_whose_logs_replay(told: str) -> N
 def test_the_study_s_core_is_there_and_tells_careful_judges_and_good_texts_apart(
     told: str,
 ) -> None:
-    panel, study = demo_loader.compared()
+    panel, study = demo_loader.compared_tasks()
     for task in (panel, study):
         core = Run.objects.get(task=task, method="pairwise")
         assert core.state == "done"
@@ -217,7 +217,7 @@ def test_the_study_s_core_is_there_and_tells_careful_judges_and_good_texts_apart
     "page", ["", "wins/", "pairs/", "workers/", "agreement/", "order/", "grades/", "judges/"]
 )
 def test_the_study_s_pages_open(told: str, client: Any, page: str) -> None:
-    study = demo_loader.compared()[1]
+    study = demo_loader.compared_tasks()[1]
     assert client.login(username="manager", password=demo_loader.PASSWORD)
     shown = client.get(f"/projects/{study.project_id}/tasks/{study.pk}/study/{page}")
     assert shown.status_code == 200 and b"Which answer is better?" in shown.content

@@ -15,7 +15,7 @@ from evaluation.runs.forms import RunForm
 from evaluation.runs.run_types import run_types
 from tests.evaluation.corpora import texts as corpus
 from tests.support.factories import make_project
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = pytest.mark.django_db
 

@@ -76,7 +76,7 @@ def test_marks_far_apart_must_be_settled_before_the_grading_closes(graded: Any) 
     assert grading.close(by=owner, grading=found).closed_at is not None
     with pytest.raises(Conflict, match="closed"):
         grading.grade(by=owner, grading=found, answer_id=fine, value=50)
-    told = reads.standing(found)
+    told = reads.grading_progress(found)
     assert told["final"] == told["total"] == len(found.answer_ids)
     assert told["low"] < told["r"] < told["high"]
 

@@ -23,7 +23,7 @@ from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall, Run, Run
 from evaluation.runs.progress import Superseded
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run, recorder, scripted
 from tests.support.factories import make_project
-from tests.support.llm import Body, Chances, Fault, make_model, serving
+from tests.support.servers.llm import Body, Chances, Fault, make_model, serving
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db]
 COSTLY = "\N{GRINNING FACE}\0 cut"  # what the database does not hold must not stop a run

@@ -23,7 +23,7 @@ from evaluation.llm.endpoints import keys, probe
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run
 from tests.support.factories import make_project
-from tests.support.llm import Body, Chances, Fault, serving
+from tests.support.servers.llm import Body, Chances, Fault, serving
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-keep-this-to-yourself-4711"

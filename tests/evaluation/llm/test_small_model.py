@@ -13,7 +13,7 @@ from evaluation.llm.endpoints import probe
 from evaluation.llm.schemas import SCORE, YES_NO
 from evaluation.models import LLMAttempt, LLMCall
 from tests.evaluation.corpora.llm_asks import ask, make_run
-from tests.support.small_model import SmallModel
+from tests.support.servers.small_model import SmallModel
 
 
 @pytest.mark.slow

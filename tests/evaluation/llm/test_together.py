@@ -17,8 +17,8 @@ from evaluation.llm.calls import ask_all
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt, LLMCall, Run
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run, number_of
 from tests.support import jobs
-from tests.support.llm import Body, Fault, make_model, serving
 from tests.support.processes import Worker, until
+from tests.support.servers.llm import Body, Fault, make_model, serving
 
 JOBS, EACH = 8, 30
 ONE = Decimal("0.00002")  # what a call costs by the stub's usage

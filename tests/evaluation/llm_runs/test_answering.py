@@ -25,8 +25,9 @@ from evaluation.models import LLMCall, Run, RunState, SystemScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
-from tests.support import factories, writing
-from tests.support.llm import Body, make_model, serving
+from tests.support import factories
+from tests.support.servers.llm import Body, make_model, serving
+from tests.support.studies import writing
 
 pytestmark = pytest.mark.django_db
 

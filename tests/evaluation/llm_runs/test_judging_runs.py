@@ -18,7 +18,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.llm_runs.test_answering import asked, finished, prompt_of
-from tests.support.llm import Body, make_model, serving
+from tests.support.servers.llm import Body, make_model, serving
 
 pytestmark = pytest.mark.django_db
 QUICK = {"restarts": 2, "draws": 0, "resamples": 100}

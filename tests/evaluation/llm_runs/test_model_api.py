@@ -12,7 +12,7 @@ from evaluation.llm.endpoints import actions as endpoints
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
 from tests.support.factories import api_token
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"

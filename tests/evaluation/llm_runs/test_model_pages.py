@@ -32,8 +32,8 @@ from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
-from tests.support.llm import Stub, make_model, serving
 from tests.support.pages import html_of
+from tests.support.servers.llm import Stub, make_model, serving
 
 pytestmark = pytest.mark.django_db
 SECRET = "sk-thisisneverseen-0123456789"

@@ -23,8 +23,9 @@ from evaluation.llm_runs.judging.prompts import (
 )
 from evaluation.llm_runs.parts import refs
 from tests.evaluation.corpora import pairs as pair_corpus
-from tests.support import factories, writing
-from tests.support.llm import make_model
+from tests.support import factories
+from tests.support.servers.llm import make_model
+from tests.support.studies import writing
 
 pytestmark = [pytest.mark.django_db]
 Needed = tuple[Task, Any, dict[str, Any], list[str]]

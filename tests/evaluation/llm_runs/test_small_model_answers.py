@@ -9,7 +9,7 @@ from evaluation.models import AnswerScore, LLMCall, RunState
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.llm_runs.test_answering import asked, finished
 from tests.support import factories
-from tests.support.small_model import SmallModel
+from tests.support.servers.small_model import SmallModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 

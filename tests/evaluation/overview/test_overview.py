@@ -17,13 +17,14 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.tasks import task_rows
 from annotation.models import Assignment, User
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
 from evaluation.overview.todo import todos
 from tests.evaluation.corpora.official_runs import make_official
-from tests.support import factories, thinking
+from tests.support import factories
 from tests.support.factories import World
+from tests.support.studies import thinking
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 
@@ -51,7 +52,7 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
         by=world.requester,
         task=world.task,
         key=uuid.uuid4(),
-        lines=[Line(paid.pk, bonus=Decimal("0.50"))],
+        lines=[ProposedLine(paid.pk, bonus=Decimal("0.50"))],
     )
     before = facts(world)
     assert before.spent == Decimal("4.50")
@@ -67,7 +68,7 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
 
 def test_a_rejection_costs_nothing(world: World) -> None:
     done = factories.claim_and_submit(world.task)
-    line = Line(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)
+    line = ProposedLine(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
@@ -105,7 +106,7 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
     done = factories.claim_and_submit(world.task)
     assert "1 assignment" in [todo.head for todo in todos(facts(world))]
     payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
     )
     mine = {todo.head: todo.text for todo in todos(facts(world, world.requester))}
     theirs = {todo.head: todo.text for todo in todos(facts(world))}

@@ -31,7 +31,7 @@ SETTINGS = {
 def switched_on(task: Task) -> AdaptivePlan:
     plan = adaptive.change(by=task.project.owner, task=task, raw=dict(SETTINGS))
     adaptive.keep_simulation(by=task.project.owner, plan=plan, said={"saving": 0.2})
-    return adaptive.switch(by=task.project.owner, task=task, on=True)
+    return adaptive.switch_plan(by=task.project.owner, task=task, on=True)
 
 
 def agree(task: Task, most: int = 200) -> int:
@@ -62,12 +62,12 @@ def test_nothing_is_adaptive_until_these_settings_were_simulated_and_switched_on
     by = task.project.owner
     assert adaptive.adapt_all() == 0
     with pytest.raises(Conflict, match="Save and simulate"):
-        adaptive.switch(by=by, task=task, on=True)
+        adaptive.switch_plan(by=by, task=task, on=True)
     plan = adaptive.change(by=by, task=task, raw=dict(SETTINGS))
     with pytest.raises(Conflict, match="Simulate"):
-        adaptive.switch(by=by, task=task, on=True)
+        adaptive.switch_plan(by=by, task=task, on=True)
     adaptive.keep_simulation(by=by, plan=plan, said={})
-    adaptive.switch(by=by, task=task, on=True)
+    adaptive.switch_plan(by=by, task=task, on=True)
     changed = adaptive.change(by=by, task=task, raw={**SETTINGS, "certainty": 0.9})
     assert not changed.enabled  # other settings, another simulation
 
@@ -101,7 +101,7 @@ def test_switched_off_every_pair_asks_for_what_the_task_asked_for_again() -> Non
     task = pair_corpus.make_task(topics=1, redundancy=6)
     switched_on(task)
     assert task.items.aggregate(n=Sum("redundancy"))["n"] < 15 * 6
-    adaptive.switch(by=task.project.owner, task=task, on=False)
+    adaptive.switch_plan(by=task.project.owner, task=task, on=False)
     assert set(task.items.values_list("redundancy", flat=True)) == {6}
 
 
@@ -111,7 +111,7 @@ def test_a_budget_below_the_floor_is_refused_and_changes_nothing() -> None:
     plan = adaptive.change(by=by, task=task, raw={**SETTINGS, "budget": 20})
     adaptive.keep_simulation(by=by, plan=plan, said={})
     with pytest.raises(Invalid, match="Budget is 20"):
-        adaptive.switch(by=by, task=task, on=True)
+        adaptive.switch_plan(by=by, task=task, on=True)
     assert not AdaptivePlan.objects.get(task=task).enabled
     assert set(task.items.values_list("redundancy", flat=True)) == {6}
 

@@ -21,7 +21,7 @@ from annotation.models import (
     Membership,
     Task,
 )
-from crowdqc.numbers import score, signed
+from crowdqc.numbers import format_signed, score
 from evaluation.models import ItemLabel, Run, RunFigure, RunState
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import overlap
@@ -158,7 +158,9 @@ def test_the_preview_of_an_exclusion_writes_nothing_and_foretells_the_next_run(t
     for name, label in (("clarity", "Clarity"), ("overall", "Overall")):
         one, two = alphas[0][name], alphas[1][name]
         assert (
-            f"{label} {score(one, 3)} {score(two, 3)} {signed(two - one, 3)}".replace("\u00a0", " ")
+            f"{label} {score(one, 3)} {score(two, 3)} {format_signed(two - one, 3)}".replace(
+                "\u00a0", " "
+            )
             in effect
         )
     labels = [
@@ -178,12 +180,12 @@ def test_an_exclusion_can_be_taken_back_and_then_counts_again(task: Task) -> Non
     url = reverse("pair_exclude", args=[task.project_id, task.pk, worker.pk])
     client.post(url, {"reason": "asked to be left out"})
     exclusion = Exclusion.objects.get()
-    assert worker.pk not in judged.now(task).workers
+    assert worker.pk not in judged.current_judgments(task).workers
     text = words(client.get(url))
     assert "is left out" in text and "asked to be left out" in text
     undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, exclusion.pk])
     assert "is in again from the next run on" in words(client.post(undo, follow=True))
-    assert worker.pk in judged.now(task).workers
+    assert worker.pk in judged.current_judgments(task).workers
     assert "taken in again" in words(client.get(url))
 
 

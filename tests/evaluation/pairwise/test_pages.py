@@ -86,7 +86,7 @@ def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(task
 def test_the_table_of_ranks_agrees_with_the_rows_of_every_dimension(task: Task) -> None:
     run = scored(task)
     told = reads.figures_of(run, *pair_boards.FIGURES)
-    asked = judgments.asked(task.current)
+    asked = judgments.version_items(task.current)
     found = pair_boards.board(run, told, asked, "overall")
     heads = [head["name"] for head in found["columns"]]
     assert heads == ["clarity", "overall", ""]
@@ -199,7 +199,7 @@ def test_counts_and_cost_are_those_of_the_judgments_that_count(task: Task) -> No
     Answer.objects.filter(pk=Answer.objects.first().pk).update(
         counts=False, uncounted_reason="was late"
     )
-    came = pair_live.collected(task)
+    came = pair_live.collected_counts(task)
     assert (came.items, came.wanted, came.given, came.complete) == (60, 300, 299, 59)
     spent = task.assignments.count() * 1.2
     figures = pair_live.figures(task, came)
@@ -338,12 +338,15 @@ def test_leaving_somebody_out_is_new_to_the_next_run_only(task: Task) -> None:
     from evaluation.runs import schedules
 
     core = scored(task)
-    assert schedules.fresh(task, core).any == 0
+    assert schedules.count_new_answers(task, core).any == 0
     worker = Answer.objects.first().worker
     exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="A test.")
-    assert schedules.fresh(task, core).changed == Answer.objects.filter(worker=worker).count()
+    assert (
+        schedules.count_new_answers(task, core).changed
+        == Answer.objects.filter(worker=worker).count()
+    )
     Run.objects.filter(state=RunState.QUEUED).delete()
-    assert schedules.fresh(task, scored(task)).any == 0
+    assert schedules.count_new_answers(task, scored(task)).any == 0
 
 
 # Everybody and every size ----------------------------------------------------------------------

@@ -55,9 +55,9 @@ def test_the_same_judgments_and_seed_give_the_same_rows_again() -> None:
 def test_turning_how_pairs_were_shown_and_every_vote_with_it_changes_no_stored_vote() -> None:
     """Stored votes are those of the pair: what was on the left is another matter."""
     task = pair_corpus.make_judged()
-    before = judged.now(task)
+    before = judged.current_judgments(task)
     Answer.objects.filter(item__task=task).update(flipped=~F("flipped"))
-    after = judged.now(task)
+    after = judged.current_judgments(task)
     canonical = before.data.votes.canonical()
     assert np.array_equal(canonical, after.data.votes.canonical())
     known = before.data.votes.vote >= 0
@@ -66,7 +66,7 @@ def test_turning_how_pairs_were_shown_and_every_vote_with_it_changes_no_stored_v
 
 def test_every_vote_of_the_arrays_is_the_one_that_is_stored() -> None:
     task = pair_corpus.make_judged(workers=6)
-    frozen = judged.now(task)
+    frozen = judged.current_judgments(task)
     stored = {
         (answer, field): STORED.index(code)
         for answer, field, code in ChoiceValue.objects.values_list("answer_id", "field", "code")
@@ -80,7 +80,7 @@ def test_every_vote_of_the_arrays_is_the_one_that_is_stored() -> None:
 
 def test_an_excluded_worker_is_left_out_until_that_is_undone() -> None:
     task = pair_corpus.make_judged()
-    whole = judged.take(task)
+    whole = judged.freeze_judgments(task)
     worker = task.project.memberships.filter(role="worker").latest("pk")
     with pytest.raises(Invalid, match="why"):
         exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason=" ")
@@ -89,20 +89,20 @@ def test_an_excluded_worker_is_left_out_until_that_is_undone() -> None:
     )
     with pytest.raises(Conflict):
         exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="again")
-    without = judged.take(task)
+    without = judged.freeze_judgments(task)
     assert without.counts["workers"] == whole.counts["workers"] - 1
     assert without.counts["left_out"]["excluded"] > 0
     exclusions.undo(by=task.project.owner, exclusion=made)
-    assert judged.take(task).content_hash == whole.content_hash
+    assert judged.freeze_judgments(task).content_hash == whole.content_hash
 
 
 def test_answers_to_attention_pairs_and_to_other_dimensions_are_not_pooled() -> None:
     task = pair_corpus.make_judged(workers=6)
-    before = judged.take(task)
+    before = judged.freeze_judgments(task)
     item = task.items.first()
     assert item is not None
     Item.objects.filter(pk=item.pk).update(expected={"overall": "first"})
-    after = judged.take(task)
+    after = judged.freeze_judgments(task)
     assert after.counts["answers"] < before.counts["answers"]
 
 

@@ -17,7 +17,7 @@ from annotation.models import (
     ChoiceValue,
     Task,
 )
-from crowdqc.numbers import score, signed
+from crowdqc.numbers import format_signed, score
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, RunState
 from evaluation.pairwise import overlap
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -95,7 +95,10 @@ def test_mean_grades_and_their_tests_are_those_of_a_second_implementation(task: 
         for who in ("model-a", "people")
     ]
     apart = pooled[0] - pooled[1]
-    assert signed(float(apart.mean())).replace("\u00a0", " ") in text[text.index("All styles,") :]
+    assert (
+        format_signed(float(apart.mean())).replace("\u00a0", " ")
+        in text[text.index("All styles,") :]
+    )
     tests = {
         row["dimension"]: row
         for row in figure(run, "group_test")

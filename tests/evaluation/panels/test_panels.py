@@ -17,7 +17,7 @@ from evaluation.models import Run, Selection, SystemScore, WatchNote, WorkerScor
 from evaluation.panels import choosing as screening
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
-from evaluation.panels.rules import Wanted
+from evaluation.panels.rules import RuleRequest
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import texts as corpus
@@ -64,7 +64,7 @@ def of(run: Run, name: str) -> WorkerScore:
 def test_the_best_k_name_whom_the_border_cannot_separate_and_rank_nobody_without_an_interval(
     run: Run,
 ) -> None:
-    found = panel_choice.choose(run, Wanted("top", k=3))
+    found = panel_choice.choose(run, RuleRequest("top", k=3))
     assert [row.place for row in found.rows if row.sure][:4] == ["chosen"] * 3 + ["not chosen"]
     # The five good ones say the same: the run itself holds that they cannot be separated.
     good = {member(run.task, f"good-{n}").pk for n in range(5)}
@@ -74,7 +74,7 @@ def test_the_best_k_name_whom_the_border_cannot_separate_and_rank_nobody_without
     few = next(row for row in found.rows if row.worker == member(run.task, "few").pk)
     assert (few.place, few.why) == ("no interval", "2 answers; an interval needs 5")
     # Eleven have an interval: all of them is a border that needs no test.
-    assert not panel_choice.choose(run, Wanted("top", k=11)).border
+    assert not panel_choice.choose(run, RuleRequest("top", k=11)).border
 
 
 def test_a_threshold_is_held_against_the_lower_end_and_names_whose_interval_holds_it(
@@ -83,11 +83,11 @@ def test_a_threshold_is_held_against_the_lower_end_and_names_whose_interval_hold
     best = of(run, "good-0")
     assert best.low is not None and best.high is not None
     inside = (best.low + best.high) / 2
-    found = panel_choice.choose(run, Wanted("threshold", threshold=inside))
+    found = panel_choice.choose(run, RuleRequest("threshold", threshold=inside))
     row = next(row for row in found.rows if row.worker == best.worker_id)
     assert (row.place, row.border) == ("not chosen", True)
     assert row.name in found.sentences[0]
-    below = panel_choice.choose(run, Wanted("threshold", threshold=best.low))
+    below = panel_choice.choose(run, RuleRequest("threshold", threshold=best.low))
     assert next(row for row in below.rows if row.worker == best.worker_id).chosen
 
 
@@ -95,7 +95,7 @@ def test_one_button_pressed_twice_is_one_selection_and_lets_nobody_in_again(run:
     by = run.project.owner
     member_user = factories.make_user(email="w@example.org")
     Membership.objects.filter(pk=member(run.task, "good-1").pk).update(user=member_user)
-    asked = Wanted("hand", workers=(of(run, "good-0").worker_id, of(run, "good-1").worker_id))
+    asked = RuleRequest("hand", workers=(of(run, "good-0").worker_id, of(run, "good-1").worker_id))
     made, new = screening.select(by=by, run=run, wanted=asked, panel_name="Keepers", words="Come.")
     again, twice = screening.select(by=by, run=run, wanted=asked, panel_name="Keepers")
     assert (new, twice, made.pk, Selection.objects.count()) == (True, False, again.pk, 1)
@@ -112,14 +112,16 @@ def test_one_button_pressed_twice_is_one_selection_and_lets_nobody_in_again(run:
     panels.admit(by=by, panel=made.panel, workers=[one.worker])
     assert made.panel.members.filter(worker=one.worker).count() == 2  # history stays
     with pytest.raises(Invalid, match="chooses nobody"):
-        screening.select(by=by, run=run, wanted=Wanted("threshold", threshold=5), panel_name="No")
+        screening.select(
+            by=by, run=run, wanted=RuleRequest("threshold", threshold=5), panel_name="No"
+        )
 
 
 def test_who_left_the_project_or_is_left_out_of_results_is_named_and_not_chosen(run: Run) -> None:
     gone, out = member(run.task, "good-0"), member(run.task, "good-1")
     Membership.objects.filter(pk=gone.pk).update(removed_at=timezone.now())
     exclusions.exclude(by=run.project.owner, task=run.task, worker=out, reason="a test")
-    found = panel_choice.choose(run, Wanted("top", k=11))
+    found = panel_choice.choose(run, RuleRequest("top", k=11))
     why = {row.worker: row.why for row in found.rows if row.place == "cannot be let in"}
     assert why == {gone.pk: "no longer in the project", out.pk: "left out of results: a test"}
     assert len(found.chosen) == 9
@@ -176,12 +178,12 @@ def test_watching_writes_notes_that_a_person_decides_and_an_incentive_is_paid_on
     top = set(WatchNote.objects.filter(kind="incentive").values_list("worker_id", flat=True))
     assert member(task, "good-0").pk in top and low.worker_id not in top
     assert Notice.objects.filter(kind="panel.watch", user=by).count() == 1
-    panel_watch.settle(by=by, note=low, what="ended", why="Answers that do not fit the texts.")
+    panel_watch.settle_note(by=by, note=low, what="ended", why="Answers that do not fit the texts.")
     assert not panel.members.filter(worker=low.worker, until__isnull=True).exists()
     with pytest.raises(Conflict):
-        panel_watch.settle(by=by, note=low, what="kept")
+        panel_watch.settle_note(by=by, note=low, what="kept")
     note = WatchNote.objects.get(kind="incentive", worker=member(task, "good-0"))
-    panel_watch.settle(by=by, note=note, what="proposed")
+    panel_watch.settle_note(by=by, note=note, what="proposed")
     scored(task)  # nothing new was answered: what was decided is not asked again
     assert WatchNote.objects.filter(worker__in=[low.worker, note.worker]).count() == 2
     assert panel_watch.incentives_for(task, workers)[note.worker_id][0] == Decimal("2.50")
@@ -224,7 +226,7 @@ def test_a_panel_is_named_once_and_renamed(task: Task) -> None:
         panels.create(by=by, project=task.project, name="Keepers")
     panels.rename(by=by, panel=panel, name="Wardens")
     assert Panel.objects.get().name == "Wardens"
-    assert panels.named(by=by, project=task.project, name="Wardens").pk == panel.pk
+    assert panels.get_or_create_panel(by=by, project=task.project, name="Wardens").pk == panel.pk
     stranger = factories.make_worker(factories.make_project())
     with pytest.raises(Invalid, match="not a worker of this project"):
         panels.admit(by=by, panel=panel, workers=[stranger])

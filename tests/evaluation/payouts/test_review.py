@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from annotation.models import Answer, LedgerEntry, Membership, PayoutBatch, Rejection, User
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from tests.support import factories
 from tests.support.factories import World
 
@@ -45,7 +45,7 @@ def propose(world: World, n: int = 2, **line: object) -> PayoutBatch:
         by=world.requester,
         task=world.task,
         key=uuid.uuid4(),
-        lines=[Line(a.pk, **line) for a in done],
+        lines=[ProposedLine(a.pk, **line) for a in done],
     )
 
 
@@ -231,7 +231,7 @@ def test_an_answer_that_does_not_count_reopens_its_slot_and_is_still_paid(world:
         in requester.get(url("review", world, world.task.pk)).content.decode()
     )
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[Line(done.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("1.80"))
     back = requester.post(page, {"counts": "yes", "next": "https://elsewhere.example/"})
@@ -242,7 +242,7 @@ def test_an_answer_that_does_not_count_reopens_its_slot_and_is_still_paid(world:
 
 def test_a_reply_is_answered_on_the_page_of_rejections(world: World) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
-    line = Line(done.pk, decision="reject", reason_code="other", reason=REASON)
+    line = ProposedLine(done.pk, decision="reject", reason_code="other", reason=REASON)
     batch = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from annotation.models import Assignment, AuditEntry, PayoutBatch, PayoutRule, Task
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import set_rule
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from annotation.work.selectors.log import LogSummary
 from crowdqc.errors import Invalid, NotAllowed
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.payouts.bonus import Frame, Payee, apply_rule
-from evaluation.payouts.wage import CAPPED, LEASED, LOGGED, OPENED, worked
+from evaluation.payouts.wage import CAPPED, LEASED, LOGGED, OPENED, worked_time
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.factories import World
@@ -65,7 +65,7 @@ def rule(bonus_by: str = "score", steps: Any = STEPS, **more: Any) -> PayoutRule
 
 
 def payee(one: Any, base: str = "1.00", usual: float | None = None) -> Payee:
-    return Payee(one, Decimal(base), worked(one, usual))
+    return Payee(one, Decimal(base), worked_time(one, usual))
 
 
 def frame(**more: Any) -> Frame:
@@ -165,15 +165,17 @@ def test_a_page_left_open_overnight_is_not_paid_as_work() -> None:
     night = 9 * 3600.0
     logged = evidence(seconds=night, events=9, seconds_total=night, seconds_away=night - 600)
     idle = evidence(seconds=night, events=9, seconds_total=night, seconds_idle=night - 500)
-    assert [(one.seconds, one.how) for one in map(lambda e: worked(e, 300), (logged, idle))] == [
+    assert [
+        (one.seconds, one.how) for one in map(lambda e: worked_time(e, 300), (logged, idle))
+    ] == [
         (600, LOGGED),
         (500, LOGGED),
     ]
     bare = evidence(seconds=night)
-    assert (worked(bare, 300).seconds, worked(bare, 300).how) == (900, CAPPED)
-    assert (worked(bare, None).seconds, worked(bare, None).how) == (3600, LEASED)
-    assert worked(evidence(seconds=200), 300).how == OPENED
-    assert worked(evidence(), 300) is None
+    assert (worked_time(bare, 300).seconds, worked_time(bare, 300).how) == (900, CAPPED)
+    assert (worked_time(bare, None).seconds, worked_time(bare, None).how) == (3600, LEASED)
+    assert worked_time(evidence(seconds=200), 300).how == OPENED
+    assert worked_time(evidence(), 300) is None
 
 
 # In the application ------------------------------------------------------------------------------
@@ -305,7 +307,7 @@ def test_a_task_without_scores_offers_no_such_bonus_and_shows_no_such_column(
     page = client.get(new, {"assignment": done.pk}).content.decode()
     assert "Score</th>" not in page and "0 responses" in page
     batch = payouts.propose_payout(
-        by=world.requester, task=task, key=uuid.uuid4(), lines=[Line(done.pk)]
+        by=world.requester, task=task, key=uuid.uuid4(), lines=[ProposedLine(done.pk)]
     )
     page = client.get(reverse("payout", args=[world.project.pk, batch.number])).content.decode()
     assert "Score</th>" not in page

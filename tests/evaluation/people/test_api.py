@@ -84,13 +84,13 @@ def test_a_correction_is_booked_once_by_somebody_else_and_stands_in_accounts_and
 ) -> None:
     done = factories.claim_and_submit(world.task, world.worker)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(done.pk)]
+        by=world.requester, task=world.task, key=uuid4(), lines=[payouts.ProposedLine(done.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     path = f"/api/projects/{world.project.pk}/ledger/"
     body = {
         "task": world.task.pk,
-        "debit": books.owed(world.worker.pk),
+        "debit": books.payable_account(world.worker.pk),
         "credit": books.work(world.task.pk),
         "amount": "0.30",
         "memo": "Agreed on the telephone.",

@@ -18,7 +18,8 @@ from evaluation.people.selectors import domains
 from evaluation.people.selectors.domains import MEASURES, domain_page
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import text_of
-from tests.support import factories, judging
+from tests.support import factories
+from tests.support.studies import judging
 
 pytestmark = pytest.mark.django_db
 QUALITY = {"ann": 0.9, "bea": 0.5, "cem": 0.4, "dag": 0.0}

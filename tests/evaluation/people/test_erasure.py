@@ -135,8 +135,8 @@ def settle(world: World, paid: Assignment, refused: Assignment) -> None:
     said = "The answers say nothing of the questions that were asked, as far as we can tell. "
     reason = {"reason_code": "other", "reason": said * 2}
     for one, line in (
-        (paid, payouts.Line(paid.pk)),
-        (refused, payouts.Line(refused.pk, decision="reject", **reason)),
+        (paid, payouts.ProposedLine(paid.pk)),
+        (refused, payouts.ProposedLine(refused.pk, decision="reject", **reason)),
     ):
         batch = payouts.propose_payout(
             by=world.requester, task=one.task, key=uuid.uuid4(), lines=[line]
@@ -174,10 +174,10 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     choices = ChoiceValue.objects.filter(answer__worker=erased.worker, answer__stage="main").count()
 
     erasure.ask(by=erased.world.manager, worker=erased.worker)
-    assert erasure.waiting() == [erased.worker.pk]
+    assert erasure.waiting_erasures() == [erased.worker.pk]
     assert erasure.carry_out(erased.worker.pk) == "done"
     assert erasure.carry_out(erased.worker.pk) == "not mine"
-    assert erasure.waiting() == []
+    assert erasure.waiting_erasures() == []
 
     # The account is the person's, not the project's.
     assert set(found()) == {"annotation_user", "account_emailaddress"}
@@ -267,7 +267,7 @@ def test_no_run_begins_while_somebody_is_to_be_erased_and_pay_goes_first() -> No
     world = factories.make_world(1)
     paid = factories.claim_and_submit(world.task)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[payouts.Line(paid.pk)]
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[payouts.ProposedLine(paid.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     with pytest.raises(Conflict, match="1 payment is on the way"):  # to be paid by hand

@@ -16,7 +16,7 @@ from django.urls import reverse
 from annotation.models import ChoiceValue, Item, Membership, Panel, PanelMember, Task, User
 from annotation.panels.actions import exclusions
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.proposals import Line
+from annotation.payouts.actions.proposals import ProposedLine
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.people.selectors.card import WorkerCard, worker_card
 from evaluation.people.selectors.own_card import own_card
@@ -116,7 +116,7 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
         by=world.requester,
         task=world.task,
         key=uuid.uuid4(),
-        lines=[Line(mine.pk, bonus=Decimal("0.50")), Line(done[0].pk)],
+        lines=[ProposedLine(mine.pk, bonus=Decimal("0.50")), ProposedLine(done[0].pk)],
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("4.50"))
     panel = Panel.objects.create(project=world.project, name="Storks", created_by=world.requester)

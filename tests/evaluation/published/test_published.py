@@ -34,8 +34,8 @@ from evaluation.published.studies.data import as_crowdrag
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories as make
-from tests.support.crowdrag_study import make_folder
-from tests.support.judging import make_pairs
+from tests.support.studies.crowdrag_study import make_folder
+from tests.support.studies.judging import make_pairs
 
 pytestmark = pytest.mark.django_db
 

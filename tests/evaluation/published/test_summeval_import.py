@@ -21,7 +21,7 @@ from evaluation.checklists.filled.text_scores import AGAINST, OTHERS, human_scor
 from evaluation.models import CandidateScore, Run, RunFigure
 from evaluation.published.reproduce.data import data_folder
 from tests.support.factories import make_project, make_user
-from tests.support.judging import make_candidate
+from tests.support.studies.judging import make_candidate
 
 pytestmark = pytest.mark.django_db
 

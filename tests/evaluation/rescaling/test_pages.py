@@ -14,7 +14,7 @@ from evaluation.models import Run, RunState
 from evaluation.rescaling.selectors.boards import VIEWS
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = [pytest.mark.django_db]
 

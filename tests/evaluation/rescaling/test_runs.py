@@ -23,7 +23,7 @@ from evaluation.models import (
 from evaluation.rescaling import run as rescaling
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
-from tests.support.llm import make_model, serving
+from tests.support.servers.llm import make_model, serving
 
 pytestmark = pytest.mark.django_db
 

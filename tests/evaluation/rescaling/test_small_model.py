@@ -7,7 +7,7 @@ import pytest
 from evaluation.models import AnswerScore, LLMAttempt, LLMCall, RunFigure, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
-from tests.support.small_model import SmallModel
+from tests.support.servers.small_model import SmallModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -15,7 +15,7 @@ from annotation.work.actions import answers as answer_actions
 from evaluation.models import Run, RunState, WatchNote
 from evaluation.panels import choosing as panels
 from evaluation.panels import watch as panel_watch
-from evaluation.panels.rules import Wanted
+from evaluation.panels.rules import RuleRequest
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
 from tests.evaluation.corpora import pair_study
@@ -65,7 +65,7 @@ def test_a_fault_in_what_follows_leaves_the_results_and_is_made_good(
     task = corpus.make_answered()
     first = make_official(finish(task, **QUICK))
     made, _ = panels.select(
-        by=task.project.owner, run=first, wanted=Wanted("top", k=2), panel_name="Best"
+        by=task.project.owner, run=first, wanted=RuleRequest("top", k=2), panel_name="Best"
     )
     panel_watch.watch(
         by=task.project.owner,
@@ -111,10 +111,10 @@ def test_one_answer_uncounted_and_another_counted_is_a_change_that_a_run_is_due_
     answer_actions.set_counts(by=owner, answer=rows[0], counts=False, reason="Looked at it")
     use_recipe(task, **QUICK)
     run = finish(task, **QUICK)
-    assert not schedules.fresh(task, run).any
+    assert not schedules.count_new_answers(task, run).any
     answer_actions.set_counts(by=owner, answer=rows[0], counts=True, reason="")
     answer_actions.set_counts(by=owner, answer=rows[1], counts=False, reason="Looked at it")
-    since = schedules.fresh(task, schedules.last_run(task))
+    since = schedules.count_new_answers(task, schedules.last_run(task))
     assert (since.new, since.changed) == (0, 2)
     moment = timezone.now() + dt.timedelta(hours=2)
     Assignment.objects.filter(task=task).update(submitted_at=timezone.now() - dt.timedelta(days=1))
@@ -124,4 +124,4 @@ def test_one_answer_uncounted_and_another_counted_is_a_change_that_a_run_is_due_
     assert schedules.due(task, schedules.schedule_of(task), moment) == "schedule"
     again = finish(task, **QUICK)
     assert again.snapshot_id != run.snapshot_id
-    assert not schedules.fresh(task, again).any
+    assert not schedules.count_new_answers(task, again).any

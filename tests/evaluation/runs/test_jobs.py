@@ -106,7 +106,7 @@ def test_an_answer_that_stops_counting_is_a_change() -> None:
         counts=False,
         reason="off the point",
     )
-    found = schedules.fresh(task, schedules.last_run(task))
+    found = schedules.count_new_answers(task, schedules.last_run(task))
     assert (found.new, found.changed) == (0, 1)
     assert run.snapshot.counts["counting"] == 90
 

@@ -25,13 +25,13 @@ from evaluation.models import OfficialRun, Run, RunState, WatchNote
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.panels import choosing as panels
 from evaluation.panels import watch as panel_watch
-from evaluation.panels.rules import Wanted
+from evaluation.panels.rules import RuleRequest
 from evaluation.payouts.selectors.evidence import task_evidence
 from evaluation.runs import engine as runs
 from evaluation.runs import recipe, schedules
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.selectors import official_run
-from evaluation.runs.official.standing import standing
+from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pair_study
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -132,7 +132,7 @@ def study(task: Task) -> Task:
     factories.make_member(task.project)
     first = finish(task, **QUICK)
     assert official_run(task) == first
-    made, _ = panels.select(by=owner, run=first, wanted=Wanted("top", k=4), panel_name="Best")
+    made, _ = panels.select(by=owner, run=first, wanted=RuleRequest("top", k=4), panel_name="Best")
     panel_watch.watch(
         by=owner, panel=made.panel, task=task, threshold=0.7, ranks=3, incentive=Decimal("0.50")
     )
@@ -216,14 +216,14 @@ def test_a_trial_with_another_encoder_and_similarity_changes_nothing_that_is_no_
     assert f"/panels/choose/{trial.number}" not in own
     with pytest.raises(Conflict, match="not the official run"):
         panels.select(
-            by=study.project.owner, run=trial, wanted=Wanted("top", k=2), panel_name="Best"
+            by=study.project.owner, run=trial, wanted=RuleRequest("top", k=2), panel_name="Best"
         )
 
 
 def test_the_first_run_of_the_default_recipe_is_official_by_itself_and_no_other(task: Task) -> None:
     manager = factories.make_member(task.project).user
     trial = finish(task, **{**QUICK, "leave_one_out": False})
-    assert official_run(task) is None and standing(trial).is_trial  # type: ignore[union-attr]
+    assert official_run(task) is None and run_standing(trial).is_trial  # type: ignore[union-attr]
     assert finish(task, seed=7, **QUICK) != official_run(task)
     first = finish(task, **QUICK)
     row = OfficialRun.objects.get()
@@ -240,11 +240,11 @@ def test_the_same_recipe_on_newer_answers_follows_by_itself_and_is_said(task: Ta
     answer = factories.claim_and_submit(task, texts=corpus.answers([corpus.GOOD])).answers.first()
     other = finish(task, **{**QUICK, "leave_one_out": False})  # what a trial saw is not seen
     last = schedules.last_run(task)
-    assert last == first and schedules.fresh(task, last).new == 8
+    assert last == first and schedules.count_new_answers(task, last).new == 8
     again = finish(task, **QUICK)
     assert official_run(task) == again and answer is not None
-    assert standing(first).state == "earlier"  # type: ignore[union-attr]
-    assert standing(other).is_trial  # type: ignore[union-attr]
+    assert run_standing(first).state == "earlier"  # type: ignore[union-attr]
+    assert run_standing(other).is_trial  # type: ignore[union-attr]
     entry = AuditEntry.objects.get(action="run.official_followed")
     assert entry.detail | {"number": again.number, "before": first.number} == entry.detail
     page = body(client_of(task.project.owner), "task_results", task.project_id, task.pk)
@@ -303,7 +303,7 @@ def test_making_a_run_official_shows_what_changes_first_and_then_everything_read
     # From now on the task's own runs are computed by this recipe.
     assert schedules.recipe_in_force(study).params == trial.params
     assert official.make_official(by=manager, run=first).run == first
-    assert standing(trial).state == "earlier"  # type: ignore[union-attr]
+    assert run_standing(trial).state == "earlier"  # type: ignore[union-attr]
 
 
 def test_only_a_finished_run_of_the_tasks_own_is_made_official_and_only_by_its_staff(
@@ -360,9 +360,9 @@ def test_the_checks_of_a_pairwise_study_belong_to_its_official_run() -> None:
     checks = pair_study.checked(core)
     trial = pair_study.scored(judged, draws=200)
     other = pair_study.checked(trial)
-    shown = pair_runs.shown(judged)
+    shown = pair_runs.shown_run(judged)
     assert (shown.core, shown.checks) == (core, checks)
-    assert (pair_runs.shown(judged, trial.number).checks) == other
+    assert (pair_runs.shown_run(judged, trial.number).checks) == other
     assert reads.shown_run(judged) == core
     page = pair_study.page(judged, "pair_agreement", query=f"?run={trial.number}")
     assert "<b>Trial.</b>" in page

@@ -296,7 +296,7 @@ def test_a_run_killed_before_its_results_are_committed_is_done_again_whole(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(official, "settle", killed)
+        patch.setattr(official, "settle_official", killed)
         with pytest.raises(KeyboardInterrupt):
             runs.execute(run.pk)
     run.refresh_from_db()

@@ -276,7 +276,7 @@ def test_review_card_payout_and_record_lead_to_it_and_back(
     for url in where:
         assert address(answer) in client(owner).get(url).content.decode()
     batch = payouts.propose_payout(
-        by=owner, task=task, key=uuid.uuid4(), lines=[payouts.Line(lease.pk)]
+        by=owner, task=task, key=uuid.uuid4(), lines=[payouts.ProposedLine(lease.pk)]
     )
     payout = reverse("payout", args=[task.project_id, batch.number])
     assert address(answer) in client(owner).get(payout).content.decode()

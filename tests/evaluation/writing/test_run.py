@@ -60,28 +60,28 @@ def test_a_run_describes_people_and_models_and_says_what_the_logs_show() -> None
 
 def test_who_is_excluded_and_what_does_not_count_leave_the_next_run() -> None:
     task = writing_corpus.make_written(models=False)
-    whole = writing_data.take(task)
-    assert writing_data.take(task).content_hash == whole.content_hash
+    whole = writing_data.freeze_responses(task)
+    assert writing_data.freeze_responses(task).content_hash == whole.content_hash
     assert whole.counts["answers"] == 24 and whole.counts["logs"] == 24
     worker = task.assignments.earliest("pk").worker
     gone = exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="a test")
-    without = writing_data.take(task)
+    without = writing_data.freeze_responses(task)
     assert without.counts["workers"] == whole.counts["workers"] - 1
     assert without.counts["left_out"]["excluded"] == 24 - without.counts["answers"]
     exclusions.undo(by=task.project.owner, exclusion=gone)
-    assert writing_data.take(task).content_hash == whole.content_hash
+    assert writing_data.freeze_responses(task).content_hash == whole.content_hash
     Answer.objects.filter(pk=Answer.objects.earliest("pk").pk).update(
         counts=False, uncounted_reason="a test"
     )
-    assert writing_data.take(task).counts["answers"] == 23
-    assert schedules.fresh(task, None).new == 23
+    assert writing_data.freeze_responses(task).counts["answers"] == 23
+    assert schedules.count_new_answers(task, None).new == 23
 
 
 def test_a_log_that_is_gone_gives_another_snapshot_and_nothing_is_concluded_from_it() -> None:
     task = writing_corpus.make_written(models=False)
-    whole = writing_data.take(task)
+    whole = writing_data.freeze_responses(task)
     retention.erase_logs_of_project(by=task.project.owner, project=task.project)
-    again = writing_data.take(task)
+    again = writing_data.freeze_responses(task)
     assert again.content_hash != whole.content_hash
     with pytest.raises(Conflict):
         writing_data.load(whole)
@@ -95,13 +95,13 @@ def test_numbers_of_no_passage_are_counted_and_left_out() -> None:
     worker = writing_corpus.factories.make_worker(project=task.project)
     item = task.items.select_related("group").get()
     writing_corpus.respond(task, item, worker, "Bees dance [2]. They sleep, too [77].")
-    data = writing_data.load(writing_data.take(task)).data
+    data = writing_data.load(writing_data.freeze_responses(task)).data
     assert data.rank.tolist() == [1, -1] and data.unknown.tolist() == [1]
 
 
 def test_a_task_without_responses_says_so() -> None:
     with pytest.raises(Conflict):
-        writing_data.take(writing_corpus.make_task(topics=1))
+        writing_data.freeze_responses(writing_corpus.make_task(topics=1))
 
 
 def test_the_first_run_starts_by_itself_after_five_responses() -> None:

@@ -81,7 +81,7 @@ def staffed_world() -> make.World:
 
 def proposal(world: make.World) -> PayoutBatch:
     """Work of 1.80 that waits for its approval."""
-    line = payouts.Line(world.task.assignments.get().pk)
+    line = payouts.ProposedLine(world.task.assignments.get().pk)
     return payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )

@@ -76,7 +76,7 @@ def test_the_counter_itself_holds_under_fifty_threads() -> None:
 
     def count() -> None:
         start.wait()
-        allowed.append(limits.take(limit, "somebody"))
+        allowed.append(limits.count_try(limit, "somebody"))
         connection.close()
 
     threads = [threading.Thread(target=count) for _ in range(50)]
@@ -110,18 +110,18 @@ def test_networks_of_ipv6_are_counted_whole() -> None:
 def test_counters_are_not_forgotten_among_many() -> None:
     """(B13) The cache kept 300 rows and dropped others at random."""
     limit = limits.Limit("test", 1, 60)
-    assert limits.take(limit, "first")
+    assert limits.count_try(limit, "first")
     for number in range(400):
-        limits.take(limit, number)
-    assert not limits.take(limit, "first")
+        limits.count_try(limit, number)
+    assert not limits.count_try(limit, "first")
 
 
 def test_windows_end_and_what_ended_is_swept() -> None:
     limit = limits.Limit("test", 1, 60)
-    assert limits.take(limit, "a") and not limits.take(limit, "a")
+    assert limits.count_try(limit, "a") and not limits.count_try(limit, "a")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE crowdqc_limit SET ends = clock_timestamp() - interval '1 second'")
-    assert limits.take(limit, "a") and not limits.take(limit, "a")
+    assert limits.count_try(limit, "a") and not limits.count_try(limit, "a")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE crowdqc_limit SET ends = clock_timestamp() - interval '1 second'")
     assert limits.sweep() >= 1 and limits.seconds_left(limit, "a") == 0

@@ -23,7 +23,8 @@ from crowdqc import limits
 from tests.security.accounts.factors import grow_old
 from tests.security.accounts.mailbox import code_for, letters
 from tests.security.outbound.hostile import hostile
-from tests.support import factories, oidc_provider
+from tests.support import factories
+from tests.support.servers import oidc_provider
 
 pytestmark = pytest.mark.django_db
 CALLBACK = "http://testserver/sso/sso/callback/"
@@ -191,7 +192,7 @@ def _only(call: Callable[..., Any], *args: Any) -> Any:
 def test_a_stranger_cannot_have_the_provider_asked_without_end(client: Client) -> None:
     start = reverse("openid_connect_login", args=["sso"])
     for _ in range(limits.SSO_STARTS.most):
-        limits.take(limits.SSO_STARTS, "127.0.0.1")
+        limits.count_try(limits.SSO_STARTS, "127.0.0.1")
     answer = client.post(start)
     assert answer.status_code == 429 and "Too many sign-ins" in answer.content.decode()
 

@@ -16,9 +16,9 @@ from annotation.payouts.actions import statements
 from evaluation.models import Run, RunState
 from tests.security.accounts.factors import OLD, proposal, signed_in, staffed_world
 from tests.support import factories as make
-from tests.support import prolific
 from tests.support.everything import second_person_values
 from tests.support.import_graph import ROOT
+from tests.support.servers import prolific
 from tests.test_audited import imported_names, reaching
 
 pytestmark = [pytest.mark.django_db]
@@ -142,7 +142,7 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     project = world.project
     said = "The answers say nothing of the questions that were asked. " * 3
     rejected = make.claim_and_submit(world.task)
-    line = payouts.Line(rejected.pk, decision="reject", reason_code="other", reason=said)
+    line = payouts.ProposedLine(rejected.pk, decision="reject", reason_code="other", reason=said)
     other = payouts.propose_payout(
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
@@ -152,11 +152,11 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         by=world.requester,
         task=held.task,
         key=uuid.uuid4(),
-        lines=[payouts.Line(held.pk, decision="hold")],
+        lines=[payouts.ProposedLine(held.pk, decision="hold")],
     )
     paid = make.claim_and_submit(make.make_task(project, 1))
     third = payouts.propose_payout(
-        by=world.requester, task=paid.task, key=uuid.uuid4(), lines=[payouts.Line(paid.pk)]
+        by=world.requester, task=paid.task, key=uuid.uuid4(), lines=[payouts.ProposedLine(paid.pk)]
     )
     payouts.approve_payout(by=world.manager, batch=third, expected_total=payouts.total(third))
     statement, _ = statements.import_statement(

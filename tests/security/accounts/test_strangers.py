@@ -24,7 +24,8 @@ from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc import limits
 from crowdqc.errors import NotAllowed, TooMuch
 from tests.security.accounts.mailbox import code_for, delivered, letters, link_for
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 ADA = "ada@example.org"

@@ -62,7 +62,7 @@ def let_in(by: User, project: Project, address: str, role: str = Role.MANAGER) -
 def propose(by: User, task: Task) -> PayoutBatch:
     """A proposal about one worker's submitted work."""
     done = factories.claim_and_submit(task)
-    lines = [payouts.Line(done.pk, bonus=Decimal("98.70"))]
+    lines = [payouts.ProposedLine(done.pk, bonus=Decimal("98.70"))]
     return payouts.propose_payout(by=by, task=task, key=uuid4(), lines=lines)
 
 
@@ -90,7 +90,7 @@ def correct(world: World, amount: str, *, by: User | None = None, **more: Any) -
     worker = factories.make_worker(world.project)
     wanted = {
         "task": world.task,
-        "debit": books.owed(worker.pk),
+        "debit": books.payable_account(worker.pk),
         "credit": books.work(world.task.pk),
         "amount": Decimal(amount),
         "memo": MEMO,

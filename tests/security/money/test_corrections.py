@@ -59,7 +59,7 @@ def test_a_large_correction_is_booked_once_by_a_second_manager(world: World) -> 
     worker = factories.make_worker(world.project)
     body = {
         "task": world.task.pk,
-        "debit": books.owed(worker.pk),
+        "debit": books.payable_account(worker.pk),
         "amount": "1000.00",
         "credit": books.work(world.task.pk),
         "memo": MEMO,
@@ -178,7 +178,7 @@ def test_two_corrections_at_once_do_not_stay_under_the_limit_together() -> None:
                 books.book_correction(
                     by=world.manager,
                     task=world.task,
-                    debit=books.owed(worker.pk),
+                    debit=books.payable_account(worker.pk),
                     memo=MEMO,
                     credit=books.work(world.task.pk),
                     amount=Decimal("30.00"),

@@ -21,8 +21,9 @@ from annotation.recruitment.actions import ways_in as recruitment
 from crowdqc.currencies import DIGITS, USABLE
 from crowdqc.errors import Invalid
 from tests.security.money.people import JSON, approve, browser, program
-from tests.support import factories, prolific
+from tests.support import factories
 from tests.support.factories import World
+from tests.support.servers import prolific
 
 pytestmark = [pytest.mark.django_db]
 
@@ -61,7 +62,7 @@ def test_nothing_is_sent_to_a_study_of_another_currency(
     with prolific.serving(currency=told) as platform:
         way = prolific.make_recruitment(world.task, platform)
         [visit] = prolific.make_visited(way, platform)
-        line = payouts.Line(visit.assignment_id, bonus=Decimal("0.50"))
+        line = payouts.ProposedLine(visit.assignment_id, bonus=Decimal("0.50"))
         batch = payouts.propose_payout(
             by=world.requester, task=world.task, key=uuid4(), lines=[line]
         )
@@ -93,7 +94,7 @@ def test_a_study_in_another_currency_is_refused_when_it_is_entered(world: World)
             by=world.requester,
             task=world.task,
             key=uuid4(),
-            lines=[payouts.Line(visit.assignment_id)],
+            lines=[payouts.ProposedLine(visit.assignment_id)],
         )
         assert approve(program(world.manager, "read", "pay"), batch).status_code == 200
         payment_sending.send_due()

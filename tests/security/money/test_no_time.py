@@ -18,7 +18,7 @@ from annotation.authoring.selectors.tasks import TaskRow
 from annotation.models import Assignment
 from annotation.payouts.actions import proposals as payouts
 from annotation.work.selectors.log import LogSummary
-from evaluation.payouts.wage import LEASED, OPENED, worked
+from evaluation.payouts.wage import LEASED, OPENED, worked_time
 from tests.support import factories
 
 
@@ -31,16 +31,16 @@ def _evidence(seconds: float | None, **log: Any) -> Any:
 @pytest.mark.parametrize("seconds", [None, 0.0, 0.0004, -3.0])
 def test_there_is_no_rate_without_time(seconds: float | None) -> None:
     """(7b) What rounds to nothing is no time, wherever the figure comes from."""
-    assert worked(_evidence(seconds), 300) is None
+    assert worked_time(_evidence(seconds), 300) is None
 
 
 def test_a_log_or_a_median_of_nothing_is_not_divided_by() -> None:
     """(7b) The next figure that was measured stands in."""
     log = {"events": 2, "seconds_total": 0.0002}
-    found = worked(_evidence(20, **log), 0.0001)
+    found = worked_time(_evidence(20, **log), 0.0001)
     assert found is not None
     assert (found.seconds, found.how) == (20, OPENED)
-    night = worked(_evidence(9 * 3600), 0.0001)
+    night = worked_time(_evidence(9 * 3600), 0.0001)
     assert night is not None
     assert (night.how, night.rate(Decimal("12.00"))) == (LEASED, Decimal("12.00"))
 
@@ -60,7 +60,7 @@ def test_every_page_of_pay_opens_where_work_took_no_time(microseconds: int) -> N
         by=world.requester,
         task=world.task,
         key=uuid.uuid4(),
-        lines=[payouts.Line(one.pk) for one in done[:2]],
+        lines=[payouts.ProposedLine(one.pk) for one in done[:2]],
     )
     client = Client()
     client.force_login(world.manager)

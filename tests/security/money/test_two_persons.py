@@ -130,7 +130,10 @@ def test_a_removed_persons_proposals_stop_at_once(world: World) -> None:
     # The work may be proposed again by somebody who is there.
     line = batch.lines.get()
     again = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(line.assignment_id)]
+        by=world.requester,
+        task=world.task,
+        key=uuid4(),
+        lines=[payouts.ProposedLine(line.assignment_id)],
     )
     assert approve(program(world.manager, "read", "pay"), again).status_code == 200
 

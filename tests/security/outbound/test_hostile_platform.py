@@ -14,7 +14,8 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.recruitment.actions import key_sets as recruitment
 from annotation.recruitment.platforms import prolific as platform_api
 from crowdqc import outbound
-from tests.support import factories, prolific
+from tests.support import factories
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +41,7 @@ def test_no_answer_of_one_platform_ends_the_job_for_all(
     with prolific.serving() as platform:
         study = prolific.make_recruitment(world.task, platform)
         [visit] = prolific.make_visited(study, platform)
-    line = payouts.Line(visit.assignment_id, bonus=Decimal("0.50"))
+    line = payouts.ProposedLine(visit.assignment_id, bonus=Decimal("0.50"))
     batch = payouts.propose_payout(by=world.requester, task=world.task, key=uuid4(), lines=[line])
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
 

@@ -31,9 +31,10 @@ from crowdqc.sealing import sealed
 from evaluation.llm.endpoints import probe as probing
 from evaluation.models import LanguageModel
 from tests.security.outbound.hostile import Hostile, hostile
-from tests.support import factories, prolific
-from tests.support.llm import make_model
+from tests.support import factories
 from tests.support.processes import ROOT, empty_queue, test_database_url, until
+from tests.support.servers import prolific
+from tests.support.servers.llm import make_model
 
 pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.slow]
 # A payment and a webhook may take this long, so that both are at it until the test ends.
@@ -173,7 +174,10 @@ def _hold_the_platforms_queue(world: factories.World, enemy: Hostile) -> None:
     )
     [visit] = prolific.make_visited(study)
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid4(), lines=[payouts.Line(visit.assignment_id)]
+        by=world.requester,
+        task=world.task,
+        key=uuid4(),
+        lines=[payouts.ProposedLine(visit.assignment_id)],
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     hook, _ = hooks.add_hook(

@@ -13,7 +13,7 @@ from annotation.accounts.security.middleware import STASH
 from annotation.models import Notice, Recruitment, Role
 from tests.security.accounts.factors import OLD, person, signed_in
 from tests.support import factories as make
-from tests.support import prolific
+from tests.support.servers import prolific
 
 pytestmark = [pytest.mark.django_db]
 STUDY = {"kind": "prolific", "name": "Autumn", "study_id": "s-9", "entry": "bound"}

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from django.http import QueryDict
 
-from annotation.authoring.views.builder.context import STEPS, saving, stepping
-from annotation.authoring.views.builder.parts import Place
+from annotation.authoring.views.builder.context import STEPS, field_view, row_view
+from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from annotation.pairs.actions import checklist_items
 from crowdqc.errors import Invalid
 
 
-@saving("line")
-def task_build_line(post: QueryDict, user: User, task: Task, place: Place) -> None:
+@field_view("line")
+def task_build_line(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
     """Save the wording or the component of the open question."""
     fields = {name: post[name] for name in ("label", "component") if name in post}
     checklist_items.edit_question(by=user, task=task, name=place.question, fields=fields)
 
 
-@stepping("#new-note", part="asked")
-def task_build_line_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
+@row_view("#new-note", part="asked")
+def task_build_line_step(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState:
     """Add questions, one a line; move or remove the open one."""
     to = post.get("to", "")
     if to == "add":

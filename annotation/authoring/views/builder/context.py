@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_task
 from annotation.accounts.projects.actions import current_consent_text
-from annotation.authoring.actions.rows import gone
+from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.views.builder.parts import Place, builder_of
+from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 
@@ -27,13 +27,13 @@ def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, T
     return get_task(request, project_id, task_id, Role.REQUESTER)
 
 
-def place_of(request: HttpRequest, task: Task) -> Place:
+def place_of(request: HttpRequest, task: Task) -> BuilderState:
     """Where in the task's builder the request is."""
     builder = builder_of(task)
-    return Place.of(request, builder.parts, builder.opens_at)
+    return BuilderState.of(request, builder.parts, builder.opens_at)
 
 
-def context_of(access: Access, task: Task, place: Place) -> dict[str, Any]:
+def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any]:
     """What every fragment of the builder may show."""
     build = Build(task)
     builder = builder_of(task, build.version)
@@ -102,12 +102,14 @@ def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
     return {"republishing": " ".join(sentences)}
 
 
-def address_of(task: Task, place: Place) -> str:
+def address_of(task: Task, place: BuilderState) -> str:
     """The builder's address at a place."""
     return reverse("task_build", args=[task.project_id, task.pk]) + place.query
 
 
-def saved(request: HttpRequest, access: Access, task: Task, note: dict[str, Any]) -> HttpResponse:
+def field_saved(
+    request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
+) -> HttpResponse:
     """The note beside the field just saved, and everything that depends on it, out of band."""
     place = place_of(request, task)
     if not request.htmx:  # type: ignore[attr-defined]
@@ -116,7 +118,7 @@ def saved(request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
     return render(request, "annotation/authoring/builder/_saved.html", context)
 
 
-def refused(
+def field_refused(
     request: HttpRequest, access: Access, task: Task, error: Invalid, *, into: str = ""
 ) -> HttpResponse:
     """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
@@ -132,8 +134,8 @@ def refused(
     return render(request, "annotation/authoring/builder/build.html", context, status=422)
 
 
-def moved(
-    request: HttpRequest, access: Access, task: Task, place: Place, *, focus: bool = False
+def rows_changed(
+    request: HttpRequest, access: Access, task: Task, place: BuilderState, *, focus: bool = False
 ) -> HttpResponse:
     """The whole builder after rows were added, moved or removed."""
     url = address_of(task, place)
@@ -148,11 +150,13 @@ def moved(
 # Views of what is open -------------------------------------------------------------------------
 
 STEPS = {"up": -1, "down": 1}
-Save = Callable[[QueryDict, User, Task, Place], bool | None]
-Step = Callable[[QueryDict, User, Task, Place], Place]
+Save = Callable[[QueryDict, User, Task, BuilderState], bool | None]
+Step = Callable[[QueryDict, User, Task, BuilderState], BuilderState]
 
 
-def saving(note: str, opened: str = "question") -> Callable[[Save], Callable[..., HttpResponse]]:
+def field_view(
+    note: str, opened: str = "question"
+) -> Callable[[Save], Callable[..., HttpResponse]]:
     """A view that saves fields of the open row, ``opened`` naming it in a Place.
 
     The function saves what the form sends, and returns whether the whole builder is shown anew;
@@ -167,21 +171,21 @@ def saving(note: str, opened: str = "question") -> Callable[[Save], Callable[...
             access, task = find(request, project_id, task_id)
             place = place_of(request, task)
             if not getattr(place, opened):  # without scripts, and none is open
-                return saved(request, access, task, {"note": note})
+                return field_saved(request, access, task, {"note": note})
             try:
                 again = save(request.POST, access.user, task, place)
             except Invalid as error:
-                return refused(request, access, task, error)
+                return field_refused(request, access, task, error)
             if again:
-                return moved(request, access, task, place)
-            return saved(request, access, task, {"note": note})
+                return rows_changed(request, access, task, place)
+            return field_saved(request, access, task, {"note": note})
 
         return view
 
     return wrap
 
 
-def stepping(
+def row_view(
     into: str, *, part: str = "", focus: Collection[str] = ("add",)
 ) -> Callable[[Step], Callable[..., HttpResponse]]:
     """A view that adds, moves or removes rows in a part of the builder.
@@ -200,17 +204,19 @@ def stepping(
             try:
                 place = step(request.POST, access.user, task, place.but(part=part or place.part))
             except Invalid as error:
-                return refused(request, access, task, error, into=into)
-            return moved(request, access, task, place, focus=request.POST.get("to", "") in focus)
+                return field_refused(request, access, task, error, into=into)
+            return rows_changed(
+                request, access, task, place, focus=request.POST.get("to", "") in focus
+            )
 
         return view
 
     return wrap
 
 
-def open_group(task: Task, place: Place, noun: str) -> ItemGroup:
+def open_group(task: Task, place: BuilderState, noun: str) -> ItemGroup:
     """The open text, topic, dimension or document; Conflict where it is there no more."""
     group = Build(task).group(place.text)
     if group is None:
-        raise gone(noun)
+        raise row_gone(noun)
     return group

@@ -15,16 +15,16 @@ from annotation.authoring.actions import drafts, items, tasks
 from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
 from annotation.authoring.views.builder.context import (
     context_of,
+    field_refused,
+    field_saved,
     find,
-    moved,
     place_of,
-    refused,
-    saved,
+    rows_changed,
 )
 from annotation.authoring.views.builder.parts import builder_of, entry_of
 from annotation.models import Item, ItemGroup
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 
 RULES = (
@@ -83,9 +83,9 @@ def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     try:
         drafts.edit_draft(by=access.user, task=task, fields=fields)
     except Invalid as error:
-        return refused(request, access, task, error)
+        return field_refused(request, access, task, error)
     name = next(iter(request.POST.keys() & set(RULES)), "settings")
-    return saved(request, access, task, {"note": name})
+    return field_saved(request, access, task, {"note": name})
 
 
 def _item(build: Build, key: str) -> Item:
@@ -119,8 +119,8 @@ def task_build_question(request: HttpRequest, project_id: int, task_id: int) -> 
             settings={**build.version.settings, **item.settings, **sent} if sent else None,
         )
     except Invalid as error:
-        return refused(request, access, task, error)
-    return saved(request, access, task, {"note": "question"})
+        return field_refused(request, access, task, error)
+    return field_saved(request, access, task, {"note": "question"})
 
 
 @login_required
@@ -134,7 +134,9 @@ def task_build_add(request: HttpRequest, project_id: int, task_id: int) -> HttpR
     item = items.save_item(
         by=access.user, task=task, group=group or (shown.group if shown else None), question=""
     )
-    return moved(request, access, task, place.but(question=item.key, page="1", text=""), focus=True)
+    return rows_changed(
+        request, access, task, place.but(question=item.key, page="1", text=""), focus=True
+    )
 
 
 @login_required
@@ -144,7 +146,7 @@ def task_build_remove(request: HttpRequest, project_id: int, task_id: int) -> Ht
     access, task = find(request, project_id, task_id)
     place = place_of(request, task)
     items.remove_item(by=access.user, task=task, item=_item(Build(task), place.question))
-    return moved(request, access, task, place.but(question=""))
+    return rows_changed(request, access, task, place.but(question=""))
 
 
 @login_required
@@ -156,8 +158,8 @@ def task_build_move(request: HttpRequest, project_id: int, task_id: int) -> Http
     item = _item(build, request.POST.get("key", "") or place.question)
     keys = list(build.items.filter(group=item.group_id).values_list("key", flat=True))
     index = _target(keys, item.key, request.POST)
-    items.place(by=access.user, task=task, row=item, index=index)
-    return moved(request, access, task, place)
+    items.place_item(by=access.user, task=task, row=item, index=index)
+    return rows_changed(request, access, task, place)
 
 
 def _target(keys: list[str], key: str, post: QueryDict) -> int:
@@ -196,10 +198,10 @@ def task_build_text(request: HttpRequest, project_id: int, task_id: int) -> Http
     try:
         group = items.save_group(by=access.user, task=task, group=group, **now)
     except Invalid as error:
-        return refused(request, access, task, error)
+        return field_refused(request, access, task, error)
     fields = ("passage", "group_title", "look_back")
     name = next((one for one in fields if one in post), "look_back")
-    return saved(request, access, task, {"note": name, "noted_group": group})
+    return field_saved(request, access, task, {"note": name, "noted_group": group})
 
 
 @login_required
@@ -211,15 +213,15 @@ def task_build_text_step(request: HttpRequest, project_id: int, task_id: int) ->
     if to == "add":
         group = items.save_group(by=access.user, task=task)
         last = build.texts // TEXTS_PER_PAGE + 1
-        return moved(request, access, task, place.but(text=group.key, page=str(last)))
+        return rows_changed(request, access, task, place.but(text=group.key, page=str(last)))
     group = _group(build, place.text)
     if to == "remove":
         items.remove_group(by=access.user, task=task, group=group)
-        return moved(request, access, task, place.but(text=""))
+        return rows_changed(request, access, task, place.but(text=""))
     keys = list(build.groups.values_list("key", flat=True))
     index = _target(keys, group.key, request.POST)
-    items.place(by=access.user, task=task, row=group, index=index)
-    return moved(request, access, task, place)
+    items.place_item(by=access.user, task=task, row=group, index=index)
+    return rows_changed(request, access, task, place)
 
 
 @login_required
@@ -243,7 +245,7 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     access, task = get_task(request, project_id, task_id)
     build = Build(task)
     builder = builder_of(task, build.version)
-    number = whole(request.GET.get("n", "1"), low=1) or 1
+    number = parse_whole(request.GET.get("n", "1"), low=1) or 1
     number = min(number, max(1, build.questions))
     item = build.nth(number)
     size = max(1, min(build.version.items_per_assignment, build.questions))

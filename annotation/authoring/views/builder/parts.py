@@ -16,7 +16,7 @@ from annotation.task_types import get_type, part_of
 
 
 @dataclass(frozen=True)
-class Place:
+class BuilderState:
     """A part of the builder, and what is open in it."""
 
     part: str = "questions"
@@ -26,7 +26,7 @@ class Place:
     device: str = "phone"
 
     @classmethod
-    def of(cls, request: HttpRequest, parts: Collection[str], usual: str) -> Place:
+    def of(cls, request: HttpRequest, parts: Collection[str], usual: str) -> BuilderState:
         """The place that a request names in a builder of these parts, the usual one if none."""
         get = request.GET.get
         part, device = get("part", usual), get("as", "phone")
@@ -38,7 +38,7 @@ class Place:
             device=device if device in ("phone", "desktop") else "phone",
         )
 
-    def but(self, **changes: Any) -> Place:
+    def but(self, **changes: Any) -> BuilderState:
         return replace(self, **changes)
 
     @property
@@ -128,14 +128,16 @@ class BuilderParts:
         """What pages say of items, by its name above."""
         return {name: getattr(self, name).format(noun=build.noun) for name in WORDS}
 
-    def tabs(self, build: Build, place: Place, shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def tabs(
+        self, build: Build, place: BuilderState, shown: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
         """The parts with their addresses and what each counts."""
         counts = self.counts(build, shown)
         return [
             {
                 "slug": slug,
                 "label": part.label,
-                "query": Place(part=slug, device=place.device).query,
+                "query": BuilderState(part=slug, device=place.device).query,
                 "current": slug == place.part,
                 "counts_items": part.counts_items,
                 "count": build.questions if part.counts_items else counts.get(slug),
@@ -147,7 +149,7 @@ class BuilderParts:
         """What stands beside the names of parts that do not count items."""
         return {}
 
-    def shown(self, build: Build, place: Place) -> dict[str, Any]:
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         """What the open part and the preview need."""
         item = build.item(place.question)
         if item is not None and place.page == "1":

@@ -9,24 +9,24 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_POST
 
 from annotation.authoring.actions import asked, drafts, items
-from annotation.authoring.actions.rows import gone
+from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.context import (
+    field_refused,
+    field_saved,
+    field_view,
     find,
-    moved,
     open_group,
     place_of,
-    refused,
-    saved,
-    saving,
-    stepping,
+    row_view,
+    rows_changed,
 )
-from annotation.authoring.views.builder.parts import Place
+from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Item, Task, User
 from annotation.pairs.actions import rating_documents
 from annotation.task_types.rating.type import DOCUMENT
 from crowdqc.errors import Invalid
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 PLAIN = ("evidence", "layout")
 BOXES = ("feedback", "one_document", "show_sources", "skippable")
@@ -70,14 +70,14 @@ def task_build_rating(request: HttpRequest, project_id: int, task_id: int) -> Ht
         if turns:
             asked.use_template(by=access.user, task=task)
     except Invalid as error:
-        return refused(request, access, task, error)
+        return field_refused(request, access, task, error)
     if {"layout", "explanation_wanted", "evidence"} & set(request.POST):
-        return moved(request, access, task, place_of(request, task).but(part="rules"))
-    return saved(request, access, task, {"note": "rules"})
+        return rows_changed(request, access, task, place_of(request, task).but(part="rules"))
+    return field_saved(request, access, task, {"note": "rules"})
 
 
-@saving("document", opened="text")
-def task_build_document(post: QueryDict, user: User, task: Task, place: Place) -> None:
+@field_view("document", opened="text")
+def task_build_document(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
     """Save the title or the text of the open document, or the question of its open answer."""
     group = open_group(task, place, "document")
     if "title" in post or "passage" in post:
@@ -102,7 +102,7 @@ def task_build_document(post: QueryDict, user: User, task: Task, place: Place) -
 def _number(raw: Any) -> int:
     if not str(raw).strip():
         return 0
-    number = whole(raw, high=999_999)
+    number = parse_whole(raw, high=999_999)
     if number is None:
         raise Invalid("The sentence is not a number.", fields={"anchor": "A number, or nothing."})
     return number
@@ -111,12 +111,14 @@ def _number(raw: Any) -> int:
 def _answer(task: Task, key: str) -> Item:
     item = Build(task).item(key)
     if item is None:
-        raise gone("answer")
+        raise row_gone("answer")
     return item
 
 
-@stepping("#answers-note")
-def task_build_document_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
+@row_view("#answers-note")
+def task_build_document_step(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState:
     """Add or remove a document; add an answer to the open one, or take its open answer out."""
     to = post.get("to", "")
     if to == "add":

@@ -5,18 +5,18 @@ from __future__ import annotations
 from django.http import QueryDict
 
 from annotation.authoring.actions import think_topics
-from annotation.authoring.actions.rows import Rows, row_at, stepped, without
+from annotation.authoring.actions.rows import Rows, drop_row, row_at, shift_row
 from annotation.authoring.actions.think_topics import DIMENSION, SAMPLE
-from annotation.authoring.views.builder.context import STEPS, open_group, saving, stepping
-from annotation.authoring.views.builder.parts import Place
+from annotation.authoring.views.builder.context import STEPS, field_view, open_group, row_view
+from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
 
 FIELDS = ("title", "text", "source", "score")  # of a sample; their inputs begin with "sample_"
 
 
-@saving("dimension", opened="text")
-def task_build_dimension(post: QueryDict, user: User, task: Task, place: Place) -> None:
+@field_view("dimension", opened="text")
+def task_build_dimension(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
     """Save the name or rubric of the open dimension, or the fields of its open sample."""
     fields = {name: post[f"sample_{name}"] for name in FIELDS if f"sample_{name}" in post}
     if "name" in post or "rubric" in post:
@@ -36,8 +36,10 @@ def task_build_dimension(post: QueryDict, user: User, task: Task, place: Place) 
         think_topics.change_samples(by=user, task=task, key=place.text, change=change)
 
 
-@stepping("#samples-note", part="dimensions", focus=("add", "sample-add"))
-def task_build_dimension_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
+@row_view("#samples-note", part="dimensions", focus=("add", "sample-add"))
+def task_build_dimension_step(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState:
     """Add, move or remove a dimension; add, move or remove a sample of the open one."""
     to = post.get("to", "")
     if to == "add":
@@ -55,7 +57,7 @@ def task_build_dimension_step(post: QueryDict, user: User, task: Task, place: Pl
     return place
 
 
-def _samples_stepped(user: User, task: Task, place: Place, to: str) -> Place:
+def _samples_stepped(user: User, task: Task, place: BuilderState, to: str) -> BuilderState:
     """A sample added to the open dimension, or the open one moved or taken out."""
     key = place.question
 
@@ -65,8 +67,8 @@ def _samples_stepped(user: User, task: Task, place: Place, to: str) -> Place:
             key = think_topics.free_sample(rows)
             return [*rows, {"key": key}]
         if to == "remove":
-            return without(rows, place.question, by="key", noun=SAMPLE)
-        return stepped(rows, place.question, STEPS[to], by="key", noun=SAMPLE)
+            return drop_row(rows, place.question, by="key", noun=SAMPLE)
+        return shift_row(rows, place.question, STEPS[to], by="key", noun=SAMPLE)
 
     if to not in ("add", "remove", *STEPS):
         raise _no_such_step()

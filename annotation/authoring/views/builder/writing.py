@@ -7,26 +7,26 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_POST
 
 from annotation.authoring.actions import writing_forms, writing_topics
-from annotation.authoring.actions.rows import Rows, row_at, stepped, without
+from annotation.authoring.actions.rows import Rows, drop_row, row_at, shift_row
 from annotation.authoring.actions.writing_topics import PASSAGE, TOPIC
 from annotation.authoring.views.builder.context import (
     STEPS,
+    field_refused,
+    field_view,
     find,
-    moved,
     open_group,
     place_of,
-    refused,
-    saving,
-    stepping,
+    row_view,
+    rows_changed,
 )
-from annotation.authoring.views.builder.parts import Place
+from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
 
 # Styles and questionnaires ---------------------------------------------------------------------
 
 
-def _list_of(place: Place) -> tuple[str, str]:
+def _list_of(place: BuilderState) -> tuple[str, str]:
     """The list and the name of the open row: ``essay``, or ``entry.knowledge`` of a form."""
     if place.part == "styles":
         return writing_forms.STYLES, place.question
@@ -34,8 +34,8 @@ def _list_of(place: Place) -> tuple[str, str]:
     return which, name
 
 
-@saving("rows")
-def task_build_rows(post: QueryDict, user: User, task: Task, place: Place) -> bool:
+@field_view("rows")
+def task_build_rows(post: QueryDict, user: User, task: Task, place: BuilderState) -> bool:
     """Save the fields of the open style or question, named in the query."""
     which, name = _list_of(place)
     fields = {field: value for field, value in post.items() if isinstance(value, str)}
@@ -56,11 +56,11 @@ def task_build_rows_step(request: HttpRequest, project_id: int, task_id: int) ->
         place = _stepped(request, access.user, task, place)
     except Invalid as error:
         into = f"#new-note-{stage or writing_forms.STYLES}" if to == "add" else ""
-        return refused(request, access, task, error, into=into)
-    return moved(request, access, task, place, focus=to == "add")
+        return field_refused(request, access, task, error, into=into)
+    return rows_changed(request, access, task, place, focus=to == "add")
 
 
-def _stepped(request: HttpRequest, user: User, task: Task, place: Place) -> Place:
+def _stepped(request: HttpRequest, user: User, task: Task, place: BuilderState) -> BuilderState:
     to, _, stage = request.POST.get("to", "").partition("-")
     which, name = _list_of(place)
     if to in ("add", "template"):
@@ -89,8 +89,8 @@ def _stepped(request: HttpRequest, user: User, task: Task, place: Place) -> Plac
 # Topics and passages ---------------------------------------------------------------------------
 
 
-@saving("topic", opened="text")
-def task_build_topic(post: QueryDict, user: User, task: Task, place: Place) -> None:
+@field_view("topic", opened="text")
+def task_build_topic(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
     """Save the query of the open topic, or the title or text of its open passage."""
     fields = {
         field: post[f"passage_{field}"] for field in ("title", "text") if f"passage_{field}" in post
@@ -107,8 +107,10 @@ def task_build_topic(post: QueryDict, user: User, task: Task, place: Place) -> N
         writing_topics.change_passages(by=user, task=task, key=place.text, change=change)
 
 
-@stepping("#passages-note")
-def task_build_topic_step(post: QueryDict, user: User, task: Task, place: Place) -> Place:
+@row_view("#passages-note")
+def task_build_topic_step(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState:
     """Add, move or remove a topic; add passages to the open one, move or remove its open one."""
     to = post.get("to", "")
     if to == "add":
@@ -125,7 +127,9 @@ def task_build_topic_step(post: QueryDict, user: User, task: Task, place: Place)
     return _passages_stepped(post, user, task, place, to)
 
 
-def _passages_stepped(post: QueryDict, user: User, task: Task, place: Place, to: str) -> Place:
+def _passages_stepped(
+    post: QueryDict, user: User, task: Task, place: BuilderState, to: str
+) -> BuilderState:
     """Passages pasted in, or one of them moved or taken out."""
     steps = {f"passage-{step}": by for step, by in STEPS.items()}
     new: Rows = []
@@ -142,8 +146,8 @@ def _passages_stepped(post: QueryDict, user: User, task: Task, place: Place, to:
         if new:
             return rows + new
         if to == "passage-remove":
-            return without(rows, place.question, by="key", noun=PASSAGE)
-        return stepped(rows, place.question, steps[to], by="key", noun=PASSAGE)
+            return drop_row(rows, place.question, by="key", noun=PASSAGE)
+        return shift_row(rows, place.question, steps[to], by="key", noun=PASSAGE)
 
     writing_topics.change_passages(by=user, task=task, key=place.text, change=change)
     return place if to in steps else place.but(question="")

@@ -43,7 +43,7 @@ IMPORTED = "crowdrag.import"
 
 
 @dataclass
-class Imported:
+class ImportedStudy:
     """The tasks, and what became of each part: (new, there already)."""
 
     judgments: Task
@@ -52,14 +52,14 @@ class Imported:
     added: dict[str, Added] = field(default_factory=dict)
 
 
-def quiet(what: str, done: int, total: int) -> None:
+def ignore_progress(what: str, done: int, total: int) -> None:
     """A progress that nobody looks at."""
 
 
 @transaction.atomic
 def import_study(
-    *, by: User, project: Project, study: CrowdRagStudy, progress: Progress = quiet
-) -> Imported:
+    *, by: User, project: Project, study: CrowdRagStudy, progress: Progress = ignore_progress
+) -> ImportedStudy:
     """Write a study that was read; everything or nothing.
 
     Raises Invalid where the project has other texts under the study's ids, and NotAllowed where
@@ -75,7 +75,7 @@ def import_study(
             project=project, key__in=[one.key for one in study.responses]
         ).values_list("key", "pk")
     )
-    found = Imported(_judged_task(by, project, study), added=added)
+    found = ImportedStudy(_judged_task(by, project, study), added=added)
     items = pair_items(
         by=by, task=found.judgments, pairs=[one.pair for one in study.judgments], keys=keys
     )
@@ -105,7 +105,7 @@ def import_study(
 
 @transaction.atomic
 def import_judgments(
-    *, by: User, task: Task, judgments: Sequence[Judgment], progress: Progress = quiet
+    *, by: User, task: Task, judgments: Sequence[Judgment], progress: Progress = ignore_progress
 ) -> Added:
     """Write the raw judgments alone into a task whose project holds their texts.
 

@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.panels.actions import panels
 from annotation.panels.actions.exclusions import exclude
-from crowdqc.numbers import whole
+from crowdqc.numbers import parse_whole
 
 LOG = uuid.UUID("6f6a5c1e-9b1e-4a63-8f0a-6a0c1f2d3e44")  # names the streams of imported logs
 MOST_MS = 9_999_999  # a longer stay is no reading time
@@ -57,7 +57,7 @@ def experts(
     )
     if task.source_id is None:
         task.source = crowd
-        task.panel = panels.named(by=by, project=project, name=base.PANEL)
+        task.panel = panels.get_or_create_panel(by=by, project=project, name=base.PANEL)
         panels.admit(by=by, panel=task.panel, workers=members, why="imported", tell=False)
         task.save(update_fields=["source", "panel"])
     pairs = [one.pair for one in study.experts]
@@ -194,4 +194,4 @@ def pilot(
 
 def _place(rating: Rating) -> int:
     """The number at the end of the item's name, which is its place in the questionnaire."""
-    return max(0, (whole(rating.item.rpartition("_")[2]) or 1) - 1)
+    return max(0, (parse_whole(rating.item.rpartition("_")[2]) or 1) - 1)

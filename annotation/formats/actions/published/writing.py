@@ -11,12 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from annotation.formats.actions.judgments import import_task
-from annotation.formats.actions.published.crowdrag import quiet
+from annotation.formats.actions.published.crowdrag import ignore_progress
 from annotation.formats.actions.published.rows import MODEL, Progress
 from annotation.formats.actions.responses import (
     IMPORTED,
-    Imported,
-    Written,
+    ImportedTask,
+    ResponseRow,
     add_responses,
     add_system_responses,
     publish_topics,
@@ -66,8 +66,8 @@ def import_writing(
     project: Project,
     study: WritingStudy,
     task: Task | None = None,
-    progress: Progress = quiet,
-) -> Imported:
+    progress: Progress = ignore_progress,
+) -> ImportedTask:
     """Write a study that was read into ``task``, or into the project's task of its title.
 
     Raises Conflict where the task counts passages from another number or has a draft of other
@@ -84,7 +84,7 @@ def import_writing(
         task = import_task(by=by, project=project, type="writing", title=TITLE, fields=fields)
     if task.versions.latest("number").settings["first_number"] != 0:
         raise Conflict("The published responses cite passages from 0 on, and this task does not.")
-    found = Imported(task)
+    found = ImportedTask(task)
     progress("topics", 0, len(study.topics))
     topics = [
         {"topic": one.key, "query": one.query, "passages": one.passages} for one in study.topics
@@ -92,7 +92,7 @@ def import_writing(
     found.added["topics"] = publish_topics(by=by, task=task, topics=topics, name="retrieval")
     progress("topics", len(study.topics), len(study.topics))
     people = [
-        Written(
+        ResponseRow(
             f"{one.log.topic}-{one.log.style}",
             one.log.text,
             one.worker,
@@ -108,7 +108,7 @@ def import_writing(
     )
     if found.added["responses"].new < total:
         progress("responses with logs", total, total)
-    models = [Written(f"{o.topic}-{o.style}", o.text, system=(MODEL, "")) for o in study.models]
+    models = [ResponseRow(f"{o.topic}-{o.style}", o.text, system=(MODEL, "")) for o in study.models]
     found.added["responses of the model"], more = add_system_responses(task=task, rows=models)
     found.unknown_numbers = odd + more
     if any(part.new for part in found.added.values()):

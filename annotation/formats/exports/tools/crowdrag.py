@@ -13,7 +13,7 @@ from django.db.models import Q
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.models import Answer, Item, Task
-from annotation.task_types.pairwise.sides import SHOWN, left_right, replicate_of, shown
+from annotation.task_types.pairwise.sides import SHOWN, left_right, replicate_of, to_displayed
 from annotation.work.snapshots import judgments
 
 CHUNK = 2000
@@ -24,7 +24,7 @@ VALIDITY = "validity"  # the one dimension whose raw name is another
 RAW = {"correctness_topical": VALIDITY}
 
 
-def raw(task: Task, form: str, dimension: str = "") -> Table:
+def raw_judgments(task: Task, form: str, dimension: str = "") -> Table:
     """All judgments of people, counting or not, a row each (study2_responses.jsonl)."""
     names = _asked(task)
     columns = (*RAW_HEAD, *(RAW.get(name, name) for name in names))
@@ -51,7 +51,9 @@ def _raw(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
             }
             for name in names:
                 code = said[pk].get(name)
-                row[RAW.get(name, name)] = LETTERS[shown(code, flipped=flipped)] if code else None
+                row[RAW.get(name, name)] = (
+                    LETTERS[to_displayed(code, flipped=flipped)] if code else None
+                )
             yield row
 
 
@@ -78,7 +80,7 @@ def _models(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
                 "inference": strategy,
                 "repeat": replicate_of(replicate) + 1,
                 **{
-                    name: LETTERS[shown(given[name], flipped=flipped)].lower()
+                    name: LETTERS[to_displayed(given[name], flipped=flipped)].lower()
                     if name in given
                     else ""
                     for name in names
@@ -87,7 +89,7 @@ def _models(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _asked(task: Task) -> list[str]:
-    return [one.name for one in judgments.asked(task.current)] if task.current else []
+    return [one.name for one in judgments.version_items(task.current)] if task.current else []
 
 
 def _main(task: Task) -> Q:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.files.writing.tables import Table
 from annotation.formats.exports import free_text
 from annotation.models import Candidate, Task
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, left_right, shown
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, left_right, to_displayed
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import TextRow
 from crowdqc.errors import Invalid
@@ -59,7 +59,7 @@ class Vote(NamedTuple):
     @property
     def side(self) -> str:
         """left, neutral or right."""
-        return shown(self.code, flipped=self.flipped)
+        return to_displayed(self.code, flipped=self.flipped)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def dimension_of(task: Task, name: str) -> str:
 
     Raises Invalid naming those there are.
     """
-    known = [one.name for one in judgments.asked(task.current)] if task.current else []
+    known = [one.name for one in judgments.version_items(task.current)] if task.current else []
     if not name:
         name = OVERALL if OVERALL in known or not known else known[0]
     if name not in known:
@@ -232,7 +232,7 @@ def matrix(task: Task, form: str, dimension: str = "") -> Table:
     return Table((CODER, *units), rows)
 
 
-def repeated(task: Task, dimension: str = "") -> dict[str, int]:
+def count_repeats(task: Task, dimension: str = "") -> dict[str, int]:
     """How many votes the matrix has no cell for."""
     given = [(vote.worker, vote.item) for vote in votes(task, dimension_of(task, dimension))]
     return {"given_again": len(given) - len(set(given))}

@@ -19,7 +19,7 @@ from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextVa
 from annotation.task_types import get_type
 from annotation.task_types.label_studio import CHOICES, TEXT, LabelStudio
 from annotation.work.snapshots import judgments
-from annotation.work.snapshots.judgments import Asked
+from annotation.work.snapshots.judgments import AskedDimension
 
 Row = dict[str, Any]
 Told = tuple[Row, list[Row]]
@@ -41,7 +41,7 @@ def table(task: Task, form: str, dimension: str = "") -> Table:
 
 def _controls(task: Task) -> list[str]:
     """What answers of the task hold: its dimensions or scales, and texts."""
-    asked = [one.name for one in judgments.asked(task.current)] if task.current else []
+    asked = [one.name for one in judgments.version_items(task.current)] if task.current else []
     own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
     more = {
         name
@@ -54,7 +54,7 @@ def _controls(task: Task) -> list[str]:
 def _tasks(task: Task) -> Iterator[dict[str, Any]]:
     version = task.current or task.versions.latest("number")
     looks = get_type(task.type).label_studio
-    asked = {one.name: one for one in judgments.asked(version)}
+    asked = {one.name: one for one in judgments.version_items(version)}
     about = {"type": task.type, "title": version.title, "settings": version.settings}
     items = (
         Item.objects.filter(task=task, expected__isnull=True)
@@ -138,7 +138,7 @@ def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
 
 
 def _result(
-    row: Mapping[str, Any], looks: LabelStudio, asked: Mapping[str, Asked]
+    row: Mapping[str, Any], looks: LabelStudio, asked: Mapping[str, AskedDimension]
 ) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
 

@@ -206,11 +206,11 @@ def _responses(folder: Path) -> Iterator[Response]:
             for name in ("response", "topic", "query", "style", "origin", "text", "cleaned_text")
         ]
         if texts[0] in seen:
-            source.bad("response", texts[0], "This text is there twice.")
+            source.add_error("response", texts[0], "This text is there twice.")
         seen.add(texts[0])
         for name, value in zip(("response", "topic", "text"), (*texts[:2], texts[5]), strict=True):
             if not value.strip():
-                source.bad(name, value, "This is empty.")
+                source.add_error(name, value, "This is empty.")
         key, topic, query, style, origin, text, cleaned = texts
         yield Response(key, topic, query, style, origin, text, cleaned, bool(row["judged"]))
 
@@ -234,7 +234,7 @@ def _judgments(folder: Path, texts: Mapping[str, str]) -> Iterator[Judgment]:
         position = source.whole(row, "position", least=1)
         where = (row["questionnaire_id"], row["worker"], position)
         if where in seen:
-            source.bad("position", position, "This worker judged two pairs at this position.")
+            source.add_error("position", position, "This worker judged two pairs at this position.")
         seen.add(where)
         source.known(row, "in_artifact", ("0", "1"), "mark")
         pair = _pair(source, row, texts)
@@ -246,11 +246,11 @@ def _judgments(folder: Path, texts: Mapping[str, str]) -> Iterator[Judgment]:
 def _pair(source: Source, row: Record, texts: Mapping[str, str] | None = None) -> Pair:
     left, right = str(row["response_a"]), str(row["response_b"])
     if left == right:
-        source.bad("response_b", right, "The text is compared with itself.")
+        source.add_error("response_b", right, "The text is compared with itself.")
     if texts is not None:
         known = [source.known(row, name, texts, "text") for name in LEFT_RIGHT]
         if all(known) and not texts[left] == texts[right] == row["query_id"]:
-            source.bad("query_id", row["query_id"], "The two texts are not of this topic.")
+            source.add_error("query_id", row["query_id"], "The two texts are not of this topic.")
     return left, right
 
 
@@ -267,7 +267,7 @@ def _labels(
         side = SIDES.get(value.upper())
         if side is None or (side == "neutral" and dimension == DIMENSIONS[-1] and not may_lack):
             forced = " or N" if dimension != DIMENSIONS[-1] else ""
-            source.bad(column, value, f"A label is A, B{forced}.")
+            source.add_error(column, value, f"A label is A, B{forced}.")
             continue
         found[dimension] = side
     return found
@@ -301,7 +301,7 @@ def _models(folder: Path, pairs: set[Pair], study: CrowdRagStudy) -> Iterator[Mo
 def _judged_pair(source: Source, row: Record, pairs: set[Pair]) -> Pair:
     pair = _pair(source, row)
     if pair not in pairs:
-        source.bad("response_a", " ".join(pair), "No person judged this pair in this order.")
+        source.add_error("response_a", " ".join(pair), "No person judged this pair in this order.")
     return pair
 
 
@@ -440,14 +440,14 @@ def _event(source: Source, row: Record, before: Sequence[SlideEvent]) -> list[Sl
     try:
         at = dt.datetime.fromisoformat(row["time"])
     except ValueError:
-        source.bad("time", row["time"], "This is not a time.")
+        source.add_error("time", row["time"], "This is not a time.")
         return []
     # Slides are numbered from 0, pairs from 1.
     event, position = row["event"], source.whole(row, "position") + 1
     if event.startswith("response_"):
         event = NAMES.get(event.split("_", 2)[-1], "")
     if event not in ("enter", "leave", "submit", *DIMENSIONS):
-        source.bad("event", row["event"], "There is no such event.")
+        source.add_error("event", row["event"], "There is no such event.")
     if event == "leave":  # is written down for the slide that comes next
         last = before[-1] if before and before[-1].expert == row["expert"] else None
         position = last.position if last else 1

@@ -127,11 +127,11 @@ def _topics(folder: Path) -> Iterator[Topic]:
     for row in source.stream():
         key, query = str(row["topic"]), str(row["query"])
         if key in seen:
-            source.bad("topic", key, "This topic is there twice.")
+            source.add_error("topic", key, "This topic is there twice.")
         if not key.strip() or len(key) > MAX_TOPIC:
-            source.bad("topic", key, f"A topic's id has 1 to {MAX_TOPIC} characters.")
+            source.add_error("topic", key, f"A topic's id has 1 to {MAX_TOPIC} characters.")
         if not query.strip():
-            source.bad("query", query, "This is empty.")
+            source.add_error("query", query, "This is empty.")
         seen.add(key)
         yield Topic(key, query, tuple(_passages(source, row)))
 
@@ -139,15 +139,17 @@ def _topics(folder: Path) -> Iterator[Topic]:
 def _passages(source: Source, row: Record) -> Iterator[dict[str, str]]:
     ids, texts = row["references_ids"], row["references_texts"]
     if not isinstance(ids, list) or not isinstance(texts, list) or len(ids) != len(texts):
-        source.bad("references_texts", "", "There is not one text for each id.")
+        source.add_error("references_texts", "", "There is not one text for each id.")
         return
     if len(set(map(str, ids))) < len(ids):
-        source.bad("references_ids", "", "A passage is there twice.")
+        source.add_error("references_ids", "", "A passage is there twice.")
     for key, text in zip(map(str, ids), map(str, texts), strict=True):
         if not key.strip() or len(key) > MAX_DOCUMENT:
-            source.bad("references_ids", key, f"An id has 1 to {MAX_DOCUMENT} characters.")
+            source.add_error("references_ids", key, f"An id has 1 to {MAX_DOCUMENT} characters.")
         if not text.strip() or len(text) > MAX_PASSAGE:
-            source.bad("references_texts", key, f"A passage has 1 to {MAX_PASSAGE:,} characters.")
+            source.add_error(
+                "references_texts", key, f"A passage has 1 to {MAX_PASSAGE:,} characters."
+            )
         yield {"key": key, "title": "", "text": text}
 
 
@@ -160,7 +162,7 @@ def _surveys(
     for row in source.rows():
         key = str(row["response"])
         if key in found:
-            source.bad("response", key, "This response is there twice.")
+            source.add_error("response", key, "This response is there twice.")
         source.known(row, "topic", topics, "topic")
         source.known(row, "style", STYLES, "style")
         said = {}
@@ -170,7 +172,7 @@ def _surveys(
                 continue
             if value not in points.get(name, {}):  # 3.0 is 3
                 wrong = f"The question has no point {value}."
-                source.bad(column, value, wrong)
+                source.add_error(column, value, wrong)
                 continue
             said[name] = int(value)
         found[key] = str(row["worker"]), str(row["topic"]), str(row["style"]), said
@@ -188,11 +190,11 @@ def _texts(folder: Path, topics: set[str]) -> tuple[dict[str, str], list[ModelRe
         source.known(row, "style", STYLES, "style")
         source.known(row, "origin", ORIGINS, "origin")
         if not text.strip():
-            source.bad("text", text, "This is empty.")
+            source.add_error("text", text, "This is empty.")
         if row["origin"] == "human":
             people[str(row["response"])] = text
         elif place in models:
-            source.bad("response", row["response"], "The model wrote twice on this topic.")
+            source.add_error("response", row["response"], "The model wrote twice on this topic.")
         else:
             models[place] = ModelResponse(*place, text)
     return people, list(models.values())
@@ -209,14 +211,14 @@ def _joined(
         source.line = log.line
         worker, topic, style, answers = writers.get(log.response, ("", "", "", {}))
         if not worker:
-            source.bad("response", log.response, f"{SURVEYS} does not name its writer.")
+            source.add_error("response", log.response, f"{SURVEYS} does not name its writer.")
         elif (topic, style) != (log.topic, log.style):
-            source.bad("topic", log.topic, f"{SURVEYS} has it under {topic}, {style}.")
+            source.add_error("topic", log.topic, f"{SURVEYS} has it under {topic}, {style}.")
         if log.text != published.get(log.response):
             wrong = f"The last snapshot is not the text in {TEXTS}."
-            source.bad("text", log.text[-60:], wrong)
+            source.add_error("text", log.text[-60:], wrong)
         yield Response(worker, log, answers)
     source.line, there = 0, {log.response for log in logs}
     for key in writers.keys() - there:
-        source.bad("response", key, f"{SURVEYS} names it, and there is no log of it.")
+        source.add_error("response", key, f"{SURVEYS} names it, and there is no log of it.")
     source.refuse()

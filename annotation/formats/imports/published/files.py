@@ -38,7 +38,7 @@ class Source:
     def rows(self) -> Iterator[Record]:
         """The rows of a CSV or JSONL file by column; raises Invalid where it cannot be read.
 
-        At the end of the rows it raises Invalid for all that ``bad`` was told of.
+        At the end of the rows it raises Invalid for all that ``add_error`` was told of.
         """
         text = self._text()
         kind = self.name.removesuffix(".gz").rpartition(".")[2]
@@ -86,7 +86,7 @@ class Source:
         except Unreadable as error:
             raise self._refused(f"cannot be read: {error.says}") from error
 
-    def bad(self, column: str, value: Any, wrong: str, mend: str = "") -> None:
+    def add_error(self, column: str, value: Any, wrong: str, mend: str = "") -> None:
         """Note what is wrong with the row that was yielded last."""
         mend = mend or "Take the file as it was published."
         self.problems.append(Problem(self.line, column, str(value)[:MAX_SHOWN], wrong, mend))
@@ -98,7 +98,7 @@ class Source:
         except ValueError:
             value = least - 1
         if value < least:
-            self.bad(column, row[column], f"This is not a whole number from {least}.")
+            self.add_error(column, row[column], f"This is not a whole number from {least}.")
             return least
         return value
 
@@ -109,7 +109,7 @@ class Source:
         except (TypeError, ValueError):
             value = -1.0
         if not 0 <= value <= most:
-            self.bad(column, row[column], f"This is not a number from 0 to {most:g}.")
+            self.add_error(column, row[column], f"This is not a number from 0 to {most:g}.")
             return 0.0
         return value
 
@@ -118,7 +118,7 @@ class Source:
         if row[column] in names:
             return True
         shown = f" It must be one of {', '.join(sorted(names))}." if len(names) < 10 else ""
-        self.bad(column, row[column], f"There is no such {what}.{shown}")
+        self.add_error(column, row[column], f"There is no such {what}.{shown}")
         return False
 
     def _text(self) -> str:
@@ -152,9 +152,11 @@ class Source:
                 self.line = reader.line_num
                 missing = [name for name in self.needed if row[name] is None]
                 if missing:
-                    self.bad(missing[0], "", "The row ends before this column.")
+                    self.add_error(missing[0], "", "The row ends before this column.")
                 elif None in row:
-                    self.bad("", "", "The row has more values than the first line has columns.")
+                    self.add_error(
+                        "", "", "The row has more values than the first line has columns."
+                    )
                 else:
                     yield row
         except csv.Error as error:
@@ -167,14 +169,14 @@ class Source:
             try:
                 row = read_json(line, any_text=True)
             except Unreadable as error:
-                self.bad("", line, error.says)
+                self.add_error("", line, error.says)
                 continue
             if not isinstance(row, dict):
-                self.bad("", line, "This line is not a JSON object.")
+                self.add_error("", line, "This line is not a JSON object.")
                 continue
             missing = [name for name in self.needed if row.get(name) is None]
             if missing:
-                self.bad(missing[0], "", "This is missing.")
+                self.add_error(missing[0], "", "This is missing.")
                 continue
             yield row
 

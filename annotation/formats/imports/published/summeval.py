@@ -75,9 +75,9 @@ def _articles(folder: Path) -> dict[str, str]:
     source, found = Source(folder, ARTICLES, needed=("article_id", "article")), {}
     for row in source.rows():
         if row["article_id"] in found:
-            source.bad("article_id", row["article_id"], "This article is there twice.")
+            source.add_error("article_id", row["article_id"], "This article is there twice.")
         elif not row["article"].strip():
-            source.bad("article", "", "The article is empty.")
+            source.add_error("article", "", "The article is empty.")
         found[row["article_id"]] = row["article"].strip()
     return found
 
@@ -93,10 +93,10 @@ def _summaries(folder: Path, articles: dict[str, str]) -> tuple[list[Summary], S
         if not source.known(row, "article_id", articles, "article"):
             continue
         if key in found:
-            source.bad("summary_id", row["summary_id"], "This summary is there twice.")
+            source.add_error("summary_id", row["summary_id"], "This summary is there twice.")
             continue
         if not row["summary"].strip():
-            source.bad("summary", "", "The summary is empty.")
+            source.add_error("summary", "", "The summary is empty.")
             continue
         found[key] = Summary(key, row["article_id"], row["system"], row["summary"].strip())
         for dimension in DIMENSIONS:
@@ -112,12 +112,14 @@ def _judges(source: Source, people: Scores) -> dict[tuple[str, str], Scores]:
         if not source.known(row, "dimension", DIMENSIONS, "dimension"):
             continue
         if key not in known:
-            source.bad("summary_id", row["summary_id"], "There is no such summary.")
+            source.add_error("summary_id", row["summary_id"], "There is no such summary.")
             continue
         mine = found.setdefault((row["evaluator"], row["prompt"]), {})
         given = mine.setdefault(row["dimension"], {})
         if key in given:
-            source.bad("summary_id", row["summary_id"], "This judge scores the summary twice.")
+            source.add_error(
+                "summary_id", row["summary_id"], "This judge scores the summary twice."
+            )
             continue
         given[key] = _score(source, row["score"])
     return found
@@ -130,6 +132,6 @@ def _score(source: Source, raw: str) -> float:
     except ValueError:
         value = float("nan")
     if not -1 <= value <= MOST:
-        source.bad("score", raw, f"This is not a number from 0 to {MOST:g}, nor -1.")
+        source.add_error("score", raw, f"This is not a number from 0 to {MOST:g}, nor -1.")
         return 0.0
     return value

@@ -140,12 +140,14 @@ def _rows(
         try:
             raw = read_json(text, any_text=True)
         except Unreadable as error:
-            line.bad("", text, error.says, "Write one battle as an object on this line.")
+            line.add_error("", text, error.says, "Write one battle as an object on this line.")
             continue
         if isinstance(raw, dict):
             yield number, raw
         else:
-            line.bad("", text, "A JSON object is wanted here.", "Write one battle on this line.")
+            line.add_error(
+                "", text, "A JSON object is wanted here.", "Write one battle on this line."
+            )
 
 
 VERDICT = "the verdict"
@@ -232,22 +234,22 @@ class _Line:
     def __init__(self, number: int, problems: Problems) -> None:
         self.number, self.problems = number, problems
 
-    def bad(self, column: str, value: Any, wrong: str, mend: str) -> None:
+    def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
         shown = str(value)[:MAX_SHOWN]
         self.problems.append(Problem(self.number, column, shown, wrong, mend))
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:
-        value = given(raw, column)
+        value = column_value(raw, column)
         value = "" if value is None else str(value).strip().replace("\x00", "")
         if len(value) > LIMITS[column]:
             most = LIMITS[column]
-            self.bad(
+            self.add_error(
                 column, value, f"{len(value):,} characters; {most} is the most.", "Shorten it."
             )
         return value
 
 
-def given(raw: Mapping[str, Any], column: str) -> Any:
+def column_value(raw: Mapping[str, Any], column: str) -> Any:
     """What a row holds in a column, by its name or by another one of it; None where nothing."""
     names = (column, *ALSO.get(column, ()))
     return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
@@ -258,19 +260,21 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
     models = [line.text(raw, column) for column in ("model_a", "model_b")]
     for column, model in zip(("model_a", "model_b"), models, strict=True):
         if not model:
-            line.bad(column, "", "The model is not named.", "Write its name.")
+            line.add_error(column, "", "The model is not named.", "Write its name.")
     verdict = _verdict(line, raw)
     who = line.text(raw, "judge") or judge
     if not who:
-        line.bad("judge", "", "Nobody is named who judged it.", "Name one, or say --judge NAME.")
+        line.add_error(
+            "judge", "", "Nobody is named who judged it.", "Name one, or say --judge NAME."
+        )
     sides = [_said(line, raw, column) for column in ("conversation_a", "conversation_b")]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
-        line.bad("model_b", models[1], "A text meets itself.", "Leave the battle out.")
-    at, topic = _moment(line, given(raw, "tstamp")), line.text(raw, "question_id")
+        line.add_error("model_b", models[1], "A text meets itself.", "Leave the battle out.")
+    at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
     if len(line.problems) > before:
         return None
     left, right = zip(models, (said for _, said in sides), strict=True)
-    query = sides[0][0] or sides[1][0] or _content(given(raw, "prompt"))
+    query = sides[0][0] or sides[1][0] or _content(column_value(raw, "prompt"))
     return Battle(
         line.number, topic, query, left, right, WINNERS[verdict], who, at, verdict == BOTH_BAD
     )
@@ -285,18 +289,20 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
         if len(came) == 1:
             return OUTCOMES[came[0]]
         wrong = "Not one outcome came out." if not came else "More than one outcome came out."
-        line.bad(", ".join(came or OUTCOMES), "", wrong, "Write 1 in one of them, 0 in the others.")
+        line.add_error(
+            ", ".join(came or OUTCOMES), "", wrong, "Write 1 in one of them, 0 in the others."
+        )
         return "tie"
     said = re.sub(r"[\W_]+", "", str(raw.get("winner"))).casefold()
     if said not in VERDICTS:
         known = ", ".join(WINNERS)
-        line.bad("winner", raw.get("winner"), "This is not an outcome.", f"One of {known}.")
+        line.add_error("winner", raw.get("winner"), "This is not an outcome.", f"One of {known}.")
     return VERDICTS.get(said, "tie")
 
 
 def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
     """What the user asked and the last thing the assistant said; empty where nothing is given."""
-    turns = given(raw, column)
+    turns = column_value(raw, column)
     if isinstance(turns, str) and not raw.get(column):
         return "", turns.replace("\x00", "")  # a response beside its prompt
     if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
@@ -309,7 +315,7 @@ def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
     if not isinstance(turns, list) or not all(
         isinstance(turn, dict) and _content(turn.get("content")) is not None for turn in turns
     ):
-        line.bad(column, turns, "This is not a conversation.", "A list of {role, content}.")
+        line.add_error(column, turns, "This is not a conversation.", "A list of {role, content}.")
         return "", ""
     asked = [_content(turn["content"]) for turn in turns if turn.get("role") == "user"]
     said = [_content(turn["content"]) for turn in turns if turn.get("role") == "assistant"]
@@ -338,7 +344,7 @@ def _moment(line: _Line, raw: Any) -> dt.datetime | None:
             return at
     except (TypeError, ValueError, OverflowError, OSError):
         pass
-    line.bad("tstamp", raw, "This is not a time.", "Seconds since 1970, or leave it out.")
+    line.add_error("tstamp", raw, "This is not a time.", "Seconds since 1970, or leave it out.")
     return None
 
 

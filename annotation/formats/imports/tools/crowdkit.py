@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from annotation.files.reading.importer import (
-    Checked,
+    CheckedRows,
     Field,
     Problems,
     Reader,
@@ -81,7 +81,7 @@ def _read(
 ) -> list[One]:
     """A file that is taken whole, row by row."""
     sheet, mapping = _opened(content, name, fields)
-    checked = Checked(problems=Problems(sheet.unreadable))
+    checked = CheckedRows(problems=Problems(sheet.unreadable))
     reader, found = Reader(mapping, checked), list[One]()
     for row in sheet.rows:
         with reader:

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Given:
+class LSAnnotation:
     """One annotation or prediction: who, when, and what each control says.
 
     ``texts`` by control; ``choices`` as (control, type, value): a side, a number of stars, a label.
@@ -55,7 +55,7 @@ class LSTask:
     where: str
     key: str
     data: Mapping[str, Any]
-    given: Sequence[Given]
+    given: Sequence[LSAnnotation]
     meta: Mapping[str, Any] = field(default_factory=dict)  # what our own export says of it
 
 
@@ -147,7 +147,7 @@ def _task(one: Any, number: int, problems: list[Problem]) -> LSTask:
     return LSTask(f"task {one.get('id', number)}", key, data, found, _about(one))
 
 
-def _given(row: Any, where: str, *, system: bool) -> Given:
+def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     if not isinstance(row, dict) or not isinstance(row.get("result", []), list):
         raise _Bad("result", row, "An annotation has a list of results.", "Export it as JSON.")
     texts: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ def _given(row: Any, where: str, *, system: bool) -> Given:
     lead = row.get("lead_time")
     if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
         raise _Bad("lead_time", lead, "This is no number of seconds.", "Leave it out.")
-    return Given(
+    return LSAnnotation(
         where,
         str(author)[:120],
         system,

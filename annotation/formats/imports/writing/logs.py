@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.formats.imports.published.files import Record, Source
-from annotation.task_types.writing.deltas import Delta, apply, between
+from annotation.task_types.writing.deltas import Delta, apply, diff_texts
 
 NEEDED = ("response", "topic", "style")
 SNAPSHOT, CHANGES = ("timestamp", "text"), ("started_at", "deltas")
@@ -49,7 +49,7 @@ class WritingLog:
     characters: int = 0  # of all its snapshots
 
 
-def moment(ms: int) -> dt.datetime:
+def to_datetime(ms: int) -> dt.datetime:
     """A time in ms since 1970 as a moment."""
     return dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
 
@@ -66,7 +66,7 @@ class LogReader:
         whole = row.get("deltas") is not None
         for name in CHANGES if whole else SNAPSHOT:
             if row.get(name) is None:
-                self.source.bad(name, "", "This is missing.", "Write it on every line.")
+                self.source.add_error(name, "", "This is missing.", "Write it on every line.")
                 return
         if whole:
             self._changes(row, topics, styles)
@@ -76,11 +76,13 @@ class LogReader:
     def _snapshot(self, row: Record, topics: Collection[str], styles: Collection[str]) -> None:
         time, text = row["timestamp"], row["text"]
         if not _time(time):
-            self.source.bad("timestamp", time, "This is no time in ms since 1970.", "Mend it.")
+            self.source.add_error(
+                "timestamp", time, "This is no time in ms since 1970.", "Mend it."
+            )
             return
         if not isinstance(text, str) or len(text) > MAX_SNAPSHOT:
             wrong = f"This is no text of at most {MAX_SNAPSHOT:,} characters."
-            self.source.bad("text", text, wrong, "Mend it, or leave the response out.")
+            self.source.add_error("text", text, wrong, "Mend it, or leave the response out.")
             return
         text = self.clean(text)
         log = self.logs.get(str(row["response"]))
@@ -90,7 +92,7 @@ class LogReader:
         elif not self._same(log, row) or self._earlier(log, time):
             return
         else:
-            change = between(log.text, text)
+            change = diff_texts(log.text, text)
             if change is not None:
                 log.deltas.append([int(time) - log.started, *change])
         log.text, log.ended = text, int(time)
@@ -107,7 +109,7 @@ class LogReader:
         for column, value in (("response", name), ("worker", writer)):
             if not value.strip() or len(value) > MAX_NAME:
                 wrong = f"An id has 1 to {MAX_NAME} characters."
-                self.source.bad(column, value, wrong, "Shorten it.")
+                self.source.add_error(column, value, wrong, "Shorten it.")
         log = WritingLog(
             name, str(row["topic"]), str(row["style"]), writer, self.source.line, started, started
         )
@@ -119,7 +121,9 @@ class LogReader:
         for column, first in (("topic", log.topic), ("style", log.style)):
             if str(row[column]) != first:
                 wrong = f"The response began on line {log.line:,} with {first}."
-                self.source.bad(column, row[column], wrong, "A response has one topic and style.")
+                self.source.add_error(
+                    column, row[column], wrong, "A response has one topic and style."
+                )
                 return False
         return True
 
@@ -127,18 +131,20 @@ class LogReader:
         if time >= log.ended:
             return False
         wrong = "This is before the snapshot that stands above it."
-        self.source.bad("timestamp", time, wrong, "Sort the lines of each response by time.")
+        self.source.add_error("timestamp", time, wrong, "Sort the lines of each response by time.")
         return True
 
     def _changes(self, row: Record, topics: Collection[str], styles: Collection[str]) -> None:
         name, started = str(row["response"]), _started(row["started_at"])
         if started is None:
             wrong = "This is no time."
-            self.source.bad("started_at", row["started_at"], wrong, "As 2025-03-31T14:05:00Z.")
+            self.source.add_error(
+                "started_at", row["started_at"], wrong, "As 2025-03-31T14:05:00Z."
+            )
             return
         if name in self.logs:
             wrong = f"This response stands on line {self.logs[name].line:,} already."
-            self.source.bad("response", name, wrong, "Keep one line of each response.")
+            self.source.add_error("response", name, wrong, "Keep one line of each response.")
             return
         rows = row["deltas"] if isinstance(row["deltas"], list) else [None]
         text, last = "", 0
@@ -147,7 +153,9 @@ class LogReader:
                 _check(delta, last)
                 text = apply(text, delta[:4])
             except ValueError as error:
-                self.source.bad("deltas", f"{place}", str(error), "Take the file as exported.")
+                self.source.add_error(
+                    "deltas", f"{place}", str(error), "Take the file as exported."
+                )
                 return
             last = delta[0]
         log = self._begun(row, started, topics, styles)
@@ -221,6 +229,6 @@ def read_logs(
         if not log.text.strip() or len(log.text) > MAX_TEXT:
             source.line, shown = log.line, log.text[:60]
             wrong = f"What it ends with is no text of 1 to {MAX_TEXT:,} characters."
-            source.bad("text", shown, wrong, "Leave the response out.")
+            source.add_error("text", shown, wrong, "Leave the response out.")
     source.refuse()
     return list(reader.logs.values())

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.files.reading.importer import Field, Importer, Once, Reader, Row
+from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows
 from annotation.formats.imports.answers import MAX_ANSWER, REPLICATE, STRATEGY, SYSTEM
 from annotation.formats.imports.authors import AFTER, WHO, Authors, KnownAuthors, facts
 
@@ -53,7 +53,7 @@ class Responses(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownResponses) -> None:
         """Rows under the keys of the task's items, each author's text once."""
         authors, keys = Authors(reader, known, "where it was written"), set(known.keys)
-        once = Once(
+        once = UniqueRows(
             reader,
             ["worker", "system", "topic", "style"],
             {key: text.strip() for key, text in known.texts.items()},

@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
-from crowdqc.numbers import plural, whole
+from crowdqc.numbers import parse_whole, plural
 
 MAX_KEY, MAX_QUERY = 39, 20_000  # characters of a topic's id and of its query
 MAX_PASSAGES, MAX_DOCUMENT, MAX_TITLE, MAX_TEXT = 200, 80, 300, 20_000
@@ -27,7 +27,7 @@ class KnownTopics:
 
 
 @dataclass
-class Found:
+class ReadTopic:
     """A topic as far as the file has told it."""
 
     row: Row
@@ -83,7 +83,7 @@ class Topics(Importer):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownTopics) -> None:
         """Topics with their passages in order; the rows of one topic come in together."""
-        found: dict[str, Found] = {}
+        found: dict[str, ReadTopic] = {}
         for row in rows:
             with reader:
                 mend = "Write one that no other topic has."
@@ -102,7 +102,7 @@ class Topics(Importer):
             reader.checked.facts += [plural(len(good), "topic"), plural(passages, "passage")]
 
     @staticmethod
-    def _join(reader: Reader, row: Row, there: Found, one: Found) -> None:
+    def _join(reader: Reader, row: Row, there: ReadTopic, one: ReadTopic) -> None:
         """Another row of a topic: a further passage of it, the same once more, or a contradiction.
 
         Where one row of a topic has no rank, all of them stand as the file has them.
@@ -137,7 +137,7 @@ class Topics(Importer):
             there.passages = [(-1, kept) for _, kept in there.passages]
 
     @staticmethod
-    def _settle(reader: Reader, key: str, one: Found, known: KnownTopics) -> None:
+    def _settle(reader: Reader, key: str, one: ReadTopic, known: KnownTopics) -> None:
         """Whether a topic is new, or as the draft has it. Raises Refused."""
         if not one.query:
             reader.refuse(one.row, "query", "The topic has no query.", "Write what is asked.")
@@ -151,11 +151,11 @@ class Topics(Importer):
         reader.checked.add(made, len(one.lines), there=there is not None)
 
 
-def _told(reader: Reader, row: Row) -> Found:
+def _told(reader: Reader, row: Row) -> ReadTopic:
     """What one row says of its topic: all of its passages, one, or none. Raises Refused."""
     query = reader.value(row, "query")
     if any(reader.value(row, name) for name in ("passages", "references_texts")):
-        return Found(row, query, True, list(enumerate(_listed(reader, row))))
+        return ReadTopic(row, query, True, list(enumerate(_listed(reader, row))))
     rank = reader.value(row, "rank")
     one = {
         "key": reader.value(row, "passage_key"),
@@ -163,13 +163,13 @@ def _told(reader: Reader, row: Row) -> Found:
         "text": reader.value(row, "passage"),
     }
     if not any(one.values()) and not rank:
-        return Found(row, query, True)
+        return ReadTopic(row, query, True)
     wrong, mend = "The passage has no text.", "Write it, or delete the row."
     reader.needed(row, "passage", wrong, mend)
-    at = whole(rank, high=999_999) if rank.isdigit() else None
+    at = parse_whole(rank, high=999_999) if rank.isdigit() else None
     if rank and at is None:
         reader.refuse(row, "rank", "This is not a whole number.", "Number the passages 1, 2, 3.")
-    return Found(row, query, False, [(-1 if at is None else at, one)])
+    return ReadTopic(row, query, False, [(-1 if at is None else at, one)])
 
 
 def _same(there: Content, given: Content) -> bool:

@@ -37,7 +37,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FittedProblem:
     """``spam`` (workers,) and ``probability`` (items, K) of one fit; NaN where not scored."""
 
     spam: FloatArray
@@ -53,7 +53,7 @@ class _Problem:
 
 def fit_each(
     problems: Iterable[tuple[Labels, np.random.Generator]], plan: Plan, *, hooks: Hooks
-) -> Iterator[Found]:
+) -> Iterator[FittedProblem]:
     """The fit of each problem, in their order; one that nobody can be scored in is all NaN.
 
     Problems are asked for one by one, each after the random numbers of the one before it were
@@ -83,7 +83,7 @@ def _drawn(labels: Labels, rng: np.random.Generator, plan: Plan) -> _Problem:
     return _Problem(labels, two, many)
 
 
-def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -> Found:
+def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -> FittedProblem:
     votes = _laid_out(labels)
     if not votes.parts:
         return _nobody(labels)
@@ -100,9 +100,9 @@ def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -
     return _found(votes, fitted)
 
 
-def _nobody(labels: Labels) -> Found:
+def _nobody(labels: Labels) -> FittedProblem:
     shape = len(labels.items), len(labels.labels)
-    return Found(np.full(len(labels.workers), np.nan), np.full(shape, np.nan))
+    return FittedProblem(np.full(len(labels.workers), np.nan), np.full(shape, np.nan))
 
 
 def _laid_out(labels: Labels) -> Votes:
@@ -110,14 +110,14 @@ def _laid_out(labels: Labels) -> Votes:
     return mace_data.prepare(labels, *parts_with_company(labels.worker, labels.item, *sizes))
 
 
-def _found(votes: Votes, fitted: Fitted) -> Found:
+def _found(votes: Votes, fitted: Fitted) -> FittedProblem:
     probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     spam = np.where(votes.worker_part > 0, fitted.state.spam[:, 0], np.nan)
-    return Found(spam, probability)
+    return FittedProblem(spam, probability)
 
 
-def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[Found]:
+def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[FittedProblem]:
     if not held:
         return
     batch = _Batch(held, plan)
@@ -128,7 +128,7 @@ def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[Found]:
     batch.run(hooks)
     whole = _found(batch.votes, batch.fitted())
     for workers, items in batch.places():
-        yield Found(whole.spam[workers], whole.probability[items])
+        yield FittedProblem(whole.spam[workers], whole.probability[items])
 
 
 def _stacked(problems: list[_Problem]) -> tuple[Labels, IntArray, IntArray]:
@@ -261,6 +261,6 @@ class _Batch:
 
     def fitted(self) -> Fitted:
         """The best restart of every component."""
-        kept = mace_core.Kept(self.votes)
+        kept = mace_core.BestFits(self.votes)
         kept.offer(self.priors, self.state, self.moved, self.plan.iterations, by_bound=False)
         return kept.fitted()

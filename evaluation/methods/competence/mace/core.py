@@ -290,7 +290,7 @@ def vb(
     hooks = hooks or Hooks()
     widest = max(len(votes.cell_item), len(votes.worker), len(votes.absent), 1)
     size = max(1, min(restarts, BLOCK // widest))
-    kept = Kept(votes)
+    kept = BestFits(votes)
     for first in range(0, restarts, size):
         width = min(size, restarts - first)
         state = starts(votes, width, noise, rng, priors)
@@ -389,7 +389,7 @@ def moved_shares(votes: Votes, before: State, after: State) -> FloatArray:
     return found
 
 
-class Kept:
+class BestFits:
     """The best restart so far of every component."""
 
     def __init__(self, votes: Votes) -> None:

@@ -30,9 +30,9 @@ from evaluation.methods.core.params import (
     Params,
     choice,
     flag,
-    real,
+    real_number,
     resamples,
-    whole,
+    whole_number,
 )
 from evaluation.methods.core.votes import Labels
 
@@ -48,20 +48,20 @@ PARAMS = Params(
     NAME,
     (
         choice("algorithm", "vb", ("vb", "em")),
-        whole("iterations", 100, 1),
-        whole("restarts", 20, 1),
-        real("smoothing", None, 1e-6, 1e6),
-        real("alpha", 0.5, 0.01, 1e6),
-        real("beta", 0.5, 0.01, 1e6),
-        real("strategy_prior", 10.0, 0.01, 1e6),
+        whole_number("iterations", 100, 1),
+        whole_number("restarts", 20, 1),
+        real_number("smoothing", None, 1e-6, 1e6),
+        real_number("alpha", 0.5, 0.01, 1e6),
+        real_number("beta", 0.5, 0.01, 1e6),
+        real_number("strategy_prior", 10.0, 0.01, 1e6),
         choice("prevalence", "estimated", mace_data.PREVALENCES),
-        real("prevalence_prior", 1.0, 0.01, 1e6),
-        real("noise", 10.0, 0, 100),
+        real_number("prevalence_prior", 1.0, 0.01, 1e6),
+        real_number("noise", 10.0, 0, 100),
         choice("objective", "likelihood", ("likelihood", "bound")),
-        whole("polish", 2000, 0),
-        real("tolerance", 1e-5, 0, 1),
-        real("threshold", 1.0, above=0, high=1),
-        real("min_posterior", 0.0, 0, 1),
+        whole_number("polish", 2000, 0),
+        real_number("tolerance", 1e-5, 0, 1),
+        real_number("threshold", 1.0, above=0, high=1),
+        real_number("min_posterior", 0.0, 0, 1),
         resamples(1000),
         LEVEL,
         flag("beside", True),
@@ -115,7 +115,7 @@ def fit(
             votes, own, kept.state, draws=settings["resamples"], rng=rng, hooks=hooks
         )
     if settings["beside"]:
-        others = beside(data, worker_part, item_part, hooks=hooks)
+        others = compare_labels(data, worker_part, item_part, hooks=hooks)
     estimates = mace_tables.tables(data, votes, own, kept, draws, others=others, settings=settings)
     by_bound = settings["objective"] == "bound"
     diagnostics = mace_tables.diagnostics(data, votes, kept, draws, by_bound=by_bound)
@@ -184,7 +184,7 @@ def majority(data: Labels) -> IntArray:
     return np.where((most > 0) & alone, votes.argmax(axis=1), NONE)
 
 
-def beside(
+def compare_labels(
     data: Labels, worker_part: IntArray, item_part: IntArray, *, hooks: Hooks
 ) -> dict[str, NDArray[Any]]:
     """What stands beside MACE's labels: those (i,) of the majority and of Dawid and Skene.

@@ -43,7 +43,7 @@ def tables(
         "strategy": _strategies(votes, priors, fitted),
         "prior": prior(mean_prevalence(votes, priors, fitted.state)),
         "item": Table({**item.columns, **others}),
-        "posterior": long(probability),
+        "posterior": posterior_rows(probability),
     }
 
 
@@ -75,7 +75,7 @@ def per_item(data: Labels) -> FloatArray:
     return summed(data.item, data.weight, len(data.items))
 
 
-def whole(counts: FloatArray) -> Any:
+def to_integers(counts: FloatArray) -> Any:
     """As integers where they are whole."""
     rounded = counts.round()
     return rounded.astype(np.int64) if np.array_equal(rounded, counts) else counts
@@ -109,14 +109,14 @@ def items(
             "label": label,
             "posterior": best,
             "entropy": entropy,
-            "n": whole(n),
+            "n": to_integers(n),
             "kept": kept,
             "component": part,
         }
     )
 
 
-def long(probability: FloatArray) -> Table:
+def posterior_rows(probability: FloatArray) -> Table:
     """Posteriors (i, K) as rows of item, label and probability; items not scored are left out."""
     rows = np.flatnonzero(~np.isnan(probability[:, 0]))
     k = probability.shape[1]
@@ -162,7 +162,7 @@ def _workers(
             "low": np.where(scored, low, np.nan),
             "high": np.where(scored, high, np.nan),
             "spam": np.where(scored, fitted.state.spam[:, 0], np.nan),
-            "n": whole(votes.total),
+            "n": to_integers(votes.total),
             "component": votes.worker_part,
         }
     )

@@ -17,7 +17,7 @@ from evaluation.methods.pairwise.order.effects import (
     straight_lining,
     within_item_alpha,
 )
-from evaluation.methods.pairwise.tables import EVERY, LABELS, counted, numbered
+from evaluation.methods.pairwise.tables import EVERY, LABELS, count_votes, numbered
 
 STRAIGHT = ("share", "se", "low", "high", "chance", "n", "workers", "reason")
 STRAIGHT_WORKER = ("worker", "share", "n")
@@ -163,7 +163,7 @@ def _others(data: Judgments) -> IntArray:
     once = data.votes.once()
     found = []
     for vote in once.canonical().T:
-        counts = counted(vote, once.pair, len(once.pairs))
+        counts = count_votes(vote, once.pair, len(once.pairs))
         n = counts.sum(axis=1)
         met = float((n * (n - 1)).sum())
         found.append(float((counts * (counts - 1)).sum()) / met if met else np.nan)

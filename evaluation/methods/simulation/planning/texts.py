@@ -148,7 +148,7 @@ class TextStudy(Study):
             if self.model == "f1":
                 return simulated_texts.correlated(rng, strength, workers=self.workers)
             if self.model == "f2":
-                return simulated_texts.few(rng, self.workers)
+                return simulated_texts.simulate_few_workers(rng, self.workers)
             if self.model == "f3":
                 return simulated_texts.noisy(rng, strength, workers=self.workers)
             if self.model == "f4":

@@ -29,7 +29,7 @@ from evaluation.published.reproduce.rows import Row
 Say = Callable[[str], None]
 
 
-class Scored(NamedTuple):
+class BaselineScores(NamedTuple):
     """Scores of responses that vote (q, m), of those that do not (q, k), and of workers (m,)."""
 
     voting: FloatArray
@@ -37,7 +37,7 @@ class Scored(NamedTuple):
     worker: FloatArray
 
 
-Score = Callable[[IntArray, IntArray], Scored]
+Score = Callable[[IntArray, IntArray], BaselineScores]
 
 
 @dataclass(frozen=True)
@@ -147,17 +147,17 @@ class Words:
             self.answers.texts,
         )
 
-    def _majority(self, voting: IntArray, rest: IntArray) -> Scored:
+    def _majority(self, voting: IntArray, rest: IntArray) -> BaselineScores:
         rows = self._rows(voting, rest)
         found = majority_scores(self.plain.take(rows.text), rows.question, rows.votes)
         return _cut(found, voting, rest)
 
-    def _bleu(self, voting: IntArray, rest: IntArray, order: int) -> Scored:
+    def _bleu(self, voting: IntArray, rest: IntArray, order: int) -> BaselineScores:
         rows = self._rows(voting, rest)
         found = bleu(self.tokens.take(rows.text), rows.question, rows.votes, order=order)
         return _cut(found, voting, rest)
 
-    def _roy(self, voting: IntArray, rest: IntArray) -> Scored:
+    def _roy(self, voting: IntArray, rest: IntArray) -> BaselineScores:
         rows = self._rows(voting, rest)
         asked = rows.question[: voting.size]
         answer = roy.sequence_scores(self.stems.take(voting.ravel()), asked)
@@ -165,7 +165,7 @@ class Words:
         outside = roy.outside_scores(rows, answer, trust, self.tokens)
         return _cut(np.concatenate([answer, outside]), voting, rest)
 
-    def _rasa(self, voting: IntArray, rest: IntArray) -> Scored:
+    def _rasa(self, voting: IntArray, rest: IntArray) -> BaselineScores:
         q, m = voting.shape
         texts = Texts.build(
             np.tile(np.arange(m), q),
@@ -179,25 +179,25 @@ class Words:
         answer = fit.cosine.reshape(q, m)
         best = self.vectors[voting[np.arange(q), answer.argmax(axis=1)]]
         outside = np.einsum("qkd,qd->qk", self.vectors[rest], best)
-        return Scored(answer, outside, fit.reliability)
+        return BaselineScores(answer, outside, fit.reliability)
 
 
-def _cut(found: FloatArray, voting: IntArray, rest: IntArray) -> Scored:
+def _cut(found: FloatArray, voting: IntArray, rest: IntArray) -> BaselineScores:
     answer = found[: voting.size].reshape(voting.shape)
-    return Scored(answer, found[voting.size :].reshape(rest.shape), answer.mean(axis=0))
+    return BaselineScores(answer, found[voting.size :].reshape(rest.shape), answer.mean(axis=0))
 
 
 def _reducer(table: FloatArray, place: IntArray, reduce: Callable[..., Any]) -> Score:
     """Best or mean similarity to the other voting responses, read from a table of all pairs."""
 
-    def score(voting: IntArray, rest: IntArray) -> Scored:
+    def score(voting: IntArray, rest: IntArray) -> BaselineScores:
         at = np.arange(len(voting))[:, None, None]
         columns = place[voting][:, None, :]
         answer = reduce(table[at, place[voting][:, :, None], columns], axis=2)
         outside = np.empty(rest.shape)
         if rest.size:
             outside = reduce(table[at, place[rest][:, :, None], columns], axis=2)
-        return Scored(answer, outside, answer.mean(axis=0))
+        return BaselineScores(answer, outside, answer.mean(axis=0))
 
     return score
 

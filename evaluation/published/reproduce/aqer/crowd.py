@@ -20,7 +20,7 @@ from evaluation.methods.core.base import FloatArray, IntArray, Texts
 from evaluation.methods.text.corpus import words
 from evaluation.published.reproduce.aqer import baselines as aqer_cs_baselines
 from evaluation.published.reproduce.aqer import responses
-from evaluation.published.reproduce.data import VARIANTS, GradedAnswers, deal, mohler
+from evaluation.published.reproduce.data import VARIANTS, GradedAnswers, deal_answers, mohler
 from evaluation.published.reproduce.rows import Row
 
 REPETITIONS = 150  # published: 25 to 100, which leave .02 of chance in Spearman
@@ -130,7 +130,9 @@ class Bench:
         if key not in self.deals:
             rng = np.random.default_rng([self.seed, VARIANTS.index(variant), repetition])
             question, grades = self.answers.question, self.answers.grades
-            self.deals[key] = deal(question, grades, variant, rng, random_share=random_share)
+            self.deals[key] = deal_answers(
+                question, grades, variant, rng, random_share=random_share
+            )
         return self.deals[key]
 
     @cached_property

@@ -79,7 +79,7 @@ CURVES = (
         "Figure F2",
         "{:.0f} workers",
         WORKERS,
-        lambda rng, value: simulated.few(rng, int(value)),
+        lambda rng, value: simulated.simulate_few_workers(rng, int(value)),
     ),
     Curve(
         "Figure F3",

@@ -24,7 +24,7 @@ from evaluation.methods.pairwise.order.effects import (
 )
 from evaluation.published.reproduce.crowdrag import published
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS, LABELS, CrowdRag
-from evaluation.published.reproduce.crowdrag.rows import FINDING, compared, rounding
+from evaluation.published.reproduce.crowdrag.rows import FINDING, compare_rows, rounding
 from evaluation.published.reproduce.rows import Row
 
 Mask = NDArray[np.bool_]
@@ -36,7 +36,7 @@ def agreement_rows(data: CrowdRag) -> Iterator[Row]:
     votes = data.artifact
     wanted = _table4(data, votes)
     for name, (protocol, values) in wanted.items():
-        yield from compared(
+        yield from compare_rows(
             "Table 4", f"alpha, {name}", protocol, printed=published.TABLE4[name], values=values
         )
         mean, printed = float(np.mean(values)), published.TABLE4_MEAN[name]
@@ -171,7 +171,7 @@ def order_rows(data: CrowdRag, rng: np.random.Generator) -> Iterator[Row]:
     )
     for name, values in columns.items():
         protocol = "1,352 ordered pairs" if name in list(columns)[4:] else pairs
-        yield from compared(
+        yield from compare_rows(
             "Table 5", f"alpha, {name}", protocol, printed=published.TABLE5[name], values=values
         )
         mean, printed = float(np.mean(values)), published.TABLE5_MEAN[name]
@@ -195,7 +195,7 @@ def interdependence_rows(data: CrowdRag, rng: np.random.Generator) -> Iterator[R
         value = float(tau[a, b])
         yield Row("Table 6", name, protocol, printed, value, rounding(printed, value))
     means: FloatArray = np.nanmean(tau, axis=1)
-    yield from compared(
+    yield from compare_rows(
         "Table 6", "tau-b, mean", protocol, printed=published.TABLE6_MEAN, values=means
     )
 

@@ -16,7 +16,7 @@ from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.published.reproduce.crowdrag import published
 from evaluation.published.reproduce.crowdrag.agreement import label_alpha, occurrence
 from evaluation.published.reproduce.crowdrag.data import LABELS, CrowdRag, Directed
-from evaluation.published.reproduce.crowdrag.rows import FINDING, compared
+from evaluation.published.reproduce.crowdrag.rows import FINDING, compare_rows
 from evaluation.published.reproduce.rows import Row
 
 POOLED = "two calls and two gold labels a pair, pooled"
@@ -31,14 +31,14 @@ def judge_rows(data: CrowdRag) -> list[Row]:
     for kind, calls in data.llm.items():
         itself, human, rho = published.TABLE9[kind]
         turned = calls.canonical()
-        rows += compared(
+        rows += compare_rows(
             "Table 9",
             f"alpha of the LLM with itself, {kind}",
             "both orders of a pair",
             printed=itself,
             values=_alphas([(calls.pair, turned)]),
         )
-        rows += compared(
+        rows += compare_rows(
             "Table 9",
             f"alpha of the LLM with gold, {kind}",
             AS_PUBLISHED,
@@ -46,7 +46,7 @@ def judge_rows(data: CrowdRag) -> list[Row]:
             values=_alphas([(calls.pair, turned), (gold.pair, gold.label)]),
             note="direction bug: half of the gold labels are upside down",
         )
-        rows += compared(
+        rows += compare_rows(
             "Table 9",
             f"mean rho with other dimensions, {kind}",
             "mean over all seven, the dimension itself (rho 1) included",
@@ -89,7 +89,7 @@ def _fixed_rows(kind: str, calls: Directed, gold: Directed) -> list[Row]:
     pooled = _alphas([turned, (gold.pair, gold.canonical())])
     apart = _alphas([(calls.item, calls.label), (gold.item, gold.label)])
     name = f"alpha of the LLM with gold, {kind}"
-    rows = compared(
+    rows = compare_rows(
         "Table 9, corrected",
         name,
         FIXED,
@@ -98,7 +98,7 @@ def _fixed_rows(kind: str, calls: Directed, gold: Directed) -> list[Row]:
         why="the gold labels are turned",
     )
     same = "one call and one gold label of the same order"
-    rows += compared(
+    rows += compare_rows(
         "Table 9, corrected",
         name,
         same,
@@ -117,7 +117,7 @@ def _fixed_rows(kind: str, calls: Directed, gold: Directed) -> list[Row]:
                 "the published mean is that of the printed column",
             )
         )
-    return rows + compared(
+    return rows + compare_rows(
         "Table 9, corrected",
         f"mean rho with other dimensions, {kind}",
         "the six others",
@@ -136,8 +136,8 @@ def _both_rows(data: CrowdRag) -> list[Row]:
         shown.append((calls.item, calls.label))
     name, printed = "alpha of combined with individual", published.TABLE9_BOTH
     by_file = "first calls in the file together, second calls together"
-    rows = compared("Table 9", name, by_file, printed=printed, values=_alphas(parts))
-    return rows + compared(
+    rows = compare_rows("Table 9", name, by_file, printed=printed, values=_alphas(parts))
+    return rows + compare_rows(
         "Table 9, corrected",
         name,
         "calls of the same order",

@@ -99,7 +99,7 @@ def refit_rows(
     ]
 
 
-def corrected(data: CrowdRag, spam: Spam, rng: np.random.Generator) -> CorrectedAlpha:
+def corrected_competence(data: CrowdRag, spam: Spam, rng: np.random.Generator) -> CorrectedAlpha:
     """C* by our own fit, with the null, the cross-fit and the shares that belong to it."""
     votes = data.artifact
     return corrected_alpha(
@@ -131,9 +131,9 @@ def corrected_rows(
         return by_component(labels, rng=rng, restarts=restarts)
 
     what = f"MACE refitted on 6,760 judgments, {restarts} restarts, 975 first directions"
-    found = corrected(data, published_spam, rng)
+    found = corrected_competence(data, published_spam, rng)
     rows = _summary(found, f"{what}; one restart for all components")
-    own = corrected(data, own_best, rng)
+    own = corrected_competence(data, own_best, rng)
     rows += _summary(own, f"{what}; each component its best restart")
     for name, row in zip(published.SHORT, found.dimension.rows(), strict=True):
         rows += [

@@ -26,7 +26,7 @@ def rounding(printed: float, measured: float) -> str:
     return TWICE if as_printed(measured) == printed else DIFFERS
 
 
-def compared(
+def compare_rows(
     table: str,
     name: str,
     protocol: str,

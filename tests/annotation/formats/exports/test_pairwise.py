@@ -26,8 +26,8 @@ from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.pairwise import dataset as judged
 from tests.evaluation.methods.bradley_terry.battles import pairs_from_battles
 from tests.support import factories as make
-from tests.support.crowdrag_study import make_folder
-from tests.support.judging import make_pairs, make_ratings
+from tests.support.studies.crowdrag_study import make_folder
+from tests.support.studies.judging import make_pairs, make_ratings
 
 pytestmark = pytest.mark.django_db
 SIDES = ("left", "right", "neutral")
@@ -152,7 +152,7 @@ def test_the_matrix_gives_the_same_alpha_as_the_arrays_that_evaluation_freezes(t
     theirs = krippendorff.alpha(
         np.array(cells), level_of_measurement="ordinal", value_domain=[-1, 0, 1]
     )
-    ours = krippendorff_alpha(judged.now(task).data.votes.as_labels(0), "ordinal")
+    ours = krippendorff_alpha(judged.current_judgments(task).data.votes.as_labels(0), "ordinal")
     assert theirs == pytest.approx(ours, abs=1e-12)
     labels = rows_of(task, "crowdkit-labels", "coverage_deep")
     assert list(labels[0]) == ["task", "worker", "label"] and len(labels) == 20

@@ -19,7 +19,7 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Answer, SpanValue, Task, TextValue
 from annotation.task_types.writing.deltas import apply
 from tests.support import factories as make
-from tests.support import writing_study as study
+from tests.support.studies import writing_study as study
 
 pytestmark = pytest.mark.django_db
 WHAT = ("responses", "surveys", "topics", "writing-logs", "events")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.files.reading.importer import MAX_BYTES, Checked, guess
+from annotation.files.reading.importer import MAX_BYTES, CheckedRows, guess
 from annotation.files.reading.sheet import read, sheet_of
 from annotation.formats.imports import authors
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
@@ -29,7 +29,7 @@ from crowdqc.errors import Invalid
 KEYS = [f"voy-{n:02d}" for n in range(1, 9)]
 
 
-def check(kind: str, text: str, known: Any = None, name: str = "a.csv") -> Checked:
+def check(kind: str, text: str, known: Any = None, name: str = "a.csv") -> CheckedRows:
     sheet = read(text.encode(), name)
     importer = FORMATS[kind]
     if known is None:
@@ -38,12 +38,12 @@ def check(kind: str, text: str, known: Any = None, name: str = "a.csv") -> Check
             "answers": KnownAnswers(keys=KEYS),
             "system_answers": KnownSystems(keys=KEYS),
         }[kind]
-    checked: Checked = importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
+    checked: CheckedRows = importer.check(sheet.rows, guess(sheet.columns, importer.fields), known)
     checked.problems = checked.problems.merged(sheet.unreadable)
     return checked
 
 
-def only(checked: Checked) -> tuple[int | None, str, str, str, str]:
+def only(checked: CheckedRows) -> tuple[int | None, str, str, str, str]:
     (problem,) = checked.problems
     return problem.line, problem.column, problem.value, problem.wrong, problem.mend
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.files.reading.importer import Checked, guess
+from annotation.files.reading.importer import CheckedRows, guess
 from annotation.files.reading.sheet import sheet_of
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import KnownJudgments
 from annotation.formats.imports.judgments import Judgments
-from annotation.task_types.pairwise.sides import left_right, shown, stored
-from annotation.work.snapshots.judgments import Asked
+from annotation.task_types.pairwise.sides import left_right, to_canonical, to_displayed
+from annotation.work.snapshots.judgments import AskedDimension
 
 Row = dict[str, Any]
-ASKED = (Asked("clarity", "Clarity"), Asked("overall", "Overall", neutral=False))
+ASKED = (AskedDimension("clarity", "Clarity"), AskedDimension("overall", "Overall", neutral=False))
 PAIRS = (
     KnownPair(1, "p-1", "t-1", "t-2"),
     KnownPair(2, "p-2", "t-1", "t-3"),
@@ -37,7 +37,7 @@ KNOWN = KnownJudgments(
 )
 
 
-def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) -> Checked:
+def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) -> CheckedRows:
     sheet, form = sheet_of(rows), Judgments(asked)
     checked = form.check(sheet.rows, guess(sheet.columns, form.fields), known)
     checked.problems = checked.problems.merged(sheet.unreadable)
@@ -67,11 +67,11 @@ def test_every_way_to_name_a_pair_and_a_side_means_the_same_vote(
         row |= {"left": left, "right": right}
     if naming in ("id", "texts", "all"):
         row["flipped"] = flipped != turned
-    side = shown(code, flipped=flipped)
+    side = to_displayed(code, flipped=flipped)
     if naming == "sides" and words == "stored":
         words = "shown"  # the row does not say which text is first
     row["clarity"] = {
-        "stored": stored(shown(code, flipped=False), flipped=turned),
+        "stored": to_canonical(to_displayed(code, flipped=False), flipped=turned),
         "shown": side,
         "letters": {"left": "A", "neutral": "N", "right": "B"}[side],
     }[words]
@@ -218,7 +218,7 @@ def test_the_same_again_is_there_and_another_judgment_of_it_is_refused() -> None
 
 
 def test_a_dimension_that_is_called_as_a_column_of_the_format_has_a_column_of_its_own() -> None:
-    asked = (Asked("position", "Position"), Asked("first", "First"))
+    asked = (AskedDimension("position", "Position"), AskedDimension("first", "First"))
     row = {
         "item_id": "p-1",
         "worker": "bo",

@@ -26,7 +26,7 @@ from annotation.files.reading.sheet import sheet_of
 from annotation.formats.actions.imports import import_content, import_rows
 from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.formats.imports.judgments import HEAD, TAIL
-from annotation.formats.selectors.imports import examine
+from annotation.formats.selectors.imports import check_rows
 from annotation.models import Answer, Assignment, AuditEntry, Candidate, Item, System, Task
 from annotation.panels.actions import exclusions
 from annotation.task_types.pairwise.sides import left_right
@@ -36,7 +36,7 @@ from crowdqc.errors import Conflict, Invalid
 from tests.evaluation.corpora import pair_checked
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories as make
-from tests.support.judging import make_pairs, make_ratings
+from tests.support.studies.judging import make_pairs, make_ratings
 from tests.support.uploads import work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
@@ -432,4 +432,4 @@ def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:
     }
     assert every["Tern-2, judge"] > 0.85
     assert every["Tern-2, judge"] + every["Owl, judge"] == pytest.approx(1)
-    assert examine(task, "judgments", sheet_of(rows)).checked.there == 48
+    assert check_rows(task, "judgments", sheet_of(rows)).checked.there == 48

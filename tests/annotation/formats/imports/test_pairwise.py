@@ -16,7 +16,7 @@ from annotation.models import Answer, Candidate, ChoiceValue, Exclusion, Item, P
 from annotation.work.selectors.log import assignment_events
 from crowdqc.errors import Conflict
 from tests.support import factories as make
-from tests.support.crowdrag_study import make_folder
+from tests.support.studies.crowdrag_study import make_folder
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,8 @@ from annotation.formats.actions.imports import import_content
 from annotation.formats.exports.pairwise import get_export
 from annotation.models import Answer, Task
 from crowdqc.errors import Invalid
-from tests.support import factories, ratings
+from tests.support import factories
+from tests.support.studies import ratings
 
 pytestmark = pytest.mark.django_db
 

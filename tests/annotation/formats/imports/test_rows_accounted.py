@@ -13,11 +13,11 @@ from annotation.formats.actions.imports import import_content
 from annotation.models import Answer, ImportFile, Task
 from tests.annotation.formats.imports.test_pages import upload
 from tests.support import factories as make
-from tests.support import thinking
 from tests.support.factories import World
-from tests.support.judging import make_pairs
+from tests.support.studies import thinking
+from tests.support.studies.judging import make_pairs
+from tests.support.studies.writing import make_writing
 from tests.support.uploads import work
-from tests.support.writing import make_writing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 

@@ -18,7 +18,8 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Answer, Task
 from annotation.work.snapshots import attributes, checks
 from crowdqc.errors import Conflict, Invalid
-from tests.support import factories, thinking
+from tests.support import factories
+from tests.support.studies import thinking
 from tests.support.uploads import work
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from annotation.authoring.actions import tasks
-from annotation.files.reading.importer import Checked, guess
+from annotation.files.reading.importer import CheckedRows, guess
 from annotation.files.reading.sheet import read
 from annotation.formats.actions.imports import import_content
 from annotation.formats.imports.writing.topics import KnownTopics, content_of
@@ -41,12 +41,12 @@ def rows_of(*rows: tuple[Any, ...]) -> str:
     return out.getvalue()
 
 
-def check(text: str, known: KnownTopics | None = None) -> Checked:
+def check(text: str, known: KnownTopics | None = None) -> CheckedRows:
     sheet, importer = read(text.encode(), "a.csv"), FORMATS["topics"]
     return importer.check(sheet.rows, guess(sheet.columns, importer.fields), known or KnownTopics())
 
 
-def wrong(checked: Checked) -> list[tuple[int | None, str, str]]:
+def wrong(checked: CheckedRows) -> list[tuple[int | None, str, str]]:
     return [(one.line, one.column, one.wrong) for one in checked.problems]
 
 

@@ -27,8 +27,8 @@ from annotation.models import (
 from annotation.privacy.actions.retention import erase_logs_of_project
 from annotation.work.selectors import log
 from tests.support import factories as make
-from tests.support import writing_study as study
-from tests.support.crowdrag_study import Rows, write
+from tests.support.studies import writing_study as study
+from tests.support.studies.crowdrag_study import Rows, write
 
 pytestmark = pytest.mark.django_db
 KEPT = (Answer, Assignment, EventBatch, EventStream, Membership, SpanValue, ChoiceValue)

@@ -177,7 +177,7 @@ def test_workers_who_share_wrong_answers_are_told_apart_whoever_wins(correlation
     "make",
     [
         lambda rng: simulated.correlated(rng, 0.0),
-        lambda rng: simulated.few(rng, 12),
+        lambda rng: simulated.simulate_few_workers(rng, 12),
         lambda rng: simulated.noisy(rng, 4.0),
         lambda rng: simulated.biased(rng, 0.5),
     ],

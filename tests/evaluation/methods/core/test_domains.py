@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.core.domains import Board, NotEnough, Part, adjusted, pool
+from evaluation.methods.core.domains import Board, NotEnough, Part, adjust_scores, pool
 
 
 def task(rng: np.random.Generator, theta: FloatArray, *, tau: float, keep: float = 0.75) -> Part:
@@ -21,7 +21,7 @@ def task(rng: np.random.Generator, theta: FloatArray, *, tau: float, keep: float
     author, question = author[given], question[given]
     scale = rng.uniform(0.05, 0.3)
     noise = rng.normal(size=len(author)) + rng.normal(size=12)[question]
-    return adjusted(author, question, rng.normal() + scale * (here[author] + noise))
+    return adjust_scores(author, question, rng.normal() + scale * (here[author] + noise))
 
 
 def boards(rng: np.random.Generator, theta: FloatArray, tau: float, tasks: int = 4) -> list[Board]:
@@ -67,7 +67,9 @@ def test_neither_level_nor_scale_of_one_task_moves_anybody(
     tasks = [rng.normal(size=40) + 0.3 * author for _ in range(3)]
     moved = [shift + scale * tasks[0], *tasks[1:]]
     plain, other = (
-        pool([adjusted(author, question, s) for s in given], 5, rng=np.random.default_rng(1))[0]
+        pool([adjust_scores(author, question, s) for s in given], 5, rng=np.random.default_rng(1))[
+            0
+        ]
         for given in (tasks, moved)
     )
     assert plain.author.tolist() == other.author.tolist()
@@ -114,9 +116,9 @@ def test_tasks_joined_by_one_person_only_give_no_interval_but_the_reason() -> No
 
 def test_a_task_that_cannot_enter_says_why() -> None:
     with pytest.raises(NotEnough, match="share too few"):
-        adjusted([0, 1], [0, 1], np.array([0.1, 0.2]))
+        adjust_scores([0, 1], [0, 1], np.array([0.1, 0.2]))
     with pytest.raises(NotEnough, match="answers more than"):
-        adjusted([0, 1, 0, 1], [0, 0, 1, 1], np.array([0.1, 0.2, 0.4, 0.3]))
+        adjust_scores([0, 1, 0, 1], [0, 0, 1, 1], np.array([0.1, 0.2, 0.4, 0.3]))
     author, question = (grid.ravel() for grid in np.meshgrid(np.arange(4), np.arange(8)))
     with pytest.raises(NotEnough, match="do not vary"):
-        adjusted(author, question, np.ones(32))
+        adjust_scores(author, question, np.ones(32))

@@ -12,9 +12,9 @@ from evaluation.methods.core.params import (
     Params,
     choice,
     flag,
-    real,
+    real_number,
     resamples,
-    whole,
+    whole_number,
 )
 from evaluation.methods.registry import METHODS
 from evaluation.registry import RUN_TYPES
@@ -22,9 +22,9 @@ from evaluation.registry import RUN_TYPES
 OPTIONS = Params(
     "trial",
     (
-        whole("rounds", 5, 1, 9),
-        whole("agreeing", None, 1),
-        real("share", 0.5, above=0, high=1),
+        whole_number("rounds", 5, 1, 9),
+        whole_number("agreeing", None, 1),
+        real_number("share", 0.5, above=0, high=1),
         flag("pooled", False),
         choice("start", "equal", ("equal", "noisy")),
         resamples(2000),

@@ -11,7 +11,7 @@ import pytest
 
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement.significance import bca
-from evaluation.methods.aqer_study.method import Drawn, compared
+from evaluation.methods.aqer_study.method import Drawn, compare_r
 from evaluation.methods.checklists.agreement import of_units, signal_rows
 from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.diversity import self_cosine, self_jaccard
@@ -23,7 +23,7 @@ from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.judgments import ShownVotes, Units
 from evaluation.methods.pairwise.order import effects as order_effects
 from evaluation.methods.rescaling import ratings
-from evaluation.methods.rescaling.data import shared
+from evaluation.methods.rescaling.data import shared_pairs
 from evaluation.methods.rescaling.method import agreement as tau_agreement
 from evaluation.methods.rescaling.method import rescale
 from evaluation.methods.text.corpus import token_ids
@@ -216,12 +216,12 @@ def test_a_difference_of_correlations_has_bounds_on_its_own_scale() -> None:
         grade + s * rng.normal(size=120) + 0.05 * rng.normal(size=(4, 120)) for s in (0.05, 2.0)
     )
     frame = Drawn(np.tile(np.arange(4), 30), np.repeat(np.arange(30), 4), grade, 4, 30)
-    row = compared(frame, close, far, 0.95)
+    row = compare_r(frame, close, far, 0.95)
     r = [np.corrcoef(scores.mean(axis=0), grade)[0, 1] for scores in (close, far)]
     assert row["difference"] == pytest.approx(r[0] - r[1], abs=0.02)
     assert row["low"] < row["difference"] < row["high"] < 1  # z differs by more than 1
     assert row["low"] + row["high"] == pytest.approx(2 * row["difference"])
-    few = compared(
+    few = compare_r(
         Drawn(frame.system[:16], frame.question[:16], grade[:16], 4, 30),
         close[:, :16],
         far[:, :16],
@@ -309,7 +309,7 @@ def test_ranks_similarities_and_boards_have_an_interval_from_their_least_number_
 def test_a_change_of_tau_from_29_items_has_no_interval() -> None:
     for items, why in ((29, "29 items; an interval needs 30"), (30, "")):
         data = explained(np.random.default_rng(0), items)
-        mean = tau_agreement(data, shared(data), data.rating, rescale(data)).mean
+        mean = tau_agreement(data, shared_pairs(data), data.rating, rescale(data)).mean
         assert (mean.reason, bool(np.isnan(mean.low))) == (why, bool(why))
         assert np.isfinite(mean.after - mean.before)
 

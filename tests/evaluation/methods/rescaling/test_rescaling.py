@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evaluation.methods.core.base import BadParameter, BadShape, BadVector, Cancelled, Hooks
-from evaluation.methods.rescaling.data import Annotations, NothingShared, incomplete, shared
+from evaluation.methods.rescaling.data import Annotations, NothingShared, incomplete, shared_pairs
 from evaluation.methods.rescaling.method import (
     LABEL,
     SCALE,
@@ -105,7 +105,7 @@ def by_hand(data: Annotations, scores: np.ndarray, keep_best: bool) -> dict[tupl
 def test_pairs_and_aggregate_equal_a_plain_inner_join(keep_best: bool) -> None:
     data = crowd(1)
     scores = rescale(data)
-    joined = shared(data) if keep_best else incomplete(data, shared(data))
+    joined = shared_pairs(data) if keep_best else incomplete(data, shared_pairs(data))
     found = agreement(data, joined, data.rating, scores)
     before, after = (by_hand(data, values, keep_best) for values in (data.rating, scores))
     pairs = list(zip(joined.first.tolist(), joined.second.tolist(), strict=True))
@@ -138,14 +138,14 @@ def test_renaming_and_reordering_change_nothing(seed: int) -> None:
         items=[f"i{k}" for k in range(60)],
         labels=LABELS,
     )
-    means = [agreement(d, shared(d), d.rating, rescale(d)).mean for d in (data, other)]
+    means = [agreement(d, shared_pairs(d), d.rating, rescale(d)).mean for d in (data, other)]
     for name in ("before", "after", "low", "high"):
         assert getattr(means[0], name) == pytest.approx(getattr(means[1], name), abs=1e-12)
 
 
 def test_noise_breaks_ties_without_favouring_anybody() -> None:
     data = crowd(3, items=200)
-    joined = shared(data)
+    joined = shared_pairs(data)
     flat, exact = np.zeros(len(data)), rescale(data) + np.linspace(0, 1e-3, len(data))
     rng = np.random.default_rng(0)
     none, kept = without_ties(joined, flat, exact, rng=rng, noise=1e-9, draws=30)

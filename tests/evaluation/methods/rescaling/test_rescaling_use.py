@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.methods.rescaling.data import Annotations
-from evaluation.methods.rescaling.use import BINS, by_label, changes, histogram, mean_of, places
+from evaluation.methods.rescaling.use import BINS, by_label, changes, histogram, mean_of, to_percent
 
 
 def test_the_interval_of_a_mean_counts_repeated_items_once() -> None:
@@ -56,7 +56,7 @@ def test_labels_are_described_by_the_scores_that_they_became() -> None:
     ]
     own = by_label(data, data.score, data.worker == 0)
     assert [row["n"] for row in own] == [1, 1, 0] and own[2]["mean"] is None
-    assert places(data).tolist() == [0.0, 25.0, 25.0, 100.0]
+    assert to_percent(data).tolist() == [0.0, 25.0, 25.0, 100.0]
 
 
 def test_changes_are_told_by_direction_and_size() -> None:

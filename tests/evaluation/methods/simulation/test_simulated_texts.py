@@ -56,7 +56,7 @@ def test_wrong_answers_are_wrong_and_only_so_many() -> None:
     "make",
     [
         lambda rng: simulated.correlated(rng, 1.2),
-        lambda rng: simulated.few(rng, 2),
+        lambda rng: simulated.simulate_few_workers(rng, 2),
         lambda rng: simulated.noisy(rng, -2.0),
         lambda rng: simulated.biased(rng, -0.1),
         lambda rng: simulated.wrong_answers(rng, 21),

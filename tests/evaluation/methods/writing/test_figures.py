@@ -16,7 +16,7 @@ from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.documents import (
     Pairs,
     expected,
-    places,
+    first_citations,
     with_each_other,
     with_ranking,
 )
@@ -81,7 +81,7 @@ def test_order_of_citation_ties_within_a_statement() -> None:
         ("models", "news", "a", "x [4, 3, 2, 1]."),
     ]
     data = responses(written, passages)
-    place = places(data, cut(data))
+    place = first_citations(data, cut(data))
     found = with_ranking(place)
     assert found[:2].tolist() == pytest.approx([1.0, -1.0])
     assert found[2] == pytest.approx(spearmanr([1, 2, 4], [0, 0, 1])[0])
@@ -118,7 +118,7 @@ def test_sets_and_orders_agree_with_plain_sets_and_scipy(written: list[Written])
         if data.topic[pair[0]] == data.topic[pair[1]]
     }
     assert {frozenset(pair) for pair in zip(pairs.first, pairs.second, strict=True)} == wanted
-    place = places(data, cut(data))
+    place = first_citations(data, cut(data))
     for k, rho in enumerate(with_ranking(place)):
         same(rho, sorted(cites[k]), place[k])
     for k, rho in enumerate(with_each_other(place, pairs)):

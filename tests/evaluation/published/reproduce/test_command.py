@@ -18,7 +18,7 @@ from evaluation.methods.core.base import BadParameter, BadShape
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import responses
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
-from evaluation.published.reproduce.data import GradedAnswers, data_folder, deal, mohler
+from evaluation.published.reproduce.data import GradedAnswers, data_folder, deal_answers, mohler
 from evaluation.published.reproduce.rows import Row
 from tests.studies.redundancy_sets import cached_encoder
 from tests.support.processes import ROOT
@@ -246,7 +246,7 @@ def test_answers_are_dealt_by_grade_from_the_best_group_to_the_worst(
     variant: str, graded: tuple[np.ndarray, np.ndarray]
 ) -> None:
     question, grades = graded
-    dealt = deal(question, grades, variant, np.random.default_rng(1))
+    dealt = deal_answers(question, grades, variant, np.random.default_rng(1))
     assert dealt.shape == (6, 20)
     for j, row in enumerate(dealt):
         assert len(set(row)) == 20
@@ -263,7 +263,7 @@ def test_random_assignment_deals_the_same_answers_to_other_workers(
     graded: tuple[np.ndarray, np.ndarray],
 ) -> None:
     question, grades = graded
-    dealt = deal(question, grades, "top20", np.random.default_rng(2), random_share=1.0)
+    dealt = deal_answers(question, grades, "top20", np.random.default_rng(2), random_share=1.0)
     means = grades[dealt].mean(axis=0)
     assert [len(set(row)) for row in dealt] == [20] * 6
     assert abs(means[:10].mean() - means[10:].mean()) < 0.5
@@ -271,9 +271,9 @@ def test_random_assignment_deals_the_same_answers_to_other_workers(
 
 def test_an_unknown_variant_and_too_few_answers_are_refused() -> None:
     with pytest.raises(BadParameter, match="variant is 'best20'"):
-        deal(np.zeros(20, dtype=int), np.ones(20), "best20", np.random.default_rng(0))
+        deal_answers(np.zeros(20, dtype=int), np.ones(20), "best20", np.random.default_rng(0))
     with pytest.raises(BadShape, match="question 0 has 19 answers"):
-        deal(np.zeros(19, dtype=int), np.ones(19), "top20", np.random.default_rng(0))
+        deal_answers(np.zeros(19, dtype=int), np.ones(19), "top20", np.random.default_rng(0))
 
 
 def test_missing_data_is_told_in_words(tmp_path: Path) -> None:

@@ -28,7 +28,11 @@ from evaluation.published.reproduce.crowdrag.data import (
     load,
 )
 from evaluation.published.reproduce.crowdrag.grades import grades
-from evaluation.published.reproduce.crowdrag.mace import as_published, corrected, refit_rows
+from evaluation.published.reproduce.crowdrag.mace import (
+    as_published,
+    corrected_competence,
+    refit_rows,
+)
 from evaluation.published.reproduce.crowdrag.overlap import overlap_rows
 from evaluation.published.reproduce.data import data_folder
 from evaluation.published.reproduce.rows import Row
@@ -194,7 +198,7 @@ def test_the_filter_finds_agreement_in_noise_and_loses_it_when_cross_fitted(
     monkeypatch.setattr(crowdrag_mace, "SHUFFLES", 1)
     rng = np.random.default_rng(0)
     fit = partial(as_published, rng=rng, restarts=2)
-    found = corrected(data, lambda labels: fit(labels)[0], rng)
+    found = corrected_competence(data, lambda labels: fit(labels)[0], rng)
     assert found.corrected == pytest.approx(0.41, abs=0.03)
     assert found.shuffled_null == pytest.approx(0.29, abs=0.04)
     assert found.cross_fitted == pytest.approx(0.24, abs=0.03)

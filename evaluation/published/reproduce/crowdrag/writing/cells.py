@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.published.reproduce.crowdrag.writing.printed import said
+from evaluation.published.reproduce.crowdrag.writing.printed import explain_difference
 from evaluation.published.reproduce.rows import Row
 
 Figures = dict[str, Any]
@@ -48,4 +48,4 @@ def figure_row(
     table: str, quantity: str, protocol: str, figures: tuple[float, float], why: str
 ) -> Row:
     """A row of (printed, measured) that gives its reason only where rounding does not explain."""
-    return Row(table, quantity, protocol, *figures, said(*figures, why))
+    return Row(table, quantity, protocol, *figures, explain_difference(*figures, why))

@@ -13,7 +13,7 @@ from evaluation.methods.writing.method import Responses
 from evaluation.published.reproduce.crowdrag.rows import DIFFERS
 
 
-def said(target: float, measured: float, why: str) -> str:
+def explain_difference(target: float, measured: float, why: str) -> str:
     """Why a figure is not the printed one rounded once; "" where it is."""
     digits = len(f"{target:g}".partition(".")[2])
     return "" if abs(round(measured, digits) - target) < 1e-9 else why or DIFFERS

@@ -15,7 +15,7 @@ from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.documents import (
     Pairs,
     edges_of,
-    general,
+    general_figures,
     measures,
     overlap,
     with_ranking,
@@ -84,7 +84,7 @@ def as_published(data: writing.Responses) -> Figures:
     score = scores(statements, order=settings["order"])
     limits = {name: settings[name] for name in ("threshold", "heavy")}
     return {
-        "general": general(statements, measured, edges_of(measured), draws),
+        "general": general_figures(statements, measured, edges_of(measured), draws),
         "overlap": overlap(data, Pairs.of(data), draws),
         "reuse": reuse(statements, score, draws, **limits),
     }

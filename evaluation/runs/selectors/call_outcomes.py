@@ -14,7 +14,7 @@ Told = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Flagged:
+class FlaggedAnswer:
     """An answer that is kept and wants a look."""
 
     item: str
@@ -23,19 +23,19 @@ class Flagged:
 
 
 @dataclass(frozen=True)
-class Came:
+class CallOutcome:
     """What came of the calls; ``next_url`` leads to where it shows."""
 
     figures: list[dict[str, str]]  # a strip of key figures
     same: list[tuple[str, str, str]]  # dimension, share with the same label in both orders, pairs
-    flagged: list[Flagged]
+    flagged: list[FlaggedAnswer]
     more: int  # flagged ones that are not listed
     next_words: str
     next_url: str
     next_label: str
 
 
-def came_of(run: Run, asked: Told | None) -> Came | None:
+def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     """For the page of a finished run; None for runs of other kinds."""
     asking = asking_of(run.method)
     if asked is None or asking is None or not asking.noun:
@@ -62,11 +62,11 @@ def came_of(run: Run, asked: Told | None) -> Came | None:
         for row in asked.get("same", [])
     ]
     flagged = [
-        Flagged(row["item"], row["flag"], row["call"])
+        FlaggedAnswer(row["item"], row["flag"], row["call"])
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
     ]
     more = counts.get("flagged", 0) - len(flagged)
-    return Came(figures, same, flagged, more, *asking.next_step(run, counts["answered"]))
+    return CallOutcome(figures, same, flagged, more, *asking.next_step(run, counts["answered"]))
 
 
 def _figure(label: str, value: int) -> dict[str, str]:

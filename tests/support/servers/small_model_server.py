@@ -1,7 +1,7 @@
 """A small language model behind an OpenAI-compatible server, in a process of its own.
 
-``python -m tests.support.small_model_server FILE`` prints the server's address and serves until its
-standard input ends, so that it never outlives whoever started it.
+``python -m tests.support.servers.small_model_server FILE`` prints the server's address and serves
+until its standard input ends, so that it never outlives whoever started it.
 """
 
 from __future__ import annotations

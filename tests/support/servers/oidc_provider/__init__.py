@@ -22,8 +22,8 @@ def provider(folder: Path, callback: str) -> Iterator[str]:
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
     log = (folder / "provider.log").open("w")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.oidc_provider", str(folder), callback],
-        cwd=Path(__file__).resolve().parents[3],
+        [sys.executable, "-m", "tests.support.servers.oidc_provider", str(folder), callback],
+        cwd=Path(__file__).resolve().parents[4],
         env=kept,
         stdout=subprocess.PIPE,
         text=True,

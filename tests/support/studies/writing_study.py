@@ -12,7 +12,7 @@ from annotation.formats.imports.published.crowdrag_writing import (
     SURVEYS,
     TEXTS,
 )
-from tests.support.crowdrag_study import Rows, write
+from tests.support.studies.crowdrag_study import Rows, write
 
 START = 1_728_671_105_500  # ms since 1970
 TOPICS = ("t0", "t1")

@@ -11,7 +11,7 @@ from annotation.authoring.actions.think_topics import save_dimension
 from annotation.models import Assignment, Candidate, Project, Task
 from annotation.pairs.actions import checklist_items
 from annotation.work.actions import answers
-from tests.support.judging import make_candidate
+from tests.support.studies.judging import make_candidate
 
 RUBRIC = "**Order.** Does one sentence lead to the next?\n\n1 is a heap of facts, 5 one thread."
 SOURCE = "The town opened its new library on Monday. It has 40,000 books and a garden on the roof."

