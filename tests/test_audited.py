@@ -30,8 +30,8 @@ EXCEPTIONS = {
     "formats.uploads.process.process": "was asked for, and each import records what it wrote",
     "notifications.actions.notices.mark_read": "a person reads what they were told",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
-    "payouts.actions.settle.settle": "a part of approving, which records",
-    "records.actions.replies.keep": "a copy of the answer to a request, which records what it did",
+    "payouts.actions.settle.settle_proposal": "a part of approving, which records",
+    "records.actions.replies.keep_reply": "a copy of the answer to a request, which records what it did",
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),

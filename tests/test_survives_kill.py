@@ -61,7 +61,7 @@ keys = {"r": digest(sys.argv[2]), "m": digest(sys.argv[3])}
 by = {r: ApiToken.objects.get(digest=key).user for r, key in keys.items()}
 open_ones = Assignment.objects.filter(task=task, state="submitted", settled_at=None)
 open_ones = open_ones.exclude(payout_lines__live=True)
-lines = [payouts.Line(pk) for pk in open_ones.values_list("pk", flat=True)]
+lines = [payouts.ProposedLine(pk) for pk in open_ones.values_list("pk", flat=True)]
 if lines:
     payouts.propose_payout(by=by["r"], task=task, key=uuid.uuid4(), lines=lines)
 for batch in PayoutBatch.objects.filter(task=task, state="proposed"):
