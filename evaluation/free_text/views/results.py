@@ -28,7 +28,7 @@ from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import fits, require_fit
+from evaluation.runs.run_types import fits, require_fit, type_of
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
@@ -53,6 +53,7 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
         "title": reads.title_of(task),
         "run": run,
         "standing": run_standing(run),
+        "chooses": run is not None and type_of(run.method).chooses,
         "active": reads.active_of(task),
         "last": last,
         "fresh": since,
