@@ -56,6 +56,7 @@ from annotation.task_types.labels.label_studio import LabelsInLabelStudio
 from annotation.task_types.labels.rules import (
     PREFIX,
     asked_fields,
+    can_be_asked,
     check_answers,
     read_answer,
 )
@@ -247,6 +248,9 @@ def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
             found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
         elif any(not one["values"] for one in row["ask_if"]):
             lack = "has a condition without a value"
+            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+        elif not can_be_asked(row, fields):
+            lack = "is never asked: its conditions cannot hold together"
             found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
     return found
 
