@@ -81,6 +81,8 @@ GET: dict[str, str] = {
     "task_build_topic": POST_ONLY, "task_build_topic_step": POST_ONLY, "task_judge": POST_ONLY,
     "task_build_dimension": POST_ONLY, "task_build_dimension_step": POST_ONLY,
     "task_build_line": POST_ONLY, "task_build_line_step": POST_ONLY,
+    "task_build_field": POST_ONLY, "task_build_field_step": POST_ONLY,
+    "task_build_known": POST_ONLY,
     "task_build_rating": POST_ONLY, "task_build_document": POST_ONLY,
     "task_build_document_step": POST_ONLY, "task_rounds": REQUESTER, "task_round": REQUESTER,
     "task_panels": POST_ONLY, "task_feedback": STAFF,
@@ -155,6 +157,8 @@ GET: dict[str, str] = {
 WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
 POST: dict[str, str] = {
     **access_api.POST,
+    "task_build_field": WRITE_REQUESTER, "task_build_field_step": WRITE_REQUESTER,
+    "task_build_known": WRITE_REQUESTER,
     "task_build_rating": WRITE_REQUESTER, "task_build_document": WRITE_REQUESTER,
     "task_build_document_step": WRITE_REQUESTER, "task_round": WRITE_REQUESTER,
     "task_panels": WRITE_REQUESTER,
