@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "notifications.actions.notices.mark_read": "a person reads what they were told",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle_proposal": "a part of approving, which records",
-    "records.actions.replies.keep_reply": "a copy of the answer to a request, which records what it did",
+    "records.actions.replies.keep_reply": "a copy of a reply, whose request records what it did",
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),
