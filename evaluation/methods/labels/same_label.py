@@ -28,7 +28,7 @@ from evaluation.methods.core.votes import Labels
 
 LEAST = 10  # labels of a worker
 USUAL = 0.95  # share of one label
-RARE = 1e-3  # probability under an honest worker
+RARE = 1e-4  # probability under an honest worker
 
 
 def same_label(
