@@ -109,12 +109,18 @@ def read(path: Path) -> tuple[Labels, IntArray, Layout]:
     if not told:
         raise Invalid("The file holds no labels.", fields={"file": "Choose a file with labels."})
     _refuse_twice(told)
-    names = [sorted({row[place] for row in told}, key=_natural) for place in (1, 2, 3)]
-    names[2] = sorted({*names[2], *known.values()}, key=_natural)
+    names: list[list[str]] = [
+        sorted(set(column), key=_natural)
+        for column in (
+            [worker for _, worker, _, _ in told],
+            [item for _, _, item, _ in told],
+            [*(label for *_, label in told), *known.values()],
+        )
+    ]
     places = [{name: k for k, name in enumerate(column)} for column in names]
     worker, item, label = (
-        np.array([place[row[k]] for row in told])
-        for k, place in zip((1, 2, 3), places, strict=True)
+        np.array([place[value] for value in column])
+        for place, column in zip(places, list(zip(*told, strict=True))[1:], strict=True)
     )
     data = Labels.build(worker, item, label, workers=names[0], items=names[1], labels=names[2])
     gold = np.array([places[2].get(known.get(name, ""), -1) for name in names[1]])
