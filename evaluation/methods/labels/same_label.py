@@ -13,10 +13,10 @@ A worker does so where all of this holds:
 4. Their competence cannot be told from guessing (Dawid-Skene's interval): a careful worker who
    gives the rare label only where it is right stays out.
 
-In simulated crowds (``tests.studies.label_rules``) at most .002 of honest workers were named where
-a label is rare (1 in 10 or 20 items), and none elsewhere; up to .04 of those who guess with a strong
-preference. Of those who always give one label .8 to .97 were named from 25 labels on where labels
-are about as frequent, .5 to .7 where one is rare, and next to none of those with few labels.
+In simulated crowds (``tests.studies.label_rules``): at most .002 of honest workers were
+named where 1 in 10 or 20 items is of a rare label, none elsewhere; up to .04 of guessers with
+strong preferences. Of those who always give one label .8 to .97 were named from 25 labels on where
+labels are about as frequent, .5 to .7 where one is rare, and next to none with few labels.
 """
 
 from __future__ import annotations
