@@ -11,7 +11,8 @@ from django.db import transaction
 
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
 from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
-from annotation.payouts.actions.rules import MIN_LESS, why_not_base
+from annotation.payouts.actions.reasons import MIN_LESS
+from annotation.payouts.actions.rules import why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
 from crowdqc.errors import Invalid
 from crowdqc.numbers import LARGEST, exact, money

@@ -25,15 +25,13 @@ from annotation.models import (
     Task,
     User,
 )
+from annotation.payouts.actions.reasons import MIN_REASON, REASONS, clean_reason
 from annotation.payouts.actions.rejections import decide_reply, reply_to_rejection
 from annotation.payouts.actions.rules import (
-    MIN_REASON,
-    REASONS,
     Decision,
     ProposedLine,
     build_line,
     check_proposable,
-    clean_reason,
     needs_note,
     reason_cannot_decide,
     require_proposer,

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from annotation.models import Payment, PaymentAttempt, Recruitment, Rejection
 from annotation.payouts.actions.payments import OPEN, TAKEN_BACK, State, What, confirm, overturned
-from annotation.payouts.actions.rules import MIN_REASON, PROLIFIC_CATEGORIES
+from annotation.payouts.actions.reasons import MIN_REASON, PROLIFIC_CATEGORIES
 from annotation.records.actions.audit import record
 from annotation.recruitment.platforms import prolific
 from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolific, Refused, to_pence

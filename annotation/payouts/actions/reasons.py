@@ -1,0 +1,40 @@
+"""The reasons of rejections and of lower pay: which there are, and how long their text must be."""
+
+from __future__ import annotations
+
+from annotation.records.cleaning import clean_text
+from crowdqc.errors import Invalid
+
+# What Prolific takes at least is the rule for everybody: a worker is owed a text with substance.
+MIN_REASON, MAX_REASON = 100, 5000
+MIN_LESS = 20  # of the reason for paying less than was agreed
+REASONS = {
+    "no_answer": "The answers do not answer the questions",
+    "not_followed": "The instructions were not followed",
+    "not_own": "The answers are not in the worker’s own words",
+    "failed_check": "The attention questions were not answered as they asked",
+    "nothing": "Nothing was handed in that could be used",
+    "other": "Another reason, written below",
+}
+# The same in the words of Prolific, which takes a rejection in a category only.
+PROLIFIC_CATEGORIES = {
+    "no_answer": "LOW_EFFORT",
+    "not_followed": "FAILED_INSTRUCTIONS",
+    "not_own": "OTHER",
+    "failed_check": "FAILED_CHECK",
+    "nothing": "NO_DATA",
+    "other": "OTHER",
+}
+
+
+def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
+    """Code and text of a rejection, or Invalid; ``name`` is the worker's pseudonym."""
+    if code not in REASONS:
+        raise Invalid(f"{name}: choose a reason.", fields={"reason_code": "Choose one."})
+    text = clean_text(text, "reason", MAX_REASON)
+    if len(text) < MIN_REASON:
+        raise Invalid(
+            f"{name}: the reason is read by the worker; write what was asked and what is missing.",
+            fields={"reason": f"At least {MIN_REASON} characters; it has {len(text)}."},
+        )
+    return code, text
