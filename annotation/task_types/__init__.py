@@ -5,6 +5,7 @@ from __future__ import annotations
 from annotation.task_types.base import TaskType, Values, part_of
 from annotation.task_types.checklist.type import Checklist
 from annotation.task_types.free_text.type import FreeText
+from annotation.task_types.labels.type import Labels
 from annotation.task_types.pairwise.type import Pairwise
 from annotation.task_types.rating.type import Rating
 from annotation.task_types.think_aloud.type import ThinkAloud
@@ -18,6 +19,7 @@ TYPES: dict[str, TaskType] = {
     Writing.slug: Writing(),
     ThinkAloud.slug: ThinkAloud(),
     Checklist.slug: Checklist(),
+    Labels.slug: Labels(),
 }
 
 

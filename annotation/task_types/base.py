@@ -19,6 +19,8 @@ from crowdqc.errors import Invalid
 # Set in what ``check`` gets as settings for an answer given on the worker's page, which records
 # what was in view; programs have no page.
 ON_PAGE = "on_page"
+# The item's text, set in what ``check`` gets for a type whose ``check_reads`` fetches it.
+ITEM_TEXT = "item_text"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class TaskType:
     # work
     keeps_groups_together: bool = False  # a random order is over topics, then within each
     overlaps_bundles: bool = False  # claims link workers by items that they have in common
+    check_reads: tuple[str, ...] = ()  # of an entry's item, what a check needs beside its settings
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The formats that a task of these settings is written as."""

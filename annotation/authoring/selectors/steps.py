@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
 from annotation.task_types import TaskType, Values, get_type
-from annotation.task_types.base import ON_PAGE
+from annotation.task_types.base import ITEM_TEXT, ON_PAGE
 from crowdqc.errors import DomainError
 
 
@@ -46,8 +46,11 @@ def check_entry(
     it was answered on the worker's page, so that what must be in view has to have been.
     Raises Invalid, which says what is missing.
     """
+    task_type = get_type(assignment.task.type)
     settings = {**settings_of(assignment, entry), ON_PAGE: on_page}
-    return get_type(assignment.task.type).check(entry.draft, settings, flipped=entry.flipped)
+    if task_type.check_reads:
+        settings[ITEM_TEXT] = entry.item.question
+    return task_type.check(entry.draft, settings, flipped=entry.flipped)
 
 
 def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:

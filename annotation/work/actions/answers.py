@@ -173,7 +173,8 @@ def _submit(
         raise Conflict("It was returned; nothing can be submitted to it.", code="returned")
     now = timezone.now()
     _enough_time(locked, now)
-    entries = list(locked.entries.select_related("item").only(*NEEDED).order_by("position"))
+    needed = (*NEEDED, *get_type(locked.task.type).check_reads)
+    entries = list(locked.entries.select_related("item").only(*needed).order_by("position"))
     _take_drafts(locked, entries, drafts, seqs, afters)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED

@@ -1,0 +1,260 @@
+"""The fields of a labels task as a version stores them: cleaned, named, and in their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from annotation.task_types.base import whole_number
+from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
+from crowdqc.errors import Invalid
+from crowdqc.numbers import exact
+
+CHOOSE_ONE, CHOOSE_SEVERAL = "choose_one", "choose_several"
+SCALE, NUMBER = "scale", "number"
+SHORT_TEXT, LONG_TEXT = "short_text", "long_text"
+SPANS, RANK = "spans", "rank"
+KINDS: Mapping[str, str] = {
+    CHOOSE_ONE: "Choose one",
+    CHOOSE_SEVERAL: "Choose several",
+    SCALE: "Scale",
+    NUMBER: "Number",
+    SHORT_TEXT: "Short text",
+    LONG_TEXT: "Long text",
+    SPANS: "Text span",
+    RANK: "Rank",
+}
+WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
+TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
+CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
+UNSURE, NOTHING = "unsure", "nothing"  # codes that no option may have
+COMPARISONS: Mapping[str, str] = {
+    "is": "is",
+    "is_not": "is not",
+    "one_of": "is one of",
+    "none_of": "is none of",
+}
+COLORS = ("blue", "orange", "purple", "green", "red", "grey")
+MAX_FIELDS, MAX_OPTIONS, MAX_CODE, MAX_CONDITIONS = 30, 200, 40, 10
+MADE = 24  # characters of a name that is made of a label: values have to fit behind it
+MAX_POINTS = 101  # of a scale
+NUMBERED = Decimal(1_000_000_000)
+SHORT = 300  # characters of a short text
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+Row = dict[str, Any]
+
+
+def clean_fields(raw: Any) -> list[Row]:
+    """The fields of a version, each with all of its keys; Invalid names the field that is wrong."""
+    found: list[Row] = []
+    taken: list[str] = []
+    for number, row in enumerate(_listed(raw, "fields", MAX_FIELDS), 1):
+        found.append(_field(row, f"field {number}", taken, found))
+    return found
+
+
+def new_field(name: str, question: str) -> Row:
+    """A field before anything but its question is written."""
+    return {"name": name, "label": question[:MAX_LABEL], "question": question, "kind": CHOOSE_ONE}
+
+
+def points_of(field: Mapping[str, Any]) -> list[int]:
+    """The points of a scale, the lowest first."""
+    low, high, step = field["low"], field["high"], field["step"]
+    return list(range(int(low), int(high) + 1, max(1, int(step or 1))))
+
+
+def codes_of(field: Mapping[str, Any]) -> list[str]:
+    """What a condition on this field can name: its options or points, and unsure."""
+    if field["kind"] == SCALE:
+        codes = [str(point) for point in points_of(field)]
+    else:
+        codes = [option["value"] for option in field["options"]]
+    return [*codes, UNSURE] if field["unsure"] else codes
+
+
+def label_of(field: Mapping[str, Any], code: str) -> str:
+    """What people read for a code of this field."""
+    if code == UNSURE:
+        return "Unsure"
+    for option in field["options"]:
+        if option["value"] == code:
+            return str(option["label"] or option["value"])
+    return code
+
+
+def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequence[Row]) -> Row:
+    question = text(row, "question", where)
+    label = text(row, "label", where, MAX_LABEL) or question[:MAX_LABEL].strip()
+    if not label:
+        raise Invalid(f"{where} asks nothing.", fields={where: "Write the question."})
+    name = _name(row, where, label, taken)
+    where = f"{where} ({name})"
+    kind = str(row.get("kind") or CHOOSE_ONE)
+    if kind not in KINDS:
+        raise Invalid(f"{where}: there is no kind {kind[:40]!r}.", fields={where: ", ".join(KINDS)})
+    has_unsure = kind not in TEXTS
+    found: Row = {
+        "name": name,
+        "label": label,
+        "question": question or label,
+        "kind": kind,
+        "options": _options(row.get("options") or [], where),
+        "required": truth(row.get("required", True)),
+        "unsure": has_unsure and truth(row.get("unsure", False)),
+        "shuffle": kind in WITH_OPTIONS and truth(row.get("shuffle", False)),
+        **_numbers(row, where, kind),
+        **_counts(row, where),
+    }
+    found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
+    _check_options(found, where)
+    return found
+
+
+def _name(row: Mapping[str, Any], where: str, label: str, taken: list[str]) -> str:
+    name = str(row.get("name") or "") or name_of(label[:MADE], taken)
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"{where}: {name[:60]!r} cannot be a short name.",
+            fields={where: "Lowercase letters, digits and _, beginning with a letter."},
+        )
+    if name in taken:
+        raise Invalid(f"{where}: {name} is used twice.", fields={where: "Use another name."})
+    taken.append(name)
+    return name
+
+
+def _options(raw: Any, where: str) -> list[Row]:
+    found: list[Row] = []
+    for number, row in enumerate(_listed(raw, f"{where} options", MAX_OPTIONS), 1):
+        one = f"{where}, option {number}"
+        label = text(row, "label", one, MAX_LABEL)
+        value = text(row, "value", one, MAX_CODE) or _value_of(label, found)
+        color = str(row.get("color") or "")
+        if color and color not in COLORS:
+            raise Invalid(f"{one}: there is no color {color!r}.", fields={one: ", ".join(COLORS)})
+        found.append(
+            {
+                "value": value,
+                "label": label,
+                "description": text(row, "description", one, 300),
+                "color": color,
+            }
+        )
+    return found
+
+
+def _value_of(label: str, before: Sequence[Row]) -> str:
+    return name_of(label, [row["value"] for row in before]) if label else ""
+
+
+def _check_options(field: Row, where: str) -> None:
+    """Invalid for options that cannot be stored or told apart; what is unwritten is no error."""
+    seen: set[str] = set()
+    scale = {str(point) for point in points_of(field)} if field["kind"] == SCALE else None
+    for number, option in enumerate(field["options"], 1):
+        value, one = option["value"], f"{where}, option {number}"
+        if not value:
+            continue
+        if value in (UNSURE, NOTHING):
+            raise Invalid(f"{one}: {value!r} is reserved.", fields={one: "Use another value."})
+        if value in seen:
+            raise Invalid(f"{one}: {value!r} is used twice.", fields={one: "Use another value."})
+        if scale is not None and value not in scale:
+            raise Invalid(
+                f"{one}: the scale has no point {value!r}.", fields={one: "A point of the scale."}
+            )
+        longest = len(field["name"]) + 1 + len(value)
+        if field["kind"] in (CHOOSE_SEVERAL, RANK) and longest > MAX_CODE:
+            raise Invalid(
+                f"{one}: {field['name']}.{value} is too long.",
+                fields={one: f"Name and value have {MAX_CODE - 1} characters at most."},
+            )
+        seen.add(value)
+
+
+def _numbers(row: Mapping[str, Any], where: str, kind: str) -> Row:
+    """low, high and step: whole numbers of a scale, decimals or None of a number."""
+    if kind == SCALE:
+        low = whole_number(row, "low", 1, -10_000, 10_000)
+        high = whole_number(row, "high", 5, -10_000, 10_000)
+        step = whole_number(row, "step", 1, 1, 10_000)
+        if high <= low or (high - low) // step + 1 > MAX_POINTS:
+            raise Invalid(
+                f"{where}: a scale has 2 to {MAX_POINTS} points.",
+                fields={"high": f"Above {low}, with at most {MAX_POINTS} points."},
+            )
+        return {"low": low, "high": high, "step": step}
+    if kind != NUMBER:
+        return {"low": None, "high": None, "step": None}
+    found = {name: _decimal(row, name, where) for name in ("low", "high", "step")}
+    low_at, high_at = found["low"], found["high"]
+    if low_at is not None and high_at is not None and high_at < low_at:
+        raise Invalid(f"{where}: the highest is below the lowest.", fields={"high": f"≥ {low_at}"})
+    if found["step"] is not None and found["step"] <= 0:
+        raise Invalid(f"{where}: the step is not above 0.", fields={"step": "Above 0, or empty."})
+    return found
+
+
+def _decimal(row: Mapping[str, Any], name: str, where: str) -> int | float | None:
+    value = row.get(name)
+    if value in ("", None):
+        return None
+    number = exact(value, -NUMBERED, NUMBERED)
+    if number is None:
+        raise Invalid(f"{where}: {name} is not a number.", fields={name: "A number, or empty."})
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _counts(row: Mapping[str, Any], where: str) -> Row:
+    """min and max: options chosen, spans marked, or words written; 0 is no limit."""
+    low = whole_number(row, "min", 0, 0, 5000)
+    high = whole_number(row, "max", 0, 0, 5000)
+    if high and high < low:
+        raise Invalid(
+            f"{where}: the maximum is below the minimum.", fields={"max": f"At least {low}, or 0."}
+        )
+    return {"min": low, "max": high}
+
+
+def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
+    found: list[Row] = []
+    earlier = {row["name"]: row for row in before}
+    for row in _listed(raw, f"{where} ask_if", MAX_CONDITIONS):
+        name, comparison = str(row.get("field") or ""), str(row.get("is") or "is")
+        if name not in earlier:
+            raise Invalid(
+                f"{where} depends on {name[:40]!r}, which is not an earlier field.",
+                fields={where: "Choose a field above it."},
+            )
+        if earlier[name]["kind"] not in CONDITIONAL:
+            raise Invalid(
+                f"{where} depends on {name!r}, which has no options.",
+                fields={where: "Choose a field with options or a scale."},
+            )
+        if comparison not in COMPARISONS:
+            raise Invalid(
+                f"{where}: there is no comparison {comparison[:40]!r}.",
+                fields={where: ", ".join(COMPARISONS)},
+            )
+        values = row.get("values")
+        values = [str(value) for value in values] if isinstance(values, list) else []
+        known = codes_of(earlier[name])
+        unknown = [value for value in values if value not in known]
+        if unknown:
+            raise Invalid(
+                f"{where} depends on {unknown[0][:40]!r}, which {name} does not offer.",
+                fields={where: ", ".join(known)[:300] or f"{name} has no options yet."},
+            )
+        found.append({"field": name, "is": comparison, "values": list(dict.fromkeys(values))})
+    return found
+
+
+def _listed(raw: Any, what: str, most: int) -> list[Mapping[str, Any]]:
+    if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
+        raise Invalid(f"{what} is not a list.", fields={what: "A list of objects."})
+    if len(raw) > most:
+        raise Invalid(f"{what}: too many.", fields={what: f"{most} at most."})
+    return raw

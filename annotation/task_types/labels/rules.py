@@ -1,0 +1,310 @@
+"""What an answer to the fields of a labels task must be, and what of it is stored.
+
+Pure: settings and a draft in, values out. Draft keys: ``l-NAME`` holds the one value of a field
+(a code, a number, a text; spans as JSON ``[[start, end, label], ...]``), ``l-NAME.VALUE`` a ticked
+option or the rank of one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from annotation.task_types.base import Values
+from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
+    CHOOSE_SEVERAL,
+    LONG_TEXT,
+    NOTHING,
+    NUMBER,
+    NUMBERED,
+    RANK,
+    SCALE,
+    SHORT,
+    SHORT_TEXT,
+    SPANS,
+    UNSURE,
+    codes_of,
+    label_of,
+)
+from crowdqc.errors import Invalid
+from crowdqc.numbers import exact, parse_whole
+
+PREFIX = "l-"
+MOST_SPANS = 1000
+SMALL = 32_767  # the largest ordinal that is stored
+Field = Mapping[str, Any]
+Span = tuple[int, int, str]
+
+
+@dataclass
+class Answered:
+    """What one field's answer comes to; ``codes`` is what conditions on it look at."""
+
+    codes: frozenset[str] = frozenset()
+    values: Values = field(default_factory=Values)
+    given: bool = False
+
+
+def check_answers(
+    draft: Mapping[str, Any], fields: Sequence[Field], *, length: int | None = None
+) -> Values:
+    """The values of all fields that are asked; Invalid names the first field that is wrong.
+
+    ``length``: characters of the item's text, which spans must lie within, where it is known.
+    """
+    found = Values()
+    given: dict[str, frozenset[str]] = {}
+    for one in fields:
+        if not is_asked(one, given):
+            continue
+        answer = read_answer(draft, one, length=length)
+        if not answer.given and one["required"]:
+            raise Invalid(
+                f"“{one['question']}” is not answered yet.", fields={one["name"]: "Answer it."}
+            )
+        if answer.given:
+            given[one["name"]] = answer.codes
+        found.texts.extend(answer.values.texts)
+        found.choices.extend(answer.values.choices)
+        found.spans.extend(answer.values.spans)
+    return found
+
+
+def asked_fields(draft: Mapping[str, Any], fields: Sequence[Field]) -> list[Field]:
+    """The fields that are asked as far as the draft is filled in; what is wrong in it is open."""
+    found: list[Field] = []
+    given: dict[str, frozenset[str]] = {}
+    for one in fields:
+        if not is_asked(one, given):
+            continue
+        found.append(one)
+        try:
+            answer = read_answer(draft, one)
+        except Invalid:
+            continue
+        if answer.given:
+            given[one["name"]] = answer.codes
+    return found
+
+
+def is_open(draft: Mapping[str, Any], one: Field) -> bool:
+    """Whether a field that is asked keeps the item from being complete."""
+    try:
+        return not read_answer(draft, one).given and bool(one["required"])
+    except Invalid:
+        return True
+
+
+def is_asked(one: Field, given: Mapping[str, frozenset[str]]) -> bool:
+    """Whether all conditions of a field hold; one on a field without an answer never does.
+
+    ``given``: the codes of each field that is answered.
+    """
+    return all(
+        row["field"] in given and _holds(row["is"], given[row["field"]], row["values"])
+        for row in one["ask_if"]
+    )
+
+
+def _holds(comparison: str, codes: frozenset[str], values: Sequence[str]) -> bool:
+    hit = any(value in codes for value in values)
+    return not hit if comparison in ("is_not", "none_of") else hit
+
+
+def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = None) -> Answered:
+    """One field's answer. Invalid, naming the field, for a value that it does not offer."""
+    raw = str(draft.get(PREFIX + one["name"]) or "").strip()
+    if raw == UNSURE and one["unsure"]:
+        found = Answered(frozenset({UNSURE}), given=True)
+        found.values.choices.append((one["name"], UNSURE, None))
+        return found
+    if one["kind"] == SPANS:
+        return _marked(one, raw, length)
+    if one["kind"] in TICKED:
+        return TICKED[one["kind"]](one, _ticked(draft, one))
+    return SINGLE[one["kind"]](one, raw)
+
+
+def _refuse(one: Field, wrong: str, mend: str) -> Invalid:
+    return Invalid(f"“{one['question']}” {wrong}", fields={one["name"]: mend})
+
+
+def _chosen(one: Field, raw: str) -> Answered:
+    offered = [code for code in codes_of(one) if code != UNSURE]
+    if not raw:
+        return Answered()
+    if raw not in offered:
+        mend = ", ".join([*offered, *([UNSURE] if one["unsure"] else [])])[:300]
+        raise _refuse(one, f"has no option {raw[:40]!r}.", mend)
+    ordinal = parse_whole(raw, -SMALL, SMALL) if one["kind"] == SCALE else offered.index(raw)
+    found = Answered(frozenset({raw}), given=True)
+    found.values.choices.append((one["name"], raw, ordinal))
+    return found
+
+
+def _number(one: Field, raw: str) -> Answered:
+    if not raw:
+        return Answered()
+    number = exact(raw, -NUMBERED, NUMBERED) if len(raw) <= 40 else None
+    if number is None:
+        raise _refuse(one, f"takes a number, not {raw[:40]!r}.", "A number.")
+    low, high, step = one["low"], one["high"], one["step"]
+    if (low is not None and number < _exactly(low)) or (
+        high is not None and number > _exactly(high)
+    ):
+        raise _refuse(one, f"is {raw}, out of range.", _range(low, high))
+    if step is not None and (number - _exactly(low or 0)) % _exactly(step):
+        raise _refuse(one, f"goes in steps of {step}.", f"Steps of {step}.")
+    whole = number == number.to_integral_value()
+    code = str(int(number)) if whole else format(number.normalize(), "f")
+    ordinal = int(number) if whole and abs(number) <= SMALL else None
+    found = Answered(frozenset({code}), given=True)
+    found.values.choices.append((one["name"], code, ordinal))
+    return found
+
+
+def _exactly(number: int | float) -> Decimal:
+    return Decimal(str(number))
+
+
+def _range(low: int | float | None, high: int | float | None) -> str:
+    if low is None:
+        return f"{high} at most."
+    return f"{low} at least." if high is None else f"{low} to {high}."
+
+
+def _text(one: Field, raw: str) -> Answered:
+    if not raw:
+        return Answered()
+    if one["kind"] == SHORT_TEXT and len(raw) > SHORT:
+        raise _refuse(one, f"has {len(raw):,} characters.", f"{SHORT} characters at most.")
+    words = len(raw.split())
+    _count(one, words, "word")
+    return Answered(given=True, values=Values(texts=[(one["name"], 0, raw)]))
+
+
+def _count(one: Field, number: int, noun: str) -> None:
+    if number < one["min"]:
+        raise _refuse(one, f"needs at least {_plural(one['min'], noun)}.", f"{number} now.")
+    if one["max"] and number > one["max"]:
+        raise _refuse(one, f"takes at most {_plural(one['max'], noun)}.", f"{number} now.")
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _ticked(draft: Mapping[str, Any], one: Field) -> dict[str, str]:
+    """What the options of a field hold, by value. Invalid for an option that is none."""
+    before = f"{PREFIX}{one['name']}."
+    held = {
+        key.removeprefix(before): str(value)
+        for key, value in draft.items()
+        if key.startswith(before) and value not in ("", None, False)
+    }
+    offered = [option["value"] for option in one["options"]]
+    unknown = sorted(set(held) - set(offered))
+    if unknown:
+        raise _refuse(one, f"has no option {unknown[0][:40]!r}.", ", ".join(offered)[:300])
+    return held
+
+
+def _several(one: Field, held: Mapping[str, str]) -> Answered:
+    chosen = {value for value, said in held.items() if said != "no"}
+    if not chosen and not (held and not one["min"]):
+        return Answered()
+    _count(one, len(chosen), "option")
+    found = Answered(frozenset(chosen), given=True)
+    for option in one["options"]:
+        code = "yes" if option["value"] in chosen else "no"
+        found.values.choices.append((f"{one['name']}.{option['value']}", code, int(code == "yes")))
+    return found
+
+
+def _ranked(one: Field, held: Mapping[str, str]) -> Answered:
+    if not held:
+        return Answered()
+    size = len(one["options"])
+    ranks = {value: parse_whole(said, 1, size) for value, said in held.items()}
+    wrong = next((value for value, rank in ranks.items() if rank is None), "")
+    if wrong:
+        raise _refuse(one, f"has no rank {held[wrong][:20]!r}.", f"1 to {size}.")
+    if len(ranks) < size or len(set(ranks.values())) < size:
+        raise _refuse(one, f"needs each rank from 1 to {size} once.", "Rank every option.")
+    found = Answered(given=True)
+    for option in one["options"]:
+        rank = ranks[option["value"]]
+        found.values.choices.append((f"{one['name']}.{option['value']}", str(rank), rank))
+    return found
+
+
+def read_spans(raw: str) -> list[Span] | None:
+    """Spans as a draft holds them, JSON of [start, end, label]; None where it cannot be read."""
+    try:
+        rows = json.loads(raw) if raw else []
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(rows, list) or len(rows) > MOST_SPANS:
+        return None
+    found: list[Span] = []
+    for row in rows:
+        if not (isinstance(row, list) and len(row) == 3 and isinstance(row[2], str)):
+            return None
+        start, end = (parse_whole(one, 0, 10**7) for one in row[:2])
+        if start is None or end is None or start >= end:
+            return None
+        found.append((start, end, row[2]))
+    return found
+
+
+def _marked(one: Field, raw: str, length: int | None) -> Answered:
+    if raw == NOTHING and not one["min"]:
+        values = Values(choices=[(one["name"], NOTHING, None)])
+        return Answered(frozenset({NOTHING}), values, given=True)
+    spans = read_spans(raw)
+    if spans is None:
+        raise _refuse(one, "has marks that cannot be read.", "[[start, end, label], ...]")
+    if not spans:
+        return Answered()
+    known = {option["value"] for option in one["options"]}
+    for start, end, label in spans:
+        if label not in known:
+            raise _refuse(one, f"has no label {label[:40]!r}.", ", ".join(sorted(known))[:300])
+        if length is not None and end > length:
+            raise _refuse(
+                one,
+                f"has a mark from {start} to {end}; the text has {length} characters.",
+                f"{length} at most.",
+            )
+    unique = sorted(set(spans))
+    _count(one, len(unique), "mark")
+    rows = [(one["name"], n, label, start, end) for n, (start, end, label) in enumerate(unique)]
+    return Answered(given=True, values=Values(spans=rows))
+
+
+SINGLE = {
+    CHOOSE_ONE: _chosen,
+    SCALE: _chosen,
+    NUMBER: _number,
+    SHORT_TEXT: _text,
+    LONG_TEXT: _text,
+}
+TICKED = {CHOOSE_SEVERAL: _several, RANK: _ranked}
+
+
+def reason_asked(draft: Mapping[str, Any], one: Field, fields: Sequence[Field]) -> str:
+    """Why a conditional field is asked, as "you chose “Brown spots”"; empty without conditions."""
+    by_name = {row["name"]: row for row in fields}
+    said: list[str] = []
+    for row in one["ask_if"]:
+        about = by_name[row["field"]]
+        try:
+            codes = read_answer(draft, about).codes
+        except Invalid:
+            codes = frozenset()
+        said += [f"“{label_of(about, code)}”" for code in codes_of(about) if code in codes]
+    return f"you chose {' and '.join(dict.fromkeys(said))}" if said else ""

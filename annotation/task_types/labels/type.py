@@ -1,0 +1,243 @@
+"""Labels: fields that are asked about every item, as choices, scales, numbers, texts and spans.
+
+A version's ``settings["fields"]`` is the ordered list of them, each with every key:
+``{name, label, question, kind, options: [{value, label, description, color}], required, unsure,
+shuffle, low, high, step, min, max, ask_if: [{field, is, values}]}``. ``is`` is one of ``is``,
+``is_not``, ``one_of``, ``none_of``; a field is asked when all of its conditions hold, and stores
+nothing when one does not.
+
+Stored values of an answer (``annotation.models.answers``), by the kind of the field called NAME:
+
+- ``choose_one``: ChoiceValue(field=NAME, code=the option's value, ordinal=its place from 0).
+- ``scale``: ChoiceValue(field=NAME, code=the point as text, ordinal=the point).
+- ``number``: ChoiceValue(field=NAME, code=the number as text, ordinal=it where whole and small).
+- ``choose_several``: a ChoiceValue(field="NAME.VALUE", code="yes" or "no", ordinal=1 or 0) for
+  every option.
+- ``short_text``, ``long_text``: TextValue(field=NAME, index=0).
+- ``spans``: SpanValue(field=NAME, index, target=the label's value, start, end), offsets in
+  characters (code points) of ``Item.question``, the end outside, ordered by start. Spans may
+  overlap. "Nothing to mark" is ChoiceValue(field=NAME, code="nothing", ordinal=None).
+- ``rank``: a ChoiceValue(field="NAME.VALUE", code=the rank as text, ordinal=the rank from 1) for
+  every option.
+- Unsure, of any kind but texts: ChoiceValue(field=NAME, code="unsure", ordinal=None) alone.
+
+Names and values have at most 40 characters, and so has NAME.VALUE.
+
+An item's text is ``Item.question``; what it is shown with is its group's passage. A known answer
+is ``Item.expected = {field name: code}``, of ``choose_one`` fields. Such items have no slots and
+are mixed into assignments (setting ``gold_per_assignment``); the answers to them that workers
+give are stored and do not count (``Answer.counts`` is False), as those to attention pairs. Who
+measures accuracy on known answers reads the answers to items with ``expected`` whatever ``counts``
+says; who estimates labels reads those that count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.task_types import pace
+from annotation.task_types.base import ITEM_TEXT, TaskType, Values, whole_number
+from annotation.task_types.labels.fields import (
+    KINDS,
+    SPANS,
+    TEXTS,
+    WITH_OPTIONS,
+    clean_fields,
+    label_of,
+    new_field,
+)
+from annotation.task_types.labels.rules import (
+    PREFIX,
+    asked_fields,
+    check_answers,
+    read_answer,
+)
+from annotation.task_types.missing import Missing
+from annotation.task_types.scales import truth
+from annotation.task_types.texts import MAX_CHARACTERS, storable
+from crowdqc.errors import Invalid
+
+TEXT, MARKDOWN, IMAGE, AUDIO = "text", "markdown", "image", "audio"
+CONTENTS: Mapping[str, str] = {
+    TEXT: "Text",
+    MARKDOWN: "Markdown",
+    IMAGE: "Image",
+    AUDIO: "Audio",
+}
+MAX_KEY = 82  # of a draft: the prefix, a name, a point and a value
+MAX_KEYS = 7000  # 30 fields of 200 options
+START: tuple[dict[str, Any], ...] = (
+    {
+        "name": "label",
+        "label": "Label",
+        "question": "Which label fits best?",
+        "kind": "choose_one",
+        "options": [],
+    },
+)
+
+
+class Labels(TaskType):
+    """One item at a time, and the fields."""
+
+    slug = "labels"
+    label = "Labels"
+    sentence = (
+        "One text, image or recording at a time, labeled in fields: choices, scales, numbers, "
+        "texts and marked spans. Shows which label is right and who is reliable."
+    )
+    shape = "labels"
+    item_noun = "item"
+    answer_noun = "label"
+    is_typed = False
+    answer_template = "annotation/task_types/labels_answer.html"
+    item_template = "annotation/work/label/label.html"
+    builder_template = "annotation/task_types/labels_settings.html"
+    check_reads = ("item__question",)
+    # authoring
+    add_words = "Add items"
+    numbers_by_text = False
+    scales_in = "fields"
+    # money and privacy
+    bonus_bases = (PayoutRule.BonusBy.COMPETENCE,)
+    # files
+    exports = TaskType.exports
+    imports = ()
+
+    def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        content = str(raw.get("content") or TEXT)
+        if content not in CONTENTS:
+            raise Invalid("There is no such content.", fields={"content": ", ".join(CONTENTS)})
+        return {
+            "fields": clean_fields(raw.get("fields", [dict(row) for row in START])),
+            "content": content,
+            "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+            "break_after": whole_number(raw, "break_after", 0, 0, 200),
+            "skippable": truth(raw.get("skippable", False)),
+        }
+
+    def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        draft: dict[str, Any] = {}
+        for name, value in raw.items():
+            if not name.startswith(PREFIX) or value in ("", None, False, []):
+                continue
+            given = _drafted(value)
+            if given is None or len(name) > MAX_KEY or len(given) > MAX_CHARACTERS:
+                raise Invalid(
+                    f"{name[:MAX_KEY]} is {str(value)[:40]!r}.",
+                    fields={name[:MAX_KEY]: f"A text of {MAX_CHARACTERS:,} characters at most."},
+                )
+            draft[name] = given
+        if len(draft) > MAX_KEYS:
+            raise Invalid("There are too many answers.", fields={"draft": f"{MAX_KEYS} at most."})
+        draft["skipped"] = truth(raw.get("skipped", False))
+        return draft
+
+    def is_answered(self, draft: Mapping[str, Any]) -> bool:
+        return any(name.startswith(PREFIX) for name in draft)
+
+    def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"passage"})
+
+    def check(
+        self, draft: Mapping[str, Any], settings: Mapping[str, Any], *, flipped: bool = False
+    ) -> Values | None:
+        if draft.get("skipped") and settings["skippable"] and not self.is_answered(draft):
+            return None
+        fields = settings["fields"]
+        names = {row["name"] for row in fields}
+        for key in draft:
+            name = key.removeprefix(PREFIX).partition(".")[0]
+            if key.startswith(PREFIX) and name not in names:
+                raise Invalid(
+                    f"There is no field {name!r} in this task.", fields={name: "Unknown field."}
+                )
+        text = settings.get(ITEM_TEXT)
+        return check_answers(draft, fields, length=None if text is None else len(text))
+
+    def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """The answers to the fields that are asked, in their order."""
+        found = []
+        for one in asked_fields(draft, settings["fields"]):
+            try:
+                answer = read_answer(draft, one)
+            except Invalid:
+                continue
+            said = [label_of(one, code) for code in sorted(answer.codes)]
+            said += [text for _, _, text in answer.values.texts]
+            if answer.values.spans:
+                count = len(answer.values.spans)
+                said.append(f"{count} mark{'' if count == 1 else 's'}")
+            if not said and answer.given:
+                said = [
+                    f"{code} {field.partition('.')[2]}".strip()
+                    for field, code, _ in sorted(answer.values.choices, key=lambda row: row[2] or 0)
+                ]
+            if said:
+                found.append(f"{one['label']}: {', '.join(said)}")
+        return "; ".join(found)
+
+    def new_line(self, name: str, label: str) -> dict[str, Any]:
+        return new_field(name, label)
+
+    def pooled_by(self, settings: Mapping[str, Any]) -> object:
+        """Fields by name, kind and the values that they offer: wording alone keeps answers."""
+        return tuple(
+            (row["name"], row["kind"], tuple(option["value"] for option in row["options"]))
+            for row in settings["fields"]
+        )
+
+    def missing(
+        self, task: Task, version: TaskVersion, signature: str | None = None
+    ) -> list[Missing]:
+        found = missing_fields(version.settings["fields"])
+        if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
+            found.append(Missing("The task has no items", "items"))
+        return found
+
+    def minutes(
+        self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
+    ) -> float:
+        own = version.settings
+        shown = per + own["gold_per_assignment"]
+        words = shown * pace.mean_words(items, "question") + len(version.instructions.split())
+        deciding = shown * len(own["fields"]) * pace.SECONDS_A_LINE / 60
+        written = sum(max(5, row["min"]) for row in own["fields"] if row["kind"] in TEXTS)
+        return float(words / pace.READ_A_MINUTE + deciding + shown * written / pace.WORDS_A_MINUTE)
+
+    def pace_in_words(self, settings: Mapping[str, Any]) -> str:
+        return f"{pace.SECONDS_A_LINE} seconds a field"
+
+
+def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
+    """What the fields lack before a task can be published."""
+    if not fields:
+        return [Missing("The task has no field", "fields")]
+    found = []
+    for number, row in enumerate(fields, 1):
+        options = row["options"]
+        if row["kind"] in WITH_OPTIONS and len(options) < (1 if row["kind"] == SPANS else 2):
+            need = "one option" if row["kind"] == SPANS else "two options"
+            found.append(Missing(f"Field {number} needs {need}", "fields", row["name"]))
+        elif any(not (one["value"] and one["label"]) for one in options):
+            lack = "has an option without a label"
+            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+        elif any(not one["values"] for one in row["ask_if"]):
+            lack = "has a condition without a value"
+            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+    return found
+
+
+def _drafted(value: Any) -> str | None:
+    """A value of a draft as text: a program may send spans as a list and ticks as true."""
+    if value is True:
+        return "yes"
+    if isinstance(value, list):
+        return json.dumps(value)
+    return storable(str(value)) if isinstance(value, str | int | float) else None
+
+
+__all__ = ["CONTENTS", "KINDS", "Labels", "missing_fields"]
