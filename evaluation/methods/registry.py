@@ -14,6 +14,7 @@ from evaluation.methods.competence import dawid_skene
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method
+from evaluation.methods.labels import method as labels
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.rescaling import method as rescaling
@@ -32,6 +33,7 @@ METHODS: dict[str, Method] = {
         bradley_terry.METHOD,
         checklist_study.METHOD,
         dawid_skene.METHOD,
+        labels.METHOD,
         mace.METHOD,
         pairwise.METHOD,
         pairwise_checks.METHOD,

@@ -9,7 +9,7 @@ said k. So a pair of dimensions and every bootstrap resample cost the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from evaluation.methods.agreement.counts import (
     TooFewVotes,
     alpha_rows,
     alpha_statistic,
+    distance_statistic,
     estimate,
     grouped,
     patterns,
@@ -102,9 +103,13 @@ def alpha_from_counts(
 
 def _alpha(counts: Counts, level: str, scale: FloatArray) -> float:
     matrix, margins = parts.coincidences(counts)
+    return _defined(margins, lambda: parts.alpha(matrix, margins, level, scale))
+
+
+def _defined(margins: FloatArray, value_of: Callable[[], FloatArray]) -> float:
     if not margins.any():
         raise TooFewVotes("no item has two votes; there is nothing to agree about")
-    value = float(parts.alpha(matrix, margins, level, scale))
+    value = float(value_of())
     if np.isnan(value):
         raise NoVariation("all votes that share an item are the same; alpha is not defined")
     return value
@@ -140,21 +145,56 @@ def alpha_interval(
     )
 
 
-def _interval(
-    counts: Counts, rows: Any, statistic: Any, group: IntArray | None, **drawing: Any
+def distance_alpha(data: Labels, distance: Any) -> float:
+    """Krippendorff's alpha under one's own distances (k, k) of the labels.
+
+    ``distance`` takes the place of the squared difference: 1 off the diagonal is nominal alpha.
+    Raises BadParameter, BadVector, TooFewVotes and NoVariation.
+    """
+    squared = parts.checked_distance(distance, len(data.labels))
+    matrix, margins = parts.coincidences(_nominal(data))
+    return _defined(margins, lambda: parts.alpha_under(matrix, margins, squared))
+
+
+def distance_interval(
+    data: Labels, distance: Any, *, group: IntArray | None = None, **drawing: Any
 ) -> Estimate:
-    """Only items with two votes are drawn; without groups, equal items are one pattern."""
+    """The same with a bootstrap interval, as ``alpha_interval``."""
+    squared = parts.checked_distance(distance, len(data.labels))
+    return _interval(
+        _nominal(data), alpha_rows, distance_statistic(squared), group, **_drawing(drawing)
+    )
+
+
+def _drawing(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"resamples": 2000, "confidence": 0.95, "noun": "items", **given}
+
+
+def _interval(
+    counts: Counts,
+    rows: Any,
+    statistic: Any,
+    group: IntArray | None,
+    *,
+    single: bool = False,
+    **drawing: Any,
+) -> Estimate:
+    """Items with two votes are drawn, with ``single`` those with one too.
+
+    Without groups, equal items are one pattern.
+    """
     paired = parts.pair_weights(counts) > 0
     if not paired.any():
         raise TooFewVotes("no item has two votes; there is nothing to agree about")
     if not isinstance(counts, np.ndarray):
         raise BadParameter("values has too many values to resample; put them into bins")
-    if group is None:
-        kinds, times = patterns(counts[paired])
-        return estimate(rows(kinds), times, statistic, **drawing)
-    if np.shape(group) != paired.shape:
+    if group is not None and np.shape(group) != paired.shape:
         raise BadShape(f"group has shape {np.shape(group)}; it must be {paired.shape}")
-    summed = grouped(rows(counts[paired]), group[paired])
+    drawn = counts.sum(axis=1) > 0 if single else paired
+    if group is None:
+        kinds, times = patterns(counts[drawn])
+        return estimate(rows(kinds), times, statistic, **drawing)
+    summed = grouped(rows(counts[drawn]), group[drawn])
     return estimate(summed, np.ones(len(summed)), statistic, **drawing)
 
 
@@ -239,6 +279,46 @@ def kappa_interval(
         confidence=confidence,
         noun=noun,
     )
+
+
+def gwet_ac1(data: Labels) -> float:
+    """Gwet's AC1: agreeing pairs against chance that counts only votes that are hard to cast.
+
+    pe = sum p_k (1 - p_k) / (K - 1) over the K ``data.labels``, p_k the mean over items of label
+    k's share of the votes. Less swayed than kappa by labels that are rare. Gwet, "Computing
+    inter-rater reliability and its variance in the presence of high agreement" (2008); items with
+    one vote count in p alone (Gwet, Handbook, 4th ed. 2014). Raises TooFewVotes, NoVariation (one
+    label), BadVector.
+    """
+    counts = _nominal(data)
+    counts = counts if isinstance(counts, np.ndarray) else counts.toarray()
+    sums = _shared(counts).sum(axis=0)
+    if not sums[1]:
+        raise TooFewVotes("no item has two votes; there is nothing to agree about")
+    value = float(_ac1(sums))
+    if np.isnan(value):
+        raise NoVariation("there is one label only; AC1 is not defined")
+    return value
+
+
+def gwet_interval(data: Labels, *, group: IntArray | None = None, **drawing: Any) -> Estimate:
+    """Gwet's AC1 with a bootstrap interval, as ``alpha_interval``."""
+    return _interval(_nominal(data), _shared, _ac1, group, single=True, **_drawing(drawing))
+
+
+def _shared(counts: FloatArray) -> FloatArray:
+    """Rows (items, 3 + v): share of agreeing pairs, 1 with two votes, 1 with any, their shares."""
+    votes = counts.sum(axis=1, keepdims=True)
+    pairs = _agreeing(counts)[:, :2]
+    return np.hstack([pairs, (votes > 0).astype(np.float64), counts / np.maximum(votes, 1)])
+
+
+def _ac1(sums: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = sums[..., 0] / sums[..., 1]
+        share = sums[..., 3:] / sums[..., 2:3]
+        expected = (share * (1 - share)).sum(axis=-1) / (share.shape[-1] - 1)
+        return np.asarray((observed - expected) / (1 - expected))
 
 
 def percent_interval(

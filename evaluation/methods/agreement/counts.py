@@ -146,11 +146,15 @@ def squared_difference(level: str, values: FloatArray, margins: FloatArray) -> F
 
 
 def alpha(matrix: FloatArray, margins: FloatArray, level: str, values: FloatArray) -> FloatArray:
-    """Alpha (...) of coincidences (..., v, v); NaN where the margins hold one value only.
+    """Alpha (...) of coincidences (..., v, v); NaN where the margins hold one value only."""
+    return alpha_under(matrix, margins, squared_difference(level, values, margins))
+
+
+def alpha_under(matrix: FloatArray, margins: FloatArray, squared: FloatArray) -> FloatArray:
+    """Alpha (...) under squared differences (..., v, v) of the values.
 
     alpha = 1 - (n - 1) * sum(o_ck d_ck) / sum(n_c n_k d_ck) with n = sum of the margins.
     """
-    squared = squared_difference(level, values, margins)
     observed = (matrix * squared).sum(axis=(-2, -1))
     expected = (margins * (squared @ margins[..., None])[..., 0]).sum(axis=-1)
     total = margins.sum(axis=-1)
@@ -158,6 +162,21 @@ def alpha(matrix: FloatArray, margins: FloatArray, level: str, values: FloatArra
         (total - 1) * observed, expected, out=np.full_like(expected, np.nan), where=expected > 0
     )
     return np.asarray(1.0 - ratio)
+
+
+def checked_distance(distance: Any, size: int) -> FloatArray:
+    """Distances (size, size) of labels: symmetric, 0 on the diagonal, not negative.
+
+    Raises BadParameter.
+    """
+    found = np.asarray(distance, dtype=np.float64)
+    if found.shape != (size, size):
+        raise BadParameter(f"distance has shape {found.shape}; it must be ({size}, {size})")
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise BadParameter("distance holds something that is not a number from 0 on")
+    if np.diagonal(found).any() or not np.allclose(found, found.T, rtol=0, atol=1e-12):
+        raise BadParameter("distance must be symmetric, with 0 from each label to itself")
+    return found
 
 
 # Sums (..., s) -> coefficient (...), NaN where it is not defined.
@@ -203,11 +222,18 @@ def alpha_rows(counts: Counts) -> FloatArray:
 
 def alpha_statistic(level: str, values: FloatArray) -> Statistic:
     """Alpha from summed ``alpha_rows`` of one set of counts."""
-    size = len(values)
+    return _from_sums(len(values), lambda matrix, margins: alpha(matrix, margins, level, values))
 
+
+def distance_statistic(squared: FloatArray) -> Statistic:
+    """The same under squared differences (v, v) of one's own."""
+    return _from_sums(len(squared), lambda matrix, margins: alpha_under(matrix, margins, squared))
+
+
+def _from_sums(size: int, of: Callable[[FloatArray, FloatArray], FloatArray]) -> Statistic:
     def statistic(sums: FloatArray) -> FloatArray:
         matrix = sums[..., : size * size].reshape(*sums.shape[:-1], size, size)
-        return alpha(matrix, sums[..., size * size :], level, values)
+        return of(matrix, sums[..., size * size :])
 
     return statistic
 

@@ -11,6 +11,7 @@ each component.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,43 +170,125 @@ def accuracy(counts: Counts, confusion: FloatArray, prior: FloatArray) -> FloatA
     return found
 
 
-def draw_accuracy(
+@dataclass(frozen=True, eq=False)
+class RowPrior:
+    """Prior of the rows of a confusion matrix, which lend each other what the votes say.
+
+    Row t is Dirichlet of ``strength`` in all. Of a worker who looks, ``strength`` * right of it is
+    on label t and the rest spread evenly, ``right`` being uniform from chance (skill 0) to 1. With
+    chance ``guessing`` a worker does not look: then every row is spread as their labels are on the
+    whole, ``usual`` (workers, K). On rare labels looking alone would take whoever mostly gives the
+    frequent one for skilled, as the rare one's row borrows from the frequent one's.
+    """
+
+    strength: float
+    labels: int
+    usual: FloatArray | None = None
+    guessing: float = 0.0
+
+    @classmethod
+    def with_guessers(cls, strength: float, given: FloatArray, guessing: float) -> RowPrior:
+        """From how often (workers, K) each worker gave each label."""
+        k = given.shape[1]
+        usual = (given + 1.0 / k) / (given.sum(axis=1, keepdims=True) + 1.0)
+        return cls(strength, k, usual, guessing)
+
+    def pseudo(self, skill: FloatArray) -> FloatArray:
+        """Parameters (workers, given, true, chains) at skills (workers, chains), 0: none."""
+        k = self.labels
+        right = 1.0 / k + (1.0 - 1.0 / k) * skill[:, None, None, :]
+        own = np.eye(k, dtype=bool)[None, :, :, None]
+        found: FloatArray = self.strength * np.where(own, right, (1.0 - right) / (k - 1))
+        if self.usual is not None:
+            even = self.strength * self.usual[:, :, None, None]
+            found = np.where(skill[:, None, None, :] > 0, found, even)
+        return found
+
+    def draw_skill(self, confusion: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """A skill of each worker (workers, chains), given their rows (workers, given, true, ...).
+
+        On a grid: the conditional density depends on sums of the logs only.
+        """
+        k, log = self.labels, np.log(confusion)
+        right = np.trace(log, axis1=1, axis2=2)[..., None]
+        wrong = log.sum(axis=(1, 2))[..., None] - right
+        grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
+        own, other = self.strength * grid, self.strength * (1.0 - grid) / (k - 1)
+        score = own * right + other * wrong - k * (gammaln(own) + (k - 1) * gammaln(other))
+        skills = SKILLS
+        if self.usual is not None:
+            score += np.log((1.0 - self.guessing) / len(SKILLS))
+            skills = np.concatenate([SKILLS, [0.0]])
+            score = np.concatenate([score, self._guessing(log)[..., None]], axis=-1)
+        score -= score.max(axis=-1, keepdims=True)
+        ends = np.exp(score).cumsum(axis=-1)
+        point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
+        found: FloatArray = skills[(point >= ends).sum(axis=-1)]
+        return found
+
+    def _guessing(self, log: FloatArray) -> FloatArray:
+        """Log density (workers, chains) of not looking, at these logs of the rows."""
+        at = self.strength * np.asarray(self.usual)
+        score = (log.sum(axis=2) * at[:, :, None]).sum(axis=1)
+        score -= self.labels * gammaln(at).sum(axis=1)[:, None]
+        found: FloatArray = score + np.log(self.guessing)
+        return found
+
+
+def draw_parameters(
     counts: Counts,
     fitted: Fitted,
+    prior: RowPrior,
     *,
     draws: int,
-    strength: float,
     rng: np.random.Generator,
     hooks: Hooks,
-) -> Draws:
-    """``draws`` (rounded up to whole chains) posterior draws of every worker's accuracy.
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Posterior draws of confusion (workers, given, true, chains) and p (parts, K, chains).
 
-    Gibbs sampling from the EM estimate: truth, confusion, the worker's skill, and p in turn. Row t
-    of a worker's confusion matrix has a Dirichlet prior of ``strength`` in all, ``strength`` *
-    skill of it on the right label and the rest spread evenly; the skill is uniform from chance to
-    1. So the rows of a worker lend each other what the worker's votes say, and chance as the
-    bottom tells labels apart, which a symmetric prior would not. p has a uniform prior. Raises
-    Cancelled.
+    ``draws`` rounded up to whole chains. Gibbs sampling from the EM estimate: truth, confusion,
+    the worker's skill, and p (uniform prior) in turn. Chance as the least skill tells labels apart,
+    which a symmetric prior would not. Raises Cancelled.
     """
-    k, each = counts.labels, -(-draws // CHAINS)
+    k, each = counts.labels, draws_per_chain(draws)
     confusion = np.repeat(fitted.confusion.transpose(0, 2, 1)[..., None], CHAINS, axis=3)
-    prior = np.repeat(fitted.prior[..., None], CHAINS, axis=2)
-    skill = np.repeat(accuracy(counts, fitted.confusion, fitted.prior)[:, None], CHAINS, axis=1)
-    skill = np.clip(skill, 1.0 / k, SKILLS[-1])
-    found = np.empty((CHAINS, each, len(counts.total)), dtype=np.float32)
+    p = np.repeat(fitted.prior[..., None], CHAINS, axis=2)
+    right = np.repeat(accuracy(counts, fitted.confusion, fitted.prior)[:, None], CHAINS, axis=1)
+    skill = (np.clip(right, 1.0 / k, SKILLS[-1]) - 1.0 / k) / (1.0 - 1.0 / k)
+    skill = np.maximum(skill, SKILLS[0])
     rounds = BURN_IN + THIN * each
     for done in range(rounds):
-        chosen = _truth(counts, confusion, prior, rng)
+        chosen = _truth(counts, confusion, p, rng)
         votes = (counts.transposed @ chosen.reshape(len(chosen), -1)).reshape(-1, k, k, CHAINS)
-        confusion = np.maximum(rng.standard_gamma(votes + _pseudo(skill, strength, k)), TINY)
+        confusion = np.maximum(rng.standard_gamma(votes + prior.pseudo(skill)), TINY)
         confusion /= confusion.sum(axis=1, keepdims=True)
-        if done % 2 == 0:  # the dearest step; any fixed turn of steps samples the same posterior
-            skill = _skill(confusion, strength, rng)
-        prior = _prior(counts, chosen, rng)
+        if done % 2 == 0:  # any fixed turn of steps samples the same posterior
+            skill = prior.draw_skill(confusion, rng)
+        p = _prior(counts, chosen, rng)
         if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
-            found[:, (done - BURN_IN) // THIN] = accuracy(counts, confusion, prior).T
+            yield confusion, p
         if done % 10 == 0:
             hooks.step("intervals", done, rounds)
+
+
+def draws_per_chain(draws: int) -> int:
+    """How many draws each chain makes for ``draws`` in all."""
+    return -(-draws // CHAINS)
+
+
+def draw_accuracy(
+    counts: Counts, fitted: Fitted, *, draws: int, strength: float, **drawing: Any
+) -> Draws:
+    """``draws`` of every worker's accuracy, as ``draw_parameters`` makes them (its keywords).
+
+    With the prior of even strategies: a row has ``strength`` pseudo-votes.
+    """
+    each = draws_per_chain(draws)
+    rows = RowPrior(strength, counts.labels)
+    found = np.empty((CHAINS, each, len(counts.total)), dtype=np.float32)
+    drawn = draw_parameters(counts, fitted, rows, draws=draws, **drawing)
+    for done, (confusion, prior) in enumerate(drawn):
+        found[:, done] = accuracy(counts, confusion, prior).T
     return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
 
 
@@ -223,34 +306,6 @@ def _truth(
     label = (point >= ends).sum(axis=1, keepdims=True)
     found: NDArray[np.bool_] = label == np.arange(k)[None, :, None]
     return found.astype(np.float64)
-
-
-def _pseudo(skill: FloatArray, strength: float, k: int) -> FloatArray:
-    """Dirichlet prior of confusion (workers, given, true, chains) at these skills."""
-    own = np.eye(k, dtype=bool)[None, :, :, None]
-    at = skill[:, None, None, :]
-    found: FloatArray = strength * np.where(own, at, (1.0 - at) / (k - 1))
-    return found
-
-
-def _skill(confusion: FloatArray, strength: float, rng: np.random.Generator) -> FloatArray:
-    """A skill of each worker (workers, chains), drawn given their confusion matrix.
-
-    On a grid: the conditional density depends on the sums of the logs of the right and of the
-    wrong entries only.
-    """
-    k = confusion.shape[1]
-    grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
-    log = np.log(confusion)
-    right = np.trace(log, axis1=1, axis2=2)[..., None]
-    wrong = log.sum(axis=(1, 2))[..., None] - right
-    own, other = strength * grid, strength * (1.0 - grid) / (k - 1)
-    score = own * right + other * wrong - k * (gammaln(own) + (k - 1) * gammaln(other))
-    score -= score.max(axis=-1, keepdims=True)
-    ends = np.exp(score).cumsum(axis=-1)
-    point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
-    found: FloatArray = grid[(point >= ends).sum(axis=-1)]
-    return found
 
 
 def _prior(counts: Counts, chosen: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -25,7 +25,8 @@ known_right         how many of them are right
 known_low,          Wilson's interval of their share; NaN below the least number (units.SHARE)
 known_high
 mistake_from,       the worker's most frequent confusion: label ``mistake_to`` where
-mistake_to          ``mistake_from`` is true; -1 where none stands out (see workers.py)
+mistake_to          ``mistake_from`` is true; -1 where none stands out (see workers.py) and
+                    for who always gives one label
 mistake_share       how often an item of ``mistake_from`` gets ``mistake_to`` by the worker
 same_label          the label that the worker always or nearly always gives, by the rule of
                     same_label.py; else -1
@@ -51,15 +52,19 @@ label, probability (of majority: share of the votes). Items without votes are le
 ``class``, a row a label: label, prevalence, low, high (Dawid-Skene, over all scored items),
 majority_share (share of the items that have a majority).
 
-``agreement``, a row a coefficient and scope: coefficient (COEFFICIENTS), scope ("all", "better":
-votes of workers better than guessing, "class": this label against all others), label (-1 but for
-"class"), value, low, high, units (items, or pairs of workers' items), reason (why there is no value
-or no interval, else ""). Below the least number of units there is no interval (ADR 21).
+``agreement``, a row a coefficient and scope: coefficient (agreement.COEFFICIENTS), scope ("all",
+"better": votes of workers better than guessing, "class": this label against all others), label (-1
+but for "class"), value, low, high, units (items), reason (why there is no value or no interval,
+else ""). Below the least number of units there is no interval (ADR 21). Ordinal and interval alpha
+are there where ``ordered`` (interval: labels that read as numbers), own where there is a
+``distance``; "class" has nominal alpha alone, from three labels on. Taking votes out by how well
+they agree raises agreement even in noise: "better" says how those left agree, not that the crowd
+does.
 
 ``compare``, a row a method: method (index), right (items labelled right; level labels count as
 their share, as drawing one would), n (items with a known answer and votes), low, high (Wilson),
 differ (items whose label is not the majority's, of those that have both), brier, calibration
-(expected calibration error over ten bins); the last two NaN below CALIBRATED known answers.
+(expected calibration error over ten bins); the last two NaN below items.CALIBRATED known answers.
 
 ``summary``, one row: workers, better, unknown, one_label (workers in each group; the rest was not
 scored), items, known (with a known answer), alpha, alpha_better (nominal; without those who cannot
@@ -69,13 +74,32 @@ majority), any_differ (items with ``differ``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from evaluation.methods.core.base import Hooks, IntArray, Result
+from evaluation.methods.agreement.counts import checked_distance
+from evaluation.methods.competence import dawid_skene, glad
+from evaluation.methods.competence.dawid_skene import Counts, Fitted
+from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.competence.mace import tables as mace_tables
+from evaluation.methods.competence.mace.data import label_parts
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Result,
+    Table,
+    UnknownIndex,
+    of_rows,
+)
 from evaluation.methods.core.params import (
     LEVEL,
+    Param,
     Params,
     choice,
     flag,
@@ -84,26 +108,35 @@ from evaluation.methods.core.params import (
     whole_number,
 )
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.labels import items as label_items
+from evaluation.methods.labels import workers as label_workers
+from evaluation.methods.labels.agreement import agreement_table
+from evaluation.methods.labels.items import METHODS, NONE, Labelled
+from evaluation.methods.labels.same_label import same_label
+from evaluation.methods.labels.workers import Skills
 
 NAME, VERSION = "labels", "1.0"
-METHODS = ("majority", "dawid_skene", "mace", "glad")
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
-CALIBRATED = 20  # known answers from which calibration is told
-COEFFICIENTS = (
-    "krippendorff_nominal",
-    "krippendorff_ordinal",
-    "krippendorff_interval",
-    "krippendorff_own",
-    "fleiss",
-    "gwet_ac1",
-    "cohen_mean",
-)
+TOLERANCE = 1e-7  # of Dawid-Skene: the log-likelihood a vote that a round must gain
+
+
+def _distance(value: Any) -> None:
+    """Raise BadParameter unless this is a square table of numbers; fit checks it on the labels."""
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.ndim != 2 or found.shape[0] != found.shape[1]:
+        raise BadParameter("distance must be a row of numbers a label, one number a label")
+
+
 PARAMS = Params(
     NAME,
     (
         choice("competence_from", "dawid_skene", ("dawid_skene", "mace")),
         real_number("reliable", None, 0, 1),
         flag("ordered", False),
+        Param("distance", None, rule=_distance),
         whole_number("iterations", 1000, 1),
         real_number("smoothing", 0.01, 1e-10, 1e6),
         real_number("strength", 6.0, 0.1, 1e3),
@@ -113,6 +146,18 @@ PARAMS = Params(
     ),
     version=VERSION,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """The three models' fits on one crowd; ``found`` are the labels in the order of METHODS."""
+
+    counts: Counts
+    dawid_skene: Fitted
+    skills: Skills
+    mace: Result
+    glad: Result
+    found: Sequence[Labelled]
 
 
 def fit(
@@ -137,15 +182,236 @@ def fit(
     params
         ``competence_from``; ``reliable``: the competence from which a worker is called reliable
         (none by default); ``ordered``: labels have the order of ``data.labels``, so that ordinal
-        and interval alpha are given; ``iterations``, ``smoothing`` and ``strength`` of
+        and interval alpha are given; ``distance``: one's own (K, K) distances of labels for alpha,
+        in the place of squared differences; ``iterations``, ``smoothing`` and ``strength`` of
         Dawid-Skene, ``restarts`` of MACE; ``resamples`` (draws; 0: no intervals, and then nobody
         is told from guessing) and ``level`` of the intervals.
+
+    Diagnostics: ``components``, ``workers_not_scored``, ``items_without_votes``, ``warnings`` of
+    the models, each beginning with its name, and ``r_hat`` by model.
 
     Raises
     ------
     TooFewWorkers, TooFewLabels, BadShape or UnknownIndex (gold), BadParameter, Cancelled
     """
-    raise NotImplementedError
+    settings = PARAMS.settings(params)
+    known = _checked_gold(gold, data)
+    if settings["distance"] is not None:
+        checked_distance(settings["distance"], len(data.labels))
+    fits = _fits(data, settings, rng=rng, hooks=hooks or Hooks())
+    worker = _worker_table(data, fits, known, settings)
+    agreement = agreement_table(
+        data,
+        worker["group"] == BETTER,
+        ordered=settings["ordered"],
+        distance=settings["distance"],
+        rng=rng,
+        resamples=settings["resamples"],
+        level=settings["level"],
+    )
+    item = label_items.item_table(
+        data,
+        fits.found,
+        gold=known,
+        difficulty=fits.glad.estimates["item"]["difficulty"],
+        component=fits.counts.item_part,
+    )
+    skills, level = fits.skills, settings["level"]
+    estimates = {
+        "worker": worker,
+        "confusion": label_workers.confusion_table(fits.counts, skills, level),
+        "item": item,
+        "posterior": label_items.posterior_table(fits.found),
+        "class": label_items.class_table(
+            fits.found[0], skills.prevalence, skills.class_low, skills.class_high
+        ),
+        "agreement": agreement,
+        "compare": label_items.compare_table(fits.found, known, level),
+        "summary": _summary(worker, item, agreement),
+    }
+    converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
+    return PARAMS.result(settings, estimates, _diagnostics(data, fits), converged=converged)
+
+
+def _checked_gold(gold: Any, data: Labels) -> IntArray:
+    """Known answers (items,), -1 where there is none; raises BadShape, UnknownIndex."""
+    if gold is None:
+        return np.full(len(data.items), NONE)
+    found = np.asarray(gold)
+    if found.shape != (len(data.items),) or not np.issubdtype(found.dtype, np.integer):
+        raise BadShape(f"gold must be {len(data.items)} whole numbers, one an item")
+    wrong = np.flatnonzero((found < NONE) | (found >= len(data.labels)))
+    if wrong.size:
+        at = int(wrong[0])
+        raise UnknownIndex(f"gold[{at}] is {found[at]}, but there are {len(data.labels)} labels")
+    return found.astype(np.int64)
+
+
+def _fits(
+    data: Labels, settings: dict[str, Any], *, rng: np.random.Generator, hooks: Hooks
+) -> _Fits:
+    draws, level = settings["resamples"], settings["level"]
+    counts = dawid_skene.prepare(data, *label_parts(data))
+    fitted = dawid_skene.em(
+        counts,
+        smoothing=settings["smoothing"],
+        iterations=settings["iterations"],
+        tolerance=TOLERANCE,
+        hooks=_named(hooks, "Dawid-Skene"),
+    )
+    skills = label_workers.skills(
+        data,
+        counts,
+        fitted,
+        draws=draws,
+        strength=settings["strength"],
+        level=level,
+        rng=rng,
+        hooks=_named(hooks, "Dawid-Skene"),
+    )
+    with_mace = mace.fit(
+        data,
+        rng=rng,
+        hooks=_named(hooks, "MACE"),
+        restarts=settings["restarts"],
+        resamples=draws,
+        level=level,
+        beside=False,
+    )
+    with_glad = glad.fit(data, rng=rng, hooks=_named(hooks, "GLAD"), resamples=0, level=level)
+    shape = len(data.items), len(data.labels)
+    probability = np.where((counts.item_part > 0)[:, None], fitted.posterior, np.nan)
+    found = (
+        label_items.of_majority(data),
+        label_items.labelled(probability),
+        label_items.of_posterior(with_mace.estimates["posterior"], *shape),
+        label_items.of_posterior(with_glad.estimates["posterior"], *shape),
+    )
+    return _Fits(counts, fitted, skills, with_mace, with_glad, found)
+
+
+def _named(hooks: Hooks, model: str) -> Hooks:
+    """Hooks that say whose steps they are told of."""
+    told = hooks.progress
+    if told is None:
+        return hooks
+    return Hooks(
+        progress=lambda stage, done, total: told(f"{model}: {stage}", done, total),
+        cancelled=hooks.cancelled,
+    )
+
+
+def _worker_table(data: Labels, fits: _Fits, gold: IntArray, settings: Mapping[str, Any]) -> Table:
+    skills, with_mace = fits.skills, fits.mace.estimates["worker"]
+    one_label = same_label(
+        data, fits.dawid_skene.posterior, skills.mistakes, low=skills.low, chance=skills.chance
+    )
+    start, end, share = label_workers.most_frequent_mistakes(
+        skills, settings["level"], known=one_label == NONE
+    )
+    with np.errstate(invalid="ignore"):
+        group = np.where(skills.low > skills.chance, BETTER, UNKNOWN)
+    shown = [skills.competence, skills.low, skills.high]
+    if settings["competence_from"] == "mace":
+        shown = [
+            balanced_from_knowing(with_mace[name], skills.chance)
+            for name in ("competence", "low", "high")
+        ]
+    limit = settings["reliable"]
+    reliable = np.full(len(group), np.nan)
+    if limit is not None:
+        reliable = np.where(np.isnan(shown[1]), np.nan, (shown[1] > limit).astype(np.float64))
+    return Table(
+        {
+            "worker": np.arange(len(data.workers)),
+            "n": mace_tables.to_integers(fits.counts.total),
+            **dict(zip(("competence", "low", "high"), shown, strict=True)),
+            "chance": skills.chance,
+            "mace": with_mace["competence"],
+            "mace_low": with_mace["low"],
+            "mace_high": with_mace["high"],
+            "glad": fits.glad.estimates["worker"]["ability"],
+            **label_workers.on_known_answers(data, gold, settings["level"]),
+            "mistake_from": start,
+            "mistake_to": end,
+            "mistake_share": share,
+            "same_label": one_label,
+            "group": np.where(one_label != NONE, ONE_LABEL, group),
+            "reliable": reliable,
+            "component": fits.counts.worker_part,
+        }
+    )
+
+
+def balanced_from_knowing(knowing: FloatArray, chance: FloatArray) -> FloatArray:
+    """Chance to label right, averaged over classes, of who knows with this probability.
+
+    Who does not know draws from a strategy, which is right 1 / classes of the time on average over
+    the classes, whatever the strategy.
+    """
+    found: FloatArray = knowing + (1 - knowing) * chance
+    return found
+
+
+def _summary(worker: Table, item: Table, agreement: Table) -> Table:
+    """One row of the figures that a page begins with."""
+    scored = worker["component"] > 0
+    group = np.where(scored, worker["group"], NONE)
+    nominal = agreement["coefficient"] == "krippendorff_nominal"
+    alpha = {
+        scope: float(agreement["value"][nominal & (agreement["scope"] == scope)][0])
+        for scope in ("all", "better")
+    }
+    both = (item["majority"] != NONE) & (item["dawid_skene"] != NONE)
+    voted = item["n"] > 0
+    return of_rows(
+        [
+            {
+                "workers": len(worker),
+                "better": int((group == BETTER).sum()),
+                "unknown": int((group == UNKNOWN).sum()),
+                "one_label": int((group == ONE_LABEL).sum()),
+                "items": len(item),
+                "known": int((item["gold"] != NONE).sum()),
+                "alpha": alpha["all"],
+                "alpha_better": alpha["better"],
+                "differ": int((item["majority"] != item["dawid_skene"])[both].sum()),
+                "level_items": int((voted & (item["majority"] == NONE)).sum()),
+                "any_differ": int(item["differ"].sum()),
+            }
+        ]
+    )
+
+
+def _diagnostics(data: Labels, fits: _Fits) -> dict[str, Any]:
+    counts, scored = fits.counts, fits.counts.worker_part > 0
+    r_hat = {"mace": fits.mace.diagnostics.get("r_hat")}
+    found = fits.skills.r_hat[scored]
+    r_hat["dawid_skene"] = None if np.isnan(found).all() else float(np.nanmax(found))
+    warnings = [
+        f"{name}: {text}"
+        for name, one in (("MACE", fits.mace), ("GLAD", fits.glad))
+        for text in one.diagnostics["warnings"]
+    ]
+    apart = int((found > mace_tables.UNSETTLED).sum())
+    if apart:
+        warnings.append(
+            f"Dawid-Skene: the sampled chains differ for {apart} of {len(found)} workers "
+            f"(r_hat above {mace_tables.UNSETTLED}): take more draws"
+        )
+    return {
+        "components": mace_tables.components_of(data, counts.worker_part, counts.item_part),
+        **mace_tables.left_out(data, counts.worker_part),
+        "labels_never_given": fits.mace.diagnostics["labels_never_given"],
+        "methods": list(METHODS),
+        "rounds": {
+            "dawid_skene": len(fits.dawid_skene.likelihood),
+            "mace": fits.mace.diagnostics["rounds"],
+            "glad": fits.glad.diagnostics["rounds"],
+        },
+        "r_hat": r_hat,
+        "warnings": warnings,
+    }
 
 
 METHOD = PARAMS.as_method(

@@ -1,0 +1,201 @@
+"""Agreement of two: Cohen's kappa, and every pair of workers who share items.
+
+All of it follows from contingency tables (..., v, v): how often one said c where the other said
+k. So a pair of workers, a pair of dimensions and every bootstrap resample cost the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from evaluation.methods.agreement.coefficients import contingency, tau_of
+from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
+from evaluation.methods.core.base import (
+    BadParameter,
+    BadShape,
+    FloatArray,
+    IntArray,
+    Table,
+    index_array,
+)
+from evaluation.methods.core.units import AGREEMENT, too_few
+from evaluation.methods.core.votes import Labels
+
+WEIGHTINGS = ("none", "linear", "quadratic")
+
+
+def kappa_of(table: FloatArray, weighting: str = "none") -> FloatArray:
+    """Cohen's kappa (...) of contingency tables (..., v, v); NaN where chance leaves no room.
+
+    kappa = 1 - sum(d * observed) / sum(d * product of the margins), d = 0 on the diagonal and 1,
+    |c - k| or (c - k)^2 off it (Cohen 1960; weighted: Cohen 1968).
+    """
+    if weighting not in WEIGHTINGS:
+        raise BadParameter(f"weighting is {weighting!r}; it must be {', '.join(WEIGHTINGS)}")
+    place = np.arange(table.shape[-1])
+    apart = np.abs(place[:, None] - place[None, :]).astype(np.float64)
+    cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[
+        weighting
+    ]
+    total = table.sum(axis=(-2, -1))
+    chance = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
+    observed = (cost * table).sum(axis=(-2, -1)) * total
+    expected = (cost * chance).sum(axis=(-2, -1))
+    share = np.divide(observed, expected, out=np.full_like(expected, np.nan), where=expected > 0)
+    return np.asarray(1.0 - share)
+
+
+def cohen_kappa(
+    first: Sequence[int] | IntArray,
+    second: Sequence[int] | IntArray,
+    *,
+    labels: int | None = None,
+    weighting: str = "none",
+) -> float:
+    """Cohen's kappa of two workers' label indices (n,) on the same items; -1 is no answer.
+
+    ``labels`` is how many labels there are (else the largest index says). ``weighting`` 'none',
+    'linear' or 'quadratic' (for ordered labels). Cohen 1960, 1968. Raises BadParameter, BadShape,
+    UnknownIndex, TooFewVotes, NoVariation.
+    """
+    one, two = np.asarray(first), np.asarray(second)
+    if one.shape != two.shape or one.ndim != 1:
+        raise BadShape(f"the two workers' labels have shapes {one.shape} and {two.shape}")
+    size = int(max(one.max(initial=0), two.max(initial=0))) + 1 if labels is None else labels
+    both = (one != -1) & (two != -1)
+    if not both.any():
+        raise TooFewVotes("the two workers share no item")
+    found = contingency(
+        index_array("first", one[both], size), index_array("second", two[both], size), size
+    )
+    value = float(kappa_of(found, weighting))
+    if np.isnan(value):
+        raise NoVariation("both workers gave one and the same label throughout")
+    return value
+
+
+def worker_pairs(data: Labels, *, weighting: str = "none") -> Table:
+    """A row for every two workers who voted on the same items.
+
+    Columns ``first``, ``second`` (worker indices, first < second), ``n`` (votes compared),
+    ``percent``, ``kappa`` (Cohen), ``tau_b`` (labels in the order of ``data.labels``), ``reason``
+    (why kappa or tau_b is NaN, else ""). Cost is linear in the votes compared. Raises
+    TooFewVotes, BadParameter.
+    """
+    left, right = _met(data)
+    if not len(left):
+        raise TooFewVotes("no item has votes of two workers")
+    size, workers = len(data.labels), len(data.workers)
+    # Rows of an item are sorted by worker, so the left one has the smaller index.
+    code = data.worker[left] * workers + data.worker[right]
+    met, pair = np.unique(code, return_inverse=True)
+    cell = (pair * size + data.label[left]) * size + data.label[right]
+    weight = data.weight[left] * data.weight[right]
+    flat = np.bincount(cell, weights=weight, minlength=len(met) * size * size)
+    table = flat.reshape(len(met), size, size).astype(np.float64)
+    n = table.sum(axis=(1, 2))
+    kappa, tau = kappa_of(table, weighting), tau_of(table)
+    reason = np.where(
+        np.isnan(kappa),
+        "both gave one label throughout",
+        np.where(np.isnan(tau), "one of them gave one label throughout", ""),
+    )
+    return Table(
+        {
+            "first": met // workers,
+            "second": met % workers,
+            "n": n,
+            "percent": np.trace(table, axis1=1, axis2=2) / n,
+            "kappa": kappa,
+            "tau_b": tau,
+            "reason": reason,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class MeanKappa:
+    """Mean kappa of ``pairs`` pairs of workers over ``units`` items; NaN bounds with a reason."""
+
+    estimate: float
+    low: float
+    high: float
+    pairs: int
+    units: int
+    reason: str = ""
+
+
+def mean_kappa(
+    data: Labels,
+    *,
+    rng: np.random.Generator,
+    least: int = 10,
+    confidence: float = 0.95,
+    blocks: int = 40,
+) -> MeanKappa:
+    """Mean Cohen's kappa of all pairs of workers who share ``least`` items, weighted by how many.
+
+    The interval is a jackknife over ``blocks`` random blocks of items (Quenouille 1956), with t
+    quantiles. Pairs of whom both gave one label throughout have no kappa and are left out. Raises
+    TooFewVotes.
+    """
+    left, right = _met(data)
+    if not len(left):
+        raise TooFewVotes("no item has votes of two workers")
+    size = len(data.labels)
+    _, pair, shared = np.unique(
+        data.worker[left] * len(data.workers) + data.worker[right],
+        return_inverse=True,
+        return_counts=True,
+    )
+    kept = shared[pair] >= least
+    if not kept.any():
+        raise TooFewVotes(f"no two workers share {least} items")
+    pair = np.unique(pair[kept], return_inverse=True)[1]
+    left, right = left[kept], right[kept]
+    cell = (pair * size + data.label[left]) * size + data.label[right]
+    items, item = np.unique(data.item[left], return_inverse=True)
+    shape = (int(pair.max()) + 1, size, size)
+    whole = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    value = _weighted(whole)
+    if np.isnan(value):
+        raise NoVariation("every two workers gave one and the same label throughout")
+    pairs = int(np.isfinite(kappa_of(whole)).sum())
+    if reason := too_few(len(items), "items", AGREEMENT):
+        return MeanKappa(value, np.nan, np.nan, pairs, len(items), reason)
+    blocks = min(blocks, len(items))
+    block = rng.permutation(len(items))[item] % blocks
+    without = []
+    for one in range(blocks):
+        part = np.bincount(cell[block == one], minlength=whole.size).reshape(shape)
+        without.append(_weighted(whole - part))
+    spread = np.array(without)
+    spread = spread[np.isfinite(spread)]
+    variance = (len(spread) - 1) / len(spread) * np.square(spread - spread.mean()).sum()
+    reach = float(stdtrit(len(spread) - 1, (1 + confidence) / 2) * np.sqrt(variance))
+    return MeanKappa(value, value - reach, min(1.0, value + reach), pairs, len(items))
+
+
+def _weighted(table: FloatArray) -> float:
+    """Mean kappa of tables (pairs, v, v), each weighted by its votes; NaN where none has one."""
+    kappa, n = kappa_of(table), table.sum(axis=(1, 2))
+    known = np.isfinite(kappa)
+    return float(np.average(kappa[known], weights=n[known])) if known.any() else float("nan")
+
+
+def _met(data: Labels) -> tuple[IntArray, IntArray]:
+    """Rows (p,), (p,) of two different workers on one item, each pair once."""
+    lefts, rights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    row = np.arange(len(data))
+    for lag in range(1, int(np.bincount(data.item).max())):
+        # Rows are sorted by item, so a row that ran out of its item has no later partner.
+        row = row[row + lag < len(data)]
+        row = row[data.item[row] == data.item[row + lag]]
+        met = row[data.worker[row] != data.worker[row + lag]]
+        lefts.append(met)
+        rights.append(met + lag)
+    return np.concatenate(lefts), np.concatenate(rights)
