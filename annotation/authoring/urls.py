@@ -3,7 +3,14 @@
 from django.urls import path
 
 from annotation.authoring.views import tasks
-from annotation.authoring.views.builder import checklist, frame, rating, think_aloud, writing
+from annotation.authoring.views.builder import (
+    checklist,
+    frame,
+    labels,
+    rating,
+    think_aloud,
+    writing,
+)
 
 TASK = "tasks/<int:task_id>/"
 BUILD = f"{TASK}build/"
@@ -35,6 +42,9 @@ project_patterns = [
     ),
     path(f"{BUILD}line/", checklist.task_build_line, name="task_build_line"),
     path(f"{BUILD}line/step/", checklist.task_build_line_step, name="task_build_line_step"),
+    path(f"{BUILD}field/", labels.task_build_field, name="task_build_field"),
+    path(f"{BUILD}field/step/", labels.task_build_field_step, name="task_build_field_step"),
+    path(f"{BUILD}known/", labels.task_build_known, name="task_build_known"),
     path(f"{BUILD}rating/", rating.task_build_rating, name="task_build_rating"),
     path(f"{BUILD}document/", rating.task_build_document, name="task_build_document"),
     path(

@@ -51,6 +51,7 @@
 
   function fill(draft) {
     crowdqc.think?.fit(draft);
+    crowdqc.label?.fit(draft);
     for (const [name, value] of Object.entries(draft)) {
       const input = form().elements[name]; // of radio buttons a list, whose value checks one
       if (!input) continue;
@@ -141,6 +142,7 @@
     crowdqc.write?.describe();
     crowdqc.think?.describe();
     crowdqc.rate?.describe();
+    crowdqc.label?.describe();
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
@@ -166,6 +168,7 @@
     crowdqc.judge?.begin();
     crowdqc.write?.begin();
     crowdqc.rate?.begin();
+    crowdqc.label?.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
     if (crowdqc.think?.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
@@ -245,8 +248,10 @@
     if (moving || !form()) return;
     if (undecided) return document.querySelector("#notices button")?.focus();
     if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
+    if (crowdqc.label?.holds(action)) return;
     moving = true;
     crowdqc.judge?.tell();
+    crowdqc.label?.tell();
     crowdqc.write?.tell();
     const { assignment, item } = work().dataset;
     let seq = 0;
@@ -343,7 +348,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
     const { altKey, ctrlKey, metaKey, code, key } = event;
-    const typing = event.target.closest?.("textarea, input:not([type=radio]), select");
+    const typing = event.target.closest?.("textarea, input:not([type=radio], [type=checkbox]), select");
     let done = false;
     if ((ctrlKey || metaKey) && key === "Enter") done = press("next") || press("read");
     else if (altKey && key === "ArrowLeft") done = press("back");

@@ -195,7 +195,7 @@ class Labels(TaskType):
     ) -> list[Missing]:
         found = missing_fields(version.settings["fields"])
         if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
-            found.append(Missing("The task has no items", "items"))
+            found.append(Missing("The task has no items", "text"))
         return found
 
     def minutes(

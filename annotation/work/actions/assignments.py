@@ -198,12 +198,12 @@ def _entries(
     task: Task, version: TaskVersion, worker: Membership, order: Sequence[int], seed: str
 ) -> list[slots.Entry]:
     """The bundle with its attention items at drawn places, and which pairs are shown turned."""
-    if not get_type(task.type).pairs_texts:
-        return [slots.Entry(pk) for pk in order]
     rng, mixed = random.Random(seed), list(order)  # noqa: S311 (an order, not a secret)
     hidden = slots.attention(task, version, worker, seed)
     for pk in hidden:
         mixed.insert(rng.randrange(len(mixed) + 1), pk)
+    if not get_type(task.type).pairs_texts:
+        return [slots.Entry(pk, pk not in hidden) for pk in mixed]
     turned = slots.flipped_pairs(mixed, worker, version.settings.get("sides", "balanced"), seed)
     return [slots.Entry(pk, pk not in hidden, turned.get(pk, False)) for pk in mixed]
 

@@ -22,13 +22,13 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 # "open" begins a page, "show" a question on it (its delta is the text found there).
 PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
 TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
-# Judging: a choice made (the line's field, the side as shown or the point), milliseconds that the
-# page or one response was before the worker, a response on screen for the first time, sources and
-# marks of differences shown or not.
+# Choosing: a choice made (the line's field; the side as shown, the point, or the option's place),
+# milliseconds that the page or one response was before the worker, a response on screen for the
+# first time, sources and marks of differences shown or not.
 JUDGING_METHODS = ("change", "dwell", "view", "sources", "differences")
 # Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
 WRITING_METHODS = ("passage", "cite", "find")
-# Thinking aloud: a stretch of the transcript marked as an attribute, an attribute taken out.
+# A stretch of a text marked (thinking aloud, labels), or a mark taken out.
 THINKING_METHODS = ("mark",)
 METHODS = frozenset(
     (
@@ -44,7 +44,7 @@ METHODS = frozenset(
 _MS = r"[0-9]{1,7}"
 WORDS = {  # method: what its name and its comment may be
     "change": (
-        r"(?:[cdr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}",
+        r"(?:[cdlr]-|entry\.|exit\.)[a-z][a-z0-9_]{0,39}",
         r"left|neutral|right|yes|no|-?[0-9]{1,3}",
     ),
     "mark": (r"set|remove", r"(?:[0-9]{1,6}-[0-9]{1,6})?"),

@@ -50,6 +50,7 @@ OTHERWISE = {
     "entry",
     "exit",
     "questions",
+    "fields",
     "version",
 }
 

@@ -1,0 +1,264 @@
+"""What a labels task asks of every item, field by field, and the items whose answer is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from annotation.authoring.actions.drafts import lock_draft
+from annotation.authoring.actions.items import copy_to_draft
+from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
+from annotation.models import Item, Task, User
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from annotation.task_types.labels.fields import CHOOSE_ONE, label_of
+from annotation.task_types.scales import name_of, truth
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import parse_whole
+
+FIELDS, NOUN = "fields", "field"
+PLAIN = ("label", "question", "kind", "low", "high", "step", "min", "max")
+BOXES = ("required", "unsure", "shuffle")
+OPTION = re.compile(r"(value|label|description|color)-(\d{1,3})")
+CONDITION = re.compile(r"(field|is|values)-(\d{1,2})")
+MOST_PASTED = 200
+Row = dict[str, Any]
+
+
+def _require(task: Task) -> None:
+    if get_type(task.type).scales_in != FIELDS:
+        raise Invalid("This type of task has no fields.")
+
+
+def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> None:
+    _require(task)
+    change_rows(by=by, task=task, name=FIELDS, change=change)
+
+
+def _change_one(*, by: User, task: Task, name: str, change: Callable[[Row, Rows], None]) -> None:
+    """Change the field called ``name``; ``change`` gets it and all of them."""
+
+    def whole(rows: Rows) -> Rows:
+        change(rows[row_at(rows, name, noun=NOUN)], rows)
+        return rows
+
+    _change(by=by, task=task, change=whole)
+
+
+def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
+    """Change the field called ``name``, whose short name stays. Invalid names what is wrong.
+
+    Options have ``value-N``, ``label-N``, ``description-N`` and ``color-N``, conditions
+    ``field-N``, ``is-N`` and ``values-N`` (a list), N from 0. A value that is renamed is renamed in
+    the conditions that name it; one that was made of its label follows the label.
+    """
+    if "question" in fields and not str(fields["question"]).strip():
+        raise Invalid("A field asks something.", fields={"question": "Write the question."})
+
+    def change(row: Row, rows: Rows) -> None:
+        if "question" in fields and row["label"] == row["question"][: len(row["label"])]:
+            row["label"] = ""  # it follows the question until it is written by itself
+        row |= {part: fields[part] for part in PLAIN if part in fields}
+        row |= {part: truth(fields[part]) for part in BOXES if part in fields}
+        for part, given in fields.items():
+            option, condition = OPTION.fullmatch(part), CONDITION.fullmatch(part)
+            if option:
+                _edit_option(row, rows, option[1], option[2], str(given).strip())
+            elif condition:
+                _edit_condition(row, rows, condition[1], condition[2], given)
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
+    number = parse_whole(raw, 0, len(listed) - 1)
+    if number is None:
+        raise Conflict(f"This {noun} was removed meanwhile. Reload the page.")
+    return listed[number]
+
+
+def _edit_option(row: Row, rows: Rows, part: str, number: str, given: str) -> None:
+    one = _at(row["options"], number, "option")
+    before = one["value"]
+    if part == "label":
+        others = [other["value"] for other in row["options"] if other is not one]
+        if not before or before == name_of(one["label"], others):
+            one["value"] = name_of(given, others) if given else ""
+    one[part] = given
+    if one["value"] != before:
+        _rename_in_conditions(rows, row["name"], before, one["value"])
+
+
+def _rename_in_conditions(rows: Rows, name: str, before: str, now: str) -> None:
+    for row in rows:
+        for condition in row["ask_if"]:
+            if condition["field"] == name:
+                kept = [now if value == before else value for value in condition["values"]]
+                condition["values"] = [value for value in kept if value]
+
+
+def _edit_condition(row: Row, rows: Rows, part: str, number: str, given: Any) -> None:
+    one = _at(row["ask_if"], number, "condition")
+    if part == "field" and given != one["field"]:
+        one["values"] = []
+    one[part] = [str(value) for value in given if value] if part == "values" else str(given)
+
+
+def add_field(*, by: User, task: Task, question: str) -> str:
+    """One more field at the end; returns the short name that its question gives it."""
+    question = question.strip()
+    if not question:
+        raise Invalid("A field asks something.", fields={"new": "Write the question."})
+    before: set[str] = set()
+
+    def change(rows: Rows) -> Rows:
+        before.update(row["name"] for row in rows)
+        return [*rows, {"question": question}]
+
+    _change(by=by, task=task, change=change)
+    rows = task.versions.latest("number").settings[FIELDS]
+    return next(row["name"] for row in reversed(rows) if row["name"] not in before)
+
+
+def remove_field(*, by: User, task: Task, name: str) -> None:
+    """Take a field out, with the conditions that others have on it; the last one stays."""
+
+    def change(rows: Rows) -> Rows:
+        last = "One field stays: there would be nothing to label."
+        rows = drop_row(rows, name, noun=NOUN, last=last)
+        for row in rows:
+            row["ask_if"] = [one for one in row["ask_if"] if one["field"] != name]
+        return rows
+
+    _change(by=by, task=task, change=change)
+
+
+def move_field(*, by: User, task: Task, name: str, step: int) -> None:
+    """Move a field up (-1) or down (1); Invalid where it would depend on a later one."""
+    _change(by=by, task=task, change=lambda rows: shift_row(rows, name, step, noun=NOUN))
+
+
+def add_option(*, by: User, task: Task, name: str) -> None:
+    """One more option at the end, before anything of it is written."""
+
+    def change(row: Row, rows: Rows) -> None:
+        row["options"].append({"value": "", "label": "", "description": "", "color": ""})
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+def remove_option(*, by: User, task: Task, name: str, number: str) -> None:
+    """Take an option out, by its place from 0; conditions no longer name it."""
+
+    def change(row: Row, rows: Rows) -> None:
+        gone = _at(row["options"], number, "option")
+        row["options"] = [one for one in row["options"] if one is not gone]
+        _rename_in_conditions(rows, name, gone["value"], "")
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+def paste_options(*, by: User, task: Task, name: str, text: str) -> None:
+    """Add options, one a line: a label, or value, label and description between tabs or "|"."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or len(lines) > MOST_PASTED:
+        raise Invalid("There is no list.", fields={"pasted": f"1 to {MOST_PASTED} lines."})
+
+    def change(row: Row, rows: Rows) -> None:
+        for line in lines:
+            cells = [cell.strip() for cell in re.split(r"\t|\s\|\s", line)]
+            value, label = (cells[0], cells[1]) if len(cells) > 1 else ("", cells[0])
+            more = " ".join(cells[2:])
+            row["options"].append(
+                {"value": value, "label": label, "description": more, "color": ""}
+            )
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+def add_condition(*, by: User, task: Task, name: str) -> None:
+    """One more condition on the first field above that has options, with no value yet."""
+
+    def change(row: Row, rows: Rows) -> None:
+        above = rows[: row_at(rows, name, noun=NOUN)]
+        found = next((one for one in above if one["options"]), None)
+        if found is None:
+            raise Invalid(
+                "A condition needs a field with options above this one.",
+                fields={"ask_if": "Move this field down, or add a field above it."},
+            )
+        row["ask_if"].append({"field": found["name"], "is": "one_of", "values": []})
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+def remove_condition(*, by: User, task: Task, name: str, number: str) -> None:
+    """Take a condition out, by its place from 0."""
+
+    def change(row: Row, rows: Rows) -> None:
+        gone = _at(row["ask_if"], number, "condition")
+        row["ask_if"] = [one for one in row["ask_if"] if one is not gone]
+
+    _change_one(by=by, task=task, name=name, change=change)
+
+
+# Known answers -----------------------------------------------------------------------------------
+
+
+def clean_known(fields: Sequence[Mapping[str, Any]], codes: Mapping[str, Any]) -> dict[str, str]:
+    """Known answers by field, without empty ones; Invalid names a field without such an option."""
+    by_name = {row["name"]: row for row in fields if row["kind"] == CHOOSE_ONE}
+    found = {}
+    for name, code in codes.items():
+        if not code:
+            continue
+        if name not in by_name:
+            raise Invalid(
+                f"{name!r} is no field that can have a known answer.",
+                fields={name: ", ".join(by_name) or "No field chooses one."},
+            )
+        offered = [option["value"] for option in by_name[name]["options"]]
+        if code not in offered:
+            raise Invalid(
+                f"“{by_name[name]['question']}” has no option {str(code)[:40]!r}.",
+                fields={name: ", ".join(offered)[:300]},
+            )
+        found[name] = str(code)
+    return found
+
+
+@transaction.atomic
+def set_known(*, by: User, task: Task, key: str, codes: Mapping[str, Any]) -> Item:
+    """Say which answers to an item are known, or with none that it is asked like any other.
+
+    An item with known answers gives up its slots: it is mixed in, and never counts. A published
+    item is replaced in the draft. Invalid names the field.
+    """
+    _require(task)
+    draft = lock_draft(task, by=by)
+    item = task.items.filter(key=key, until__isnull=True).select_related("group").first()
+    if item is None:
+        raise Invalid(f"There is no item {key[:80]!r}.", fields={"key": "Choose an item."})
+    expected = clean_known(draft.settings[FIELDS], codes) or None
+    if item.expected == expected:
+        return item
+    if item.since != draft.number:
+        Item.objects.filter(pk=item.pk).update(until=draft.number)
+        item = copy_to_draft(item, draft, expected=expected)
+        item.save(force_insert=True)
+    else:
+        item.expected = expected
+        item.save(update_fields=["expected"])
+        if expected:
+            Item.objects.filter(pk=item.pk).update(redundancy=F("held"))
+    known = ", ".join(
+        label_of(row, expected[row["name"]])
+        for row in draft.settings[FIELDS]
+        if expected and row["name"] in expected
+    )
+    record(by=by, project=task.project, action="item.known", on=item, key=key, known=known)
+    return item

@@ -1,0 +1,75 @@
+"""The builder of labels tasks: fields with their options and conditions, and known answers."""
+
+from __future__ import annotations
+
+from django.http import QueryDict
+
+from annotation.authoring.actions import label_fields
+from annotation.authoring.views.builder.context import STEPS, field_view, row_view
+from annotation.authoring.views.builder.parts import BuilderState
+from annotation.models import Task, User
+from crowdqc.errors import Invalid
+
+KNOWN = "k-"  # and a field's name: its known answer
+# What shows other rows when it is saved.
+WHOLE = ("kind", "field-", "is-", "values-", "low", "high", "step", "unsure")
+
+
+@field_view("field")
+def task_build_field(post: QueryDict, user: User, task: Task, place: BuilderState) -> bool:
+    """Save what the form sends of the open field; ``has_NAME`` stands for an unticked box."""
+    fields = {
+        name: post.getlist(name) if name.startswith("values-") else post.get(name, "")
+        for name in post
+    }
+    for name in [one for one in post if one.startswith("has_")]:
+        fields.setdefault(name.removeprefix("has_"), [] if "values-" in name else "")
+    label_fields.edit_field(by=user, task=task, name=place.question, fields=fields)
+    return any(name.startswith(WHOLE) for name in fields)
+
+
+@row_view("#field-step-note", part="fields")
+def task_build_field_step(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState:
+    """Add a field, move or remove the open one; add and remove its options and conditions."""
+    to, name = post.get("to", ""), place.question
+    to, _, number = to.partition(":")
+    if to == "add":
+        return place.but(
+            question=label_fields.add_field(by=user, task=task, question=post.get("new", ""))
+        )
+    if to == "remove":
+        label_fields.remove_field(by=user, task=task, name=name)
+        return place.but(question="")
+    if to in STEPS:
+        label_fields.move_field(by=user, task=task, name=name, step=STEPS[to])
+    elif to == "option":
+        label_fields.add_option(by=user, task=task, name=name)
+    elif to == "option-remove":
+        label_fields.remove_option(by=user, task=task, name=name, number=number)
+    elif to == "paste":
+        label_fields.paste_options(by=user, task=task, name=name, text=post.get("pasted", ""))
+    elif to == "condition":
+        label_fields.add_condition(by=user, task=task, name=name)
+    elif to == "condition-remove":
+        label_fields.remove_condition(by=user, task=task, name=name, number=number)
+    else:
+        raise Invalid("There is no such step.", fields={"to": "add, remove, up, down, option."})
+    return place
+
+
+@row_view("#known-note", part="known")
+def task_build_known(post: QueryDict, user: User, task: Task, place: BuilderState) -> BuilderState:
+    """Set the known answers of an item, or take them back (``to=remove:KEY``)."""
+    to, _, key = post.get("to", "").partition(":")
+    codes = {
+        name.removeprefix(KNOWN): value for name, value in post.items() if name.startswith(KNOWN)
+    }
+    if to == "remove":
+        codes = {}
+    elif not any(codes.values()):
+        raise Invalid("No answer is chosen.", fields={"known": "Choose the known answer."})
+    key = key or post.get("key", "")
+    label_fields.set_known(by=user, task=task, key=key.strip(), codes=codes)
+    return place

@@ -1,0 +1,221 @@
+"""The builder of labels: the item and its content, the fields, and known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+
+from annotation.authoring.selectors.builder.frame import PER_PAGE, Build
+from annotation.authoring.views.builder.parts import (
+    LAST,
+    BuilderParts,
+    BuilderState,
+    Part,
+    bundle_size,
+    entry_of,
+    segments,
+)
+from annotation.models import Item
+from annotation.task_types.labels import page as labeling
+from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
+    COLORS,
+    COMPARISONS,
+    CONDITIONAL,
+    KINDS,
+    NUMBER,
+    SCALE,
+    SPANS,
+    TEXTS,
+    WITH_OPTIONS,
+    codes_of,
+    label_of,
+)
+from annotation.task_types.labels.type import CONTENTS
+
+FOLDER = "annotation/authoring/labels"
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """A field in the builder's table, and the fields that a condition of its can look at."""
+
+    number: int
+    field: Mapping[str, Any]
+    above: list[Mapping[str, Any]]
+
+    @property
+    def kind_label(self) -> str:
+        """The kind in words, with the range of a scale."""
+        own = self.field
+        if own["kind"] == SCALE:
+            return f"Scale, {own['low']} to {own['high']}"
+        return KINDS[own["kind"]]
+
+    @property
+    def shown_when(self) -> str:
+        """When it is asked, short."""
+        by_name = {row["name"]: row for row in self.above}
+        if not self.field["ask_if"]:
+            return "always"
+        one = self.field["ask_if"][0]
+        about = by_name[one["field"]]
+        values = [label_of(about, value) for value in one["values"]]
+        more = f" and {len(self.field['ask_if']) - 1} more" if self.field["ask_if"][1:] else ""
+        listed = ", ".join(values) or "…"
+        return f"if {about['label']} {COMPARISONS[one['is']]} {listed}{more}"
+
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """Its conditions with what each can be set to."""
+        by_name = {row["name"]: row for row in self.above}
+        return [
+            {
+                **row,
+                "codes": [
+                    {
+                        "value": code,
+                        "label": label_of(by_name[row["field"]], code),
+                        "chosen": code in row["values"],
+                    }
+                    for code in codes_of(by_name[row["field"]])
+                ],
+            }
+            for row in self.field["ask_if"]
+        ]
+
+    @property
+    def has_options(self) -> bool:
+        return self.field["kind"] in WITH_OPTIONS or self.field["kind"] == SCALE
+
+    @property
+    def has_count(self) -> bool:
+        """Whether a minimum and a maximum make sense: options, marks or words."""
+        return self.field["kind"] in {"choose_several", SPANS, *TEXTS}
+
+    @property
+    def counted(self) -> str:
+        """What they count."""
+        if self.field["kind"] in TEXTS:
+            return "words"
+        return "marks" if self.field["kind"] == SPANS else "options"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.field["kind"] in (SCALE, NUMBER)
+
+    @property
+    def can_be_unsure(self) -> bool:
+        return self.field["kind"] not in TEXTS
+
+    @property
+    def keyed(self) -> int:
+        """Options that a digit chooses."""
+        return min(len(self.field["options"]), labeling.KEYED)
+
+
+class LabelsBuilder(BuilderParts):
+    """One item at a time, and its fields."""
+
+    parts: Mapping[str, Part] = {
+        "text": Part("Item and instructions", f"{FOLDER}/_part_item.html"),
+        "fields": Part("Fields", f"{FOLDER}/_part_fields.html", "task_build_field"),
+        "known": Part("Known answers", f"{FOLDER}/_part_known.html", "task_build_known"),
+        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        **LAST,
+    }
+    opens_at = "fields"
+    preview_template = f"{FOLDER}/_preview.html"
+    page_template = f"{FOLDER}/_preview_page.html"
+    styles = (
+        "css/pages/builder/pairs.css",
+        "css/pages/builder/labels.css",
+        "css/pages/work/label.css",
+    )
+    page_styles = ("css/pages/work/label.css",)
+    saved_template = f"{FOLDER}/_saved.html"
+    simulates_precision = False
+    task_facts_template = f"{FOLDER}/_task_facts.html"
+    instructions_shown = "before the first {noun}, and on each"
+    order_over = "all {noun}s"
+    redundancy_help = (
+        "So many different workers label each {noun}. A lower number never takes away what is "
+        "answered or in progress."
+    )
+    redundancy_label = "Labels per item"
+    begin_words = "Add an item"
+
+    def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
+        return {
+            "text": build.questions,
+            "fields": len(shown["rows"]),
+            "known": shown["known_count"],
+        }
+
+    def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
+        fields = build.version.settings["fields"]
+        rows = [
+            FieldRow(n, row, [one for one in fields[: n - 1] if one["kind"] in CONDITIONAL])
+            for n, row in enumerate(fields, 1)
+        ]
+        known = build.items.filter(expected__isnull=False)
+        found: dict[str, Any] = {
+            "settings": build.version.settings,
+            "rows": rows,
+            "kinds": KINDS.items(),
+            "comparisons": COMPARISONS.items(),
+            "colors": COLORS,
+            "contents": CONTENTS.items(),
+            "known_count": known.count(),
+        }
+        item = None
+        if place.part == "text":
+            item = build.item(place.question)
+            page = Paginator(build.asked.order_by("position", "pk"), PER_PAGE).get_page(place.page)
+            numbered = list(enumerate(page.object_list, page.start_index() or 1))
+            found |= {"page": page, "item_rows": numbered, "open_item": item}
+        if place.part == "known":
+            choosing = [row for row in fields if row["kind"] == CHOOSE_ONE]
+            found |= {"choosing": choosing, "known_rows": _known_rows(known, choosing)}
+        item = item or build.nth(1)
+        return {**found, **_previewed(item, build), "shown_item": item}
+
+    def previewed(
+        self, build: Build, item: Item, settings: dict[str, Any], size: int
+    ) -> dict[str, Any]:
+        return labeling.page(item, settings, {})
+
+
+BUILDER = LabelsBuilder()
+
+
+def _known_rows(known: Any, fields: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Items with a known answer, and those answers in words."""
+    return [
+        {
+            "item": item,
+            "answers": [
+                (row["label"], label_of(row, item.expected[row["name"]]))
+                for row in fields
+                if row["name"] in item.expected
+            ],
+        }
+        for item in known.order_by("position", "pk")[:PER_PAGE]
+    ]
+
+
+def _previewed(item: Item | None, build: Build) -> dict[str, Any]:
+    """The preview: an item as a worker sees it; without one its fields alone."""
+    settings: dict[str, Any] = {**build.version.settings, **(item.settings if item else {})}
+    size = bundle_size(build)
+    found: dict[str, Any] = {
+        "segments": segments(size, 0, build.noun),
+        "shown_of": size,
+        "entry": entry_of(item, 0),
+    }
+    if item is None:
+        return {**found, "lines": labeling.lines(settings["fields"], {})}
+    return {**found, **labeling.page(item, settings, {})}

@@ -1,0 +1,248 @@
+"""What the page of a labels item shows: its content, and the fields with their options.
+
+Pure; asks the database nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.html import linebreaks
+
+from annotation.models import Item
+from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
+    CHOOSE_SEVERAL,
+    NUMBER,
+    RANK,
+    SCALE,
+    SPANS,
+    UNSURE,
+    label_of,
+    points_of,
+)
+from annotation.task_types.labels.rules import PREFIX, asked_fields, is_open, reason_asked
+from annotation.task_types.labels.type import MARKDOWN
+from annotation.task_types.rendering import render_markdown
+
+KEYED = 9  # options that a digit chooses
+SEGMENTS = 11  # points of a scale that stand side by side; more are a number
+LINE_STYLES = ("solid", "dashed", "dotted", "double")
+COLOR_ORDER = ("blue", "orange", "purple", "green", "red", "grey")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An option, a point or "Unsure" as the page offers it; ``place`` counts options from 1."""
+
+    value: str
+    label: str
+    description: str
+    key: str
+    place: int
+    name: str  # of its form field
+    chosen: bool
+    held: str = ""  # what the draft holds: the rank
+    color: str = ""
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class FieldLine:
+    """A field as the page shows it."""
+
+    number: int
+    name: str
+    key: str  # of its form field
+    kind: str
+    question: str
+    hint: str
+    reason: str  # why it is asked, where it depends on others
+    conditions: Sequence[Mapping[str, Any]]
+    labels: Mapping[str, str]  # of codes that conditions of later fields look at
+    options: Sequence[Choice]
+    unsure: Choice | None
+    value: str
+    asked: bool
+    is_open: bool
+    required: bool
+    low: Any
+    high: Any
+    step: Any
+    least: int
+    most: int
+
+    @property
+    def segmented(self) -> bool:
+        """A scale that is short enough to stand in a row."""
+        return self.kind == SCALE and len(self.options) <= SEGMENTS
+
+    @property
+    def script_json(self) -> str:
+        """What the page's script must know of it."""
+        own = {
+            "kind": self.kind,
+            "required": self.required,
+            "conditions": list(self.conditions),
+            "labels": dict(self.labels),
+            "min": self.least,
+            "max": self.most,
+        }
+        return json.dumps(own)
+
+
+def lines(
+    fields: Sequence[Mapping[str, Any]], draft: Mapping[str, Any], *, seed: str = ""
+) -> list[FieldLine]:
+    """All fields in their order; those that are not asked as the draft stands say so.
+
+    ``seed``: of the order of options, where a field shuffles them; the same seed, the same order.
+    """
+    asked = {row["name"] for row in asked_fields(draft, fields)}
+    return [
+        _line(number, row, draft, fields, asked=row["name"] in asked, seed=seed)
+        for number, row in enumerate(fields, 1)
+    ]
+
+
+def page(
+    item: Item,
+    settings: Mapping[str, Any],
+    draft: Mapping[str, Any],
+    *,
+    seed: str = "",
+    named: bool = False,
+) -> dict[str, Any]:
+    """What label.html needs of an item; ``named``: say at each open field what is missing."""
+    found = lines(settings["fields"], draft, seed=seed)
+    still = [line for line in found if line.asked and line.is_open]
+    marked = next((line for line in found if line.kind == SPANS), None)
+    return {
+        "lines": found,
+        "named": named,
+        "still_open": len(still),
+        "current": (still or [line for line in found if line.asked] or [None])[0],
+        "marked": marked,
+        "content": _content(item, settings, plain=marked is not None),
+        "about": render_markdown(item.group.passage) if item.group.passage.strip() else "",
+        "media": settings.get("address", ""),
+        "has_keys": any(line.options for line in found),
+        "unsure_offered": any(line.unsure for line in found),
+    }
+
+
+def _content(item: Item, settings: Mapping[str, Any], *, plain: bool) -> str:
+    """The item's text as HTML; as plain text where it is marked, since offsets count its own."""
+    if plain:
+        return item.question
+    if settings.get("content") == MARKDOWN:
+        return render_markdown(item.question)
+    return linebreaks(item.question, autoescape=True)
+
+
+def _line(
+    number: int,
+    row: Mapping[str, Any],
+    draft: Mapping[str, Any],
+    fields: Sequence[Mapping[str, Any]],
+    *,
+    asked: bool,
+    seed: str,
+) -> FieldLine:
+    key = PREFIX + row["name"]
+    value = str(draft.get(key) or "")
+    options = _options(row, draft, seed)
+    unsure = None
+    if row["unsure"]:
+        unsure = Choice(UNSURE, "Unsure", "", "0", 0, key, chosen=value == UNSURE)
+    depends = {name for one in fields for name in (c["field"] for c in one["ask_if"])}
+    codes = [*(option.value for option in options), *([UNSURE] if unsure else [])]
+    return FieldLine(
+        number=number,
+        name=row["name"],
+        key=key,
+        kind=row["kind"],
+        question=row["question"],
+        hint=hint(row),
+        reason=reason_asked(draft, row, fields) if asked else "",
+        conditions=row["ask_if"],
+        labels={code: label_of(row, code) for code in codes} if row["name"] in depends else {},
+        options=options,
+        unsure=unsure,
+        value=value,
+        asked=asked,
+        is_open=is_open(draft, row),
+        required=row["required"],
+        low=row["low"],
+        high=row["high"],
+        step=row["step"],
+        least=row["min"],
+        most=row["max"],
+    )
+
+
+def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> list[Choice]:
+    key = PREFIX + row["name"]
+    if row["kind"] == SCALE:
+        named = {option["value"]: option for option in row["options"]}
+        listed = [named.get(str(point), {"value": str(point)}) for point in points_of(row)]
+    else:
+        listed = list(row["options"])
+    places = list(range(len(listed)))
+    if row["shuffle"] and seed:
+        random.Random(f"{seed}:{row['name']}").shuffle(places)  # noqa: S311 (an order, no secret)
+    several = row["kind"] in (CHOOSE_SEVERAL, RANK)
+    found = []
+    for shown, at in enumerate(places, 1):
+        one = listed[at]
+        name = f"{key}.{one['value']}" if several else key
+        held = str(draft.get(name) or "")
+        found.append(
+            Choice(
+                value=one["value"],
+                label=one.get("label") or one["value"],
+                description=one.get("description", ""),
+                key=str(shown) if shown <= KEYED else "",
+                place=at + 1,
+                name=name,
+                chosen=bool(held) if several else held == one["value"],
+                held=held,
+                color=one.get("color") or COLOR_ORDER[at % len(COLOR_ORDER)],
+                line=LINE_STYLES[at % len(LINE_STYLES)],
+            )
+        )
+    return found
+
+
+def hint(row: Mapping[str, Any]) -> str:
+    """How a field is answered, in few words."""
+    low, high = row["min"], row["max"]
+    told = {CHOOSE_ONE: "choose one", SCALE: "", SPANS: "", RANK: "rank all, 1 is best"}
+    said = told.get(row["kind"], "")
+    if row["kind"] == CHOOSE_SEVERAL:
+        said = f"choose {_between(low, high)}" if low or high else "choose all that apply"
+    elif row["kind"] == SPANS and (low or high):
+        said = f"mark {_between(low, high)}"
+    elif row["kind"] == NUMBER and not (row["low"] is None and row["high"] is None):
+        said = _range(row["low"], row["high"])
+    elif row["kind"] not in told and (low or high):
+        said = f"{_between(low, high)} words"
+    return said if row["required"] else ", ".join(filter(None, (said, "optional")))
+
+
+def _between(low: int, high: int) -> str:
+    if not high:
+        return f"at least {low}"
+    if not low:
+        return f"at most {high}"
+    return f"{low} to {high}" if low != high else str(low)
+
+
+def _range(low: Any, high: Any) -> str:
+    if low is None:
+        return f"at most {high}"
+    return f"at least {low}" if high is None else f"{low} to {high}"

@@ -1,0 +1,38 @@
+"""The worker's pages of labels: an item beside its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.task_types.labels import page as labeling
+from annotation.task_types.labels.fields import TEXTS
+from annotation.task_types.pairwise import page as judging
+from annotation.work.views.parts import OpenItem, WorkerPages
+
+
+class LabelPages(WorkerPages):
+    """One item."""
+
+    styles = ("css/pages/work/label.css",)
+    scripts = ("js/label.js", "js/label_spans.js")
+    verb, done, go_on = "label", "labeled", "Label"
+    submitted_noun = recorded_noun = "item"
+
+    def context(self, opened: OpenItem) -> dict[str, Any]:
+        entry = opened.entry
+        seed = str(opened.assignment.worker_id)
+        own = labeling.page(entry.item, opened.settings, entry.draft, seed=seed, named=opened.named)
+        own["break_due"] = judging.break_is_due(opened.settings, entry.position, opened.total)
+        return own
+
+    def recorded(self, settings: Mapping[str, Any]) -> str:
+        typed = any(row["kind"] in TEXTS for row in settings["fields"])
+        return (
+            "your choices and marks, when you make them, and how long each item is on screen; when "
+            "you press keys, click, copy, scroll and leave this page"
+            + ("; and the text that you write." if typed else ".")
+        )
+
+
+PAGES = LabelPages()
