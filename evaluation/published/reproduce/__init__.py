@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluation.published.reproduce import rescaling, summeval
+from evaluation.published.reproduce import labels, rescaling, summeval
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
 from evaluation.published.reproduce.crowdrag import signals as crowdrag_signals
@@ -35,6 +35,7 @@ REPRODUCTIONS = {
     "crowdrag-writing": Reproduction(
         crowdrag_writing.TITLE, crowdrag_writing.reproduce, crowdrag_writing.LEFT_OUT
     ),
+    "labels": Reproduction(labels.TITLE, labels.reproduce, labels.LEFT_OUT),
     "rescaling": Reproduction(rescaling.TITLE, rescaling.reproduce, rescaling.LEFT_OUT),
     "summeval": Reproduction(summeval.TITLE, summeval.reproduce, summeval.LEFT_OUT),
 }

@@ -11,6 +11,7 @@ from sklearn.metrics import brier_score_loss
 
 from evaluation.methods.competence import dawid_skene, glad
 from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.competence.mace.data import label_parts
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -23,7 +24,7 @@ from evaluation.methods.core.units import wilson
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels import items, method
 from evaluation.methods.labels.method import BETTER, ONE_LABEL, UNKNOWN
-from tests.evaluation.methods.competence.crowds import real_labels
+from tests.evaluation.methods.competence.crowds import frame, peer, real_labels
 
 RNG = np.random.default_rng
 FAST: dict[str, Any] = {"resamples": 200, "restarts": 4}
@@ -151,6 +152,22 @@ def test_labels_and_soft_labels_are_those_of_each_method_by_itself() -> None:
     labels = np.stack([item[name] for name in method.METHODS])
     apart = [len({*column} - {-1}) > 1 for column in labels.T]
     assert (item["differ"] == apart).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # crowd-kit's use of pandas
+def test_two_hundred_crowds_have_crowd_kits_majorities_and_dawid_skene_posteriors() -> None:
+    aggregation, pandas = peer()
+    for seed in range(200):
+        data, _ = crowd(items=12, seed=seed)
+        table = frame(data, pandas)
+        shares = aggregation.MajorityVote().fit_predict_proba(table)
+        order = list(data.items), list(data.labels)
+        share = items.of_majority(data).probability
+        assert share == pytest.approx(shares.loc[order].fillna(0).to_numpy(), abs=1e-6)
+        theirs = aggregation.DawidSkene(n_iter=4, tol=-1.0).fit(table)
+        counts = dawid_skene.prepare(data, *label_parts(data))
+        ours = dawid_skene.em(counts, smoothing=1e-10, iterations=4, tolerance=0.0, hooks=Hooks())
+        assert ours.posterior == pytest.approx(theirs.probas_.loc[order].to_numpy(), abs=1e-6)
 
 
 def test_known_answers_score_workers_and_methods_and_change_no_label() -> None:

@@ -1,0 +1,143 @@
+"""Agreement of two workers, of all pairs, and AC1, against worked examples and other programs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from nltk.metrics.agreement import AnnotationTask
+from scipy.stats import kendalltau
+from sklearn.metrics import cohen_kappa_score
+
+from evaluation.methods.agreement import coefficients, pairs
+from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
+from evaluation.methods.core.base import BadParameter, BadShape, UnknownIndex
+from evaluation.methods.core.votes import Labels
+from tests.evaluation.methods.agreement.test_agreement import OBSERVERS, crowd, votes_of
+from tests.evaluation.methods.named import labels_from_names
+
+RNG = np.random.default_rng
+
+
+def observed() -> Labels:
+    """Krippendorff's four observers and twelve units, which Gwet's handbook uses too."""
+    told = [
+        (f"w{w}", f"u{u:02}", value)
+        for w, row in enumerate(OBSERVERS)
+        for u, value in enumerate(row)
+        if value != "."
+    ]
+    return labels_from_names(*zip(*told, strict=True))
+
+
+def test_gwets_ac1_gives_the_published_examples() -> None:
+    # irrCAC's vignette: cac.raw4raters, and the table of two abstractors (cont3x3abstractors).
+    assert coefficients.gwet_ac1(observed()) == pytest.approx(0.77544, abs=5e-6)
+    table = np.array([[13, 0, 0], [0, 20, 7], [0, 4, 56]])
+    first, second = (np.repeat(side.ravel(), table.ravel()) for side in np.indices((3, 3)))
+    counts = np.eye(3)[first] + np.eye(3)[second]
+    assert coefficients.gwet_ac1(votes_of(counts.astype(int))) == pytest.approx(0.8493305, abs=1e-6)
+    assert pairs.cohen_kappa(first, second) == pytest.approx(0.7964094, abs=5e-8)
+
+
+def test_two_hundred_random_crowds_agree_with_other_programs() -> None:
+    for seed in range(200):
+        rng = RNG(seed)
+        k, items = int(rng.integers(2, 5)), int(rng.integers(8, 30))
+        grid = rng.integers(0, k, (4, items)).astype(np.float64)
+        grid = np.where(rng.random(grid.shape) < 0.5, grid[:1], grid)
+        grid[:, :2] = [[0, k - 1]]  # never all the same
+        grid[2:, 2:][rng.random((2, items - 2)) < 0.3] = np.nan
+        worker, item = np.nonzero(~np.isnan(grid))
+        label = grid[worker, item].astype(np.int64)
+        data = Labels.build(
+            worker, item, label,
+            workers="abcd", items=[str(i) for i in range(items)], labels=[str(v) for v in range(k)],
+        )  # fmt: skip
+        for level in ("nominal", "ordinal", "interval"):
+            theirs = krippendorff.alpha(grid, level_of_measurement=level, value_domain=range(k))
+            assert coefficients.krippendorff_alpha(data, level) == pytest.approx(theirs, abs=1e-6)
+        apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) ** 0.5
+        task = AnnotationTask(
+            [(str(w), str(i), int(v)) for w, i, v in zip(worker, item, label, strict=True)],
+            distance=lambda a, b, apart=apart: apart[a, b],
+        )
+        assert coefficients.distance_alpha(data, apart) == pytest.approx(task.alpha(), abs=1e-6)
+        one, two = grid[0].astype(int), grid[1].astype(int)
+        for weighting, name in (("none", None), ("linear", "linear"), ("quadratic", "quadratic")):
+            theirs = cohen_kappa_score(one, two, weights=name, labels=range(k))
+            ours = pairs.cohen_kappa(one, two, labels=k, weighting=weighting)
+            assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
+    data = crowd(5)
+    table = {(r["first"], r["second"]): r for r in pairs.worker_pairs(data).rows()}
+    grid = np.full((9, 60), -1)
+    grid[data.worker, data.item] = data.label
+    assert set(table) == set(combinations(range(9), 2))
+    for (a, b), row in table.items():
+        both = (grid[a] >= 0) & (grid[b] >= 0)
+        x, y = grid[a, both], grid[b, both]
+        assert row["n"] == both.sum()
+        assert row["percent"] == pytest.approx((x == y).mean())
+        assert row["kappa"] == pytest.approx(pairs.cohen_kappa(x, y))
+        assert row["tau_b"] == pytest.approx(kendalltau(x, y).statistic)
+
+
+def test_mean_kappa_weighs_pairs_by_the_items_they_share() -> None:
+    data = crowd(6, items=200)
+    table = pairs.worker_pairs(data)
+    kept = table["n"] >= 10
+    wanted = np.average(table["kappa"][kept], weights=table["n"][kept])
+    found = pairs.mean_kappa(data, rng=RNG(0))
+    assert found.estimate == pytest.approx(wanted)
+    assert (found.pairs, found.units) == (kept.sum(), 200)
+    assert found.low < found.estimate < found.high
+
+
+def test_the_interval_of_mean_kappa_holds_as_often_as_it_says() -> None:
+    """Items are drawn from the same crowd; what all items give is next to the truth."""
+    held = []
+    whole = crowd(9, items=20_000)
+    truth = pairs.mean_kappa(whole, rng=RNG(0)).estimate
+    for k in range(100):
+        chosen = (whole.item >= 200 * k) & (whole.item < 200 * (k + 1))
+        part = whole.take(chosen)
+        found = pairs.mean_kappa(part, rng=RNG(k))
+        held.append(found.low <= truth <= found.high)
+    assert 0.88 <= np.mean(held) <= 0.99
+
+
+def test_two_workers_without_variation_get_a_reason() -> None:
+    data = labels_from_names(
+        ["a", "b"] * 3, ["x", "x", "y", "y", "z", "z"], ["1"] * 6, labels=["1", "2"]
+    )
+    row = pairs.worker_pairs(data).rows()[0]
+    assert (row["percent"], row["kappa"]) == (1.0, None)
+    assert row["reason"] == "both gave one label throughout"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        (lambda: pairs.cohen_kappa([0, 1], [0]), BadShape, "shapes"),
+        (lambda: pairs.cohen_kappa([0, 1], [-1, -1]), TooFewVotes, "share no item"),
+        (lambda: pairs.cohen_kappa([0, 5], [0, 1], labels=2), UnknownIndex, "first"),
+        (lambda: pairs.cohen_kappa([1, 1], [1, 1]), NoVariation, "one and the same"),
+        (lambda: pairs.worker_pairs(votes_of([[1, 0]])), TooFewVotes, "two workers"),
+        (lambda: pairs.mean_kappa(crowd(0, items=8), rng=RNG(0)), TooFewVotes, "share 10 items"),
+        (lambda: coefficients.distance_alpha(crowd(0), [[0, 1], [1, 0]]), BadParameter, "shape"),
+        (
+            lambda: coefficients.distance_alpha(crowd(0), [[0, 1, 1], [2, 0, 1], [1, 1, 0]]),
+            BadParameter,
+            "symmetric",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(wrong: Any, error: Any, said: str) -> None:
+    with pytest.raises(error, match=said):
+        wrong()
