@@ -81,6 +81,8 @@ GET: dict[str, str] = {
     "task_build_topic": POST_ONLY, "task_build_topic_step": POST_ONLY, "task_judge": POST_ONLY,
     "task_build_dimension": POST_ONLY, "task_build_dimension_step": POST_ONLY,
     "task_build_line": POST_ONLY, "task_build_line_step": POST_ONLY,
+    "task_build_field": POST_ONLY, "task_build_field_step": POST_ONLY,
+    "task_build_known": POST_ONLY,
     "task_build_rating": POST_ONLY, "task_build_document": POST_ONLY,
     "task_build_document_step": POST_ONLY, "task_rounds": REQUESTER, "task_round": REQUESTER,
     "task_panels": POST_ONLY, "task_feedback": STAFF,

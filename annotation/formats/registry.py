@@ -16,6 +16,7 @@ from annotation.formats.actions.judgment_rows import (
     import_checks,
     import_judgment_rows,
 )
+from annotation.formats.actions.labels import import_label_items, import_labels
 from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
 from annotation.formats.actions.votes import import_battle_rows
@@ -24,6 +25,7 @@ from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
 from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
+from annotation.formats.imports.labels import LabelItems, Labels
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
@@ -273,6 +275,28 @@ FORMATS: dict[str, Format] = {
             ),
             of_answers=True,
             of_task=_scales,
+        ),
+        Format(
+            LabelItems(),
+            known.label_items,
+            import_label_items,
+            Words("items to label", "item", "Import items", "key, text, gold; other columns kept"),
+            markdown=("text",),
+            seen_in="text",
+        ),
+        Format(
+            Labels(),
+            known.labels,
+            import_labels,
+            Words(
+                "labels",
+                "answer",
+                "Import labels",
+                "worker or system, item, label; field, gold and time if you have them",
+                "Labels from elsewhere",
+                unit="answer",
+            ),
+            of_answers=True,
         ),
         Format(
             Battles(),

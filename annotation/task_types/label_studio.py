@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotation.models import Item
@@ -45,6 +45,15 @@ class LabelStudio:
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
         """What a file of others asks, as far as its answers show it."""
         return {}
+
+    def results(
+        self, item: Item, settings: Mapping[str, Any], row: Mapping[str, Any]
+    ) -> list[tuple[str, str, dict[str, Any]]] | None:
+        """The results of an answer (its values by field in ``row``): name, type and value.
+
+        None where the usual ones will do: a result a choice, a text area a text.
+        """
+        return None
 
 
 class TextsInLabelStudio(LabelStudio):

@@ -211,7 +211,9 @@ crowdqc.spans = (() => {
     clear();
     shown = text();
     source = shown.textContent;
-    words = [...source.matchAll(/\S+/gu)].map((one) => [one.index, one.index + one[0].length]);
+    words = [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(source)]
+      .filter((one) => one.isWordLike)
+      .map(({ index, segment }) => [index, index + segment.length]);
     paint();
   }
 

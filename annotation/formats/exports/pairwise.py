@@ -11,7 +11,7 @@ from typing import Any
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
-from annotation.formats.exports import answered, free_text, work, writing
+from annotation.formats.exports import answered, free_text, labels, work, writing
 from annotation.formats.exports.tools import crowdrag, frames, label_studio
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.formats.imports.judgments import HEAD, TAIL, column_of
@@ -195,6 +195,18 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "tasks with annotations of people and predictions of systems",
         ("json", "csv"),
         commands=(("label-studio", "tasks"),),
+    ),
+    "labels": PairExport(
+        "Labels",
+        labels.label_table,
+        "of people and models, a row a value, with spans as character offsets",
+        commands=(("labels", "all"),),
+    ),
+    "label_items": PairExport(
+        "Items",
+        labels.item_table,
+        "with known answers and the columns that came with them",
+        commands=(("labels", "items"),),
     ),
     "assignments": PairExport(
         "Assignments, as of MTurk",

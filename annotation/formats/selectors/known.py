@@ -6,6 +6,8 @@ import datetime as dt
 from collections import Counter, defaultdict
 from typing import Any
 
+from django.db.models.functions import Length
+
 from annotation.files.reading.importer import TextDigests
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.authors import Author
@@ -15,6 +17,8 @@ from annotation.formats.imports.candidates import content_of as text_of
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import Key, KnownJudgments
+from annotation.formats.imports.labels import KnownItems as KnownLabelItems
+from annotation.formats.imports.labels import KnownLabels
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
@@ -228,6 +232,34 @@ def _authored(
         order=[key for key, _, _ in rows],
         there=there,
         asked=asked or {},
+        **_authors(task),
+    )
+
+
+def label_items(task: Task) -> KnownLabelItems:
+    """The items of the draft, and what it asks."""
+    version = task.versions.latest("number")
+    rows = task.items.in_version(version.number).values_list("key", "question")
+    return KnownLabelItems(dict(rows.iterator()), version.settings["fields"])
+
+
+def labels(task: Task) -> KnownLabels:
+    """The published items with their known answers, and every label by author and item."""
+    shown = task.items.in_version(_current(task).number).order_by("position", "pk")
+    rows = list(shown.values_list("key", "expected", Length("question")))
+    authors = _answered(task)
+    there: dict[tuple[Author, str], dict[str, str]] = {key: {} for key in authors.values()}
+    said = ChoiceValue.objects.filter(answer__item__task=task)
+    for pk, field, code in said.values_list("answer_id", "field", "code").iterator():
+        if pk in authors:
+            there[authors[pk]][field] = code
+    return KnownLabels(
+        items={key: key for key, *_ in rows},
+        order=[key for key, *_ in rows],
+        there=there,
+        lengths={key: length for key, _, length in rows},
+        fields=_current(task).settings["fields"],
+        gold={key: known for key, known, _ in rows if known},
         **_authors(task),
     )
 

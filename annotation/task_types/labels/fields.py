@@ -29,6 +29,7 @@ KINDS: Mapping[str, str] = {
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
+SINGLE_CODES = frozenset({CHOOSE_ONE, SCALE})  # answered by one of a known list of codes
 UNSURE, NOTHING = "unsure", "nothing"  # codes that no option may have
 COMPARISONS: Mapping[str, str] = {
     "is": "is",

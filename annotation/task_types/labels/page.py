@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import linebreaks
+from django.utils.safestring import mark_safe
 
 from annotation.models import Item
 from annotation.task_types.labels.fields import (
@@ -141,7 +142,7 @@ def _content(item: Item, settings: Mapping[str, Any], *, plain: bool) -> str:
         return item.question
     if settings.get("content") == MARKDOWN:
         return render_markdown(item.question)
-    return linebreaks(item.question, autoescape=True)
+    return mark_safe(linebreaks(item.question, autoescape=True))  # noqa: S308 (just escaped)
 
 
 def _line(

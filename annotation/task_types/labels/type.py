@@ -26,9 +26,12 @@ Names and values have at most 40 characters, and so has NAME.VALUE.
 An item's text is ``Item.question``; what it is shown with is its group's passage. A known answer
 is ``Item.expected = {field name: code}``, of ``choose_one`` fields. Such items have no slots and
 are mixed into assignments (setting ``gold_per_assignment``); the answers to them that workers
-give are stored and do not count (``Answer.counts`` is False), as those to attention pairs. Who
-measures accuracy on known answers reads the answers to items with ``expected`` whatever ``counts``
-says; who estimates labels reads those that count.
+give are stored and do not count (``Answer.counts`` is False), as those to attention pairs. Labels
+from a file count whether their item has a known answer (its column ``gold``) or not. Who measures
+accuracy on known answers reads the answers to items with ``expected`` whatever ``counts`` says;
+who estimates labels reads those that count.
+
+``Item.settings["meta"]`` holds the further columns of the file that an item came in.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from annotation.task_types.labels.fields import (
     label_of,
     new_field,
 )
+from annotation.task_types.labels.label_studio import LabelsInLabelStudio
 from annotation.task_types.labels.rules import (
     PREFIX,
     asked_fields,
@@ -104,8 +108,16 @@ class Labels(TaskType):
     # money and privacy
     bonus_bases = (PayoutRule.BonusBy.COMPETENCE,)
     # files
-    exports = TaskType.exports
-    imports = ()
+    exports = (
+        "labels",
+        "label_items",
+        "crowdkit-labels",
+        "reliability",
+        "label-studio",
+        *TaskType.exports,
+    )
+    imports = ("label_items", "labels")
+    label_studio = LabelsInLabelStudio()
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         content = str(raw.get("content") or TEXT)
@@ -194,7 +206,7 @@ class Labels(TaskType):
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:
         found = missing_fields(version.settings["fields"])
-        if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
+        if not task.items.in_version(version.number).exists():
             found.append(Missing("The task has no items", "text"))
         return found
 

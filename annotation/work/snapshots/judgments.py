@@ -21,6 +21,9 @@ from annotation.models import (
     TaskVersion,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.task_types import get_type
+from annotation.task_types.labels.fields import SINGLE_CODES
+from annotation.task_types.labels.fields import codes_of as codes_offered
 
 CHUNK = 20_000
 HEADER = (
@@ -76,12 +79,13 @@ class TextRow(NamedTuple):
 
 @dataclass(frozen=True)
 class AskedDimension:
-    """One dimension of a pairwise task, or one scale of a rating task."""
+    """One dimension of a pairwise task, one scale of a rating task, or one field of labels."""
 
     name: str
     label: str
     neutral: bool = True
     points: tuple[int, ...] = ()
+    codes: tuple[str, ...] = ()  # what a field of labels offers
 
 
 def version_items(version: TaskVersion) -> list[AskedDimension]:
@@ -93,6 +97,12 @@ def version_items(version: TaskVersion) -> list[AskedDimension]:
             )
             for row in version.settings["scales"]
         ]
+    if "fields" in version.settings:
+        return [
+            AskedDimension(row["name"], row["label"], codes=tuple(codes_offered(row)))
+            for row in version.settings["fields"]
+            if row["kind"] in SINGLE_CODES
+        ]
     return [
         AskedDimension(row["name"], row["label"], row["neutral"])
         for row in version.settings.get("dimensions", [])
@@ -103,19 +113,32 @@ def pooled_versions(task: Task) -> list[int]:
     """Published versions that ask the same as the one in force: only their answers are pooled."""
     if task.current is None:
         return []
-    now = {(one.name, one.neutral, one.points) for one in version_items(task.current)}
+    now = {_asks(one) for one in version_items(task.current)}
     return [
         version.pk
         for version in task.versions.filter(published_at__isnull=False)
-        if {(one.name, one.neutral, one.points) for one in version_items(version)} == now
+        if {_asks(one) for one in version_items(version)} == now
     ]
+
+
+def _asks(one: AskedDimension) -> tuple[Any, ...]:
+    return one.name, one.neutral, one.points, one.codes
+
+
+def _known_aside(task: Task) -> Q:
+    """What takes out items that stand aside as their answer is known.
+
+    Labels of such items may have come from a file, and count then.
+    """
+    aside = get_type(task.type).judges_texts
+    return Q(item__expected__isnull=True) if aside else Q()
 
 
 def _counting(task: Task) -> Q:
     excluded = task.exclusions.in_force().values("worker")
     return (
         Q(item__task=task, counts=True, stage=Answer.Stage.MAIN, version__in=pooled_versions(task))
-        & Q(item__expected__isnull=True)
+        & _known_aside(task)
         & ~(Q(worker__isnull=False) & Q(worker__in=excluded))
     )
 
@@ -156,12 +179,15 @@ def sorted_out(task: Task) -> Sorted:
 def _why_not(task: Task) -> Case:
     """The reason why an answer is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
+    judged = get_type(task.type).judges_texts
+    aside = [When(item__expected__isnull=False, then=Value("gold"))] if judged else []
+    textless = [When(item__first__isnull=True, then=Value("no_text"))] if judged else []
     return Case(
-        When(item__expected__isnull=False, then=Value("gold")),
+        *aside,
         When(counts=False, then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
         When(~Q(version__in=pooled_versions(task)), then=Value("other_fields")),
-        When(item__first__isnull=True, then=Value("no_text")),
+        *textless,
         default=Value(""),
         output_field=CharField(),
     )

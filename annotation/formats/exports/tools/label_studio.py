@@ -56,8 +56,9 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
     looks = get_type(task.type).label_studio
     asked = {one.name: one for one in judgments.version_items(version)}
     about = {"type": task.type, "title": version.title, "settings": version.settings}
+    aside = {"expected__isnull": True} if get_type(task.type).judges_texts else {}
     items = (
-        Item.objects.filter(task=task, expected__isnull=True)
+        Item.objects.filter(task=task, **aside)
         .in_version(version.number)
         .select_related("group", "first__system", "second__system")
         .order_by("group__position", "group_id", "position", "pk")
@@ -68,7 +69,8 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
             people: list[Told] = []
             systems: list[Told] = []
             for row in given[item.pk]:
-                result = _result(row, looks, asked)
+                own = looks.results(item, version.settings, row)
+                result = _result(row, looks, asked) if own is None else _told(row, looks, own)
                 (systems if row["system_id"] else people).append((row, result))
             times = [row["answered_at"].isoformat() for row in given[item.pk]]
             first = (version.published_at or version.updated_at).isoformat()
@@ -127,10 +129,11 @@ def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         .values_list("answer_id", "field", "code", "ordinal")
     ):
         by_pk[pk]["choices"][field] = (code, ordinal)
-    for pk, field, start in (
-        SpanValue.objects.filter(**own).order_by("index").values_list("answer_id", "field", "start")
+    stretches = SpanValue.objects.filter(**own).order_by("index")
+    for pk, field, *stretch in stretches.values_list(
+        "answer_id", "field", "start", "end", "target"
     ):
-        by_pk[pk]["spans"][field].append(start)
+        by_pk[pk]["spans"][field].append(tuple(stretch))
     by_item: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         by_item[row["item_id"]].append(row)
@@ -160,8 +163,29 @@ def _result(
             add(name, CHOICES, {"choices": [code]})
     for name, texts in row["texts"].items():
         add(name, TEXT, {"text": texts})
-    for name, numbers in row["spans"].items():
-        add(name, CHOICES, {"choices": [str(number) for number in numbers]})
+    for name, stretches in row["spans"].items():
+        add(name, CHOICES, {"choices": [str(number) for number, *_ in stretches]})
+    return _with_meta(row, result)
+
+
+def _told(
+    row: Mapping[str, Any], looks: LabelStudio, own: Sequence[tuple[str, str, Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
+    """What the type itself makes of an answer: name, type and value of each result."""
+    result = [
+        {
+            "id": f"{row['pk']}-{number}",
+            "from_name": name,
+            "to_name": looks.about,
+            "type": kind,
+            "value": value,
+        }
+        for number, (name, kind, value) in enumerate(own)
+    ]
+    return _with_meta(row, result)
+
+
+def _with_meta(row: Mapping[str, Any], result: list[dict[str, Any]]) -> list[dict[str, Any]]:
     meta = {
         name: value
         for name, value in (

@@ -1,0 +1,90 @@
+"""Items to be labeled and labels from elsewhere: written in bulk, added once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from annotation.authoring.actions.drafts import draft_of, lock_draft
+from annotation.authoring.actions.items import STEP, clean_question, default_group
+from annotation.formats.actions.answers import Rows
+from annotation.formats.actions.judgment_rows import store_rows
+from annotation.formats.actions.judgments import Vote
+from annotation.models import Item, Task, User
+from annotation.records.actions.audit import record
+from annotation.records.actions.bulk import fresh_plans
+
+LABELS_IMPORTED = "labels.import"
+BATCH = 2000
+
+
+@transaction.atomic
+def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows (key, text, expected, meta) to the draft; returns how many are new.
+
+    Keys that are there already are skipped, so that a file taken in twice adds nothing.
+    """
+    shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
+    there = set(task.items.in_version(shown.number).values_list("key", flat=True))
+    new = [row for row in rows if row["key"] not in there]
+    if not new:
+        return 0
+    draft, group = lock_draft(task, by=by), default_group(task, by=by)
+    last = task.items.aggregate(m=Max("position"))["m"] or 0
+    Item.objects.bulk_create(
+        [
+            Item(
+                task=task,
+                group=group,
+                key=row["key"],
+                question=clean_question(row["text"]),
+                position=last + STEP * number,
+                settings={"meta": row["meta"]} if row["meta"] else {},
+                expected=row["expected"] or None,
+                since=draft.number,
+            )
+            for number, row in enumerate(new, 1)
+        ],
+        batch_size=BATCH,
+    )
+    fresh_plans(len(new))
+    record(by=by, project=task.project, action="items.import", on=task, file=name, new=len(new))
+    return len(new)
+
+
+def import_labels(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add checked rows of ``imports.labels``; returns how many answers are new.
+
+    Labels of items with a known answer count, too: they were given without being mixed in.
+    """
+    assert task.current is not None  # noqa: S101 (Format.known_of refuses others)
+    items = dict(task.items.in_version(task.current.number).values_list("key", "pk"))
+
+    def vote(row: Mapping[str, Any], author: int) -> Vote:
+        return Vote(
+            author,
+            items[row["item"]],
+            tuple(map(tuple, row["choices"])),
+            uncounted=row["uncounted"],
+            replicate=row["replicate"],
+            texts=tuple(map(tuple, row["texts"])),
+            spans=tuple(map(tuple, row["spans"])),
+            at=row["at"],
+        )
+
+    with transaction.atomic():
+        new = store_rows(by=by, task=task, rows=rows, name=name, action=LABELS_IMPORTED, vote=vote)
+        expected = {items[row["item"]]: row["expected"] for row in rows if row["expected"]}
+        changed = []
+        for item in Item.objects.filter(pk__in=expected):
+            known = {**(item.expected or {}), **expected[item.pk]}
+            if known != item.expected:
+                item.expected = known
+                changed.append(item)
+        Item.objects.bulk_update(changed, ["expected"], batch_size=BATCH)
+        # What is known is not asked any more.
+        Item.objects.filter(pk__in=[item.pk for item in changed]).update(redundancy=F("held"))
+        return new
