@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from annotation.models import Task
 from annotation.work.snapshots import labels as collected
+from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.labels import dataset, results
 from evaluation.labels.dataset import LabelsDataset
@@ -29,7 +33,7 @@ FIELD = Param(
     TEXT,
     high=40,
     label="Field",
-    help="Name of the field that is scored. Empty: the task’s first field with one choice.",
+    help="The question whose answers are scored.",
 )
 
 
@@ -75,8 +79,24 @@ def fail(run: Run, done: Computed) -> str:
     return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))
 
 
+def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
+    """The fields of the task that can be scored, for the form of a run."""
+    return {FIELD.name: [(one.name, one.label) for one in collected.fields_of(task.current)]}
+
+
+def refuse(task: Task, params: Mapping[str, Any]) -> None:
+    """Raise Invalid where the task has no field of this name in which one option is chosen."""
+    known = [one.name for one in collected.fields_of(task.current)]
+    if params[FIELD.name] and params[FIELD.name] not in known:
+        listed = ", ".join(known) or "The task has none in which one option is chosen."
+        raise Invalid(
+            f"The task has no field {params[FIELD.name]!r} that can be scored.",
+            fields={FIELD.name: listed},
+        )
+
+
 RUNS = RunType(
-    METHOD,
+    replace(METHOD, title="Label study"),
     ("labels",),
     "labels",
     (SNAPSHOT, *MODELS),
@@ -84,6 +104,8 @@ RUNS = RunType(
     write,
     fail,
     own=(FIELD,),
+    choices=field_choices,
+    refuse=refuse,
     export="label_export",
     tables=LABEL_TABLES,
     chooses=True,

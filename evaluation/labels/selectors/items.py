@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,10 +94,10 @@ def _filters(told: Told, chosen: str) -> list[dict[str, Any]]:
 
 def _where(certainty: Told) -> list[tuple[str, int]]:
     """How many items two methods label differently."""
-    found = []
-    for pair, n in certainty["pairs"].items():
-        first, second = pair.split(" ")
-        found.append((f"{NAMES[first]} and {NAMES[second]}", n))
+    found = [
+        (f"{NAMES[first]} and {NAMES[second]}", certainty["pairs"][f"{first} {second}"])
+        for first, second in itertools.combinations(COMPARED, 2)
+    ]
     return [*found, ("Ties in the majority", certainty["ties"])]
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from annotation.models import Answer, ChoiceValue, Task
 from annotation.panels.actions import exclusions
 from annotation.work.snapshots import labels as collected
-from crowdqc.errors import Conflict
+from crowdqc.errors import Conflict, Invalid
 from evaluation.labels import dataset
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
@@ -23,6 +23,7 @@ from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 QUICK = {"resamples": 100, "restarts": 2}
@@ -79,12 +80,32 @@ def test_the_same_labels_give_the_same_snapshot_and_changed_ones_are_refused() -
         dataset.load(snapshot, field)
 
 
-def test_a_run_of_an_unknown_field_fails_and_names_those_there_are() -> None:
+def test_a_field_that_the_task_does_not_have_is_refused_with_those_there_are() -> None:
     task = corpus.make_labelled(items=8, known=0, workers=4, guessing=0)
-    run = runs.start(by=task.project.owner, task=task, params={**QUICK, "field": "mood"})
+    with pytest.raises(Invalid) as refused:
+        runs.start(by=task.project.owner, task=task, params={**QUICK, "field": "mood"})
+    assert refused.value.fields == {"field": "verdict, tone"}
+
+
+def test_the_form_offers_the_fields_and_takes_a_threshold_or_none() -> None:
+    task = corpus.make_labelled(items=8, known=0, workers=4, guessing=0)
+    assert '<option value="tone">Tone</option>' in page(task, "run_start")
+    asked = {"field": "verdict", "competence_from": "dawid_skene", "seed": "1"}
+    for threshold, stored in (("", None), ("0.7", 0.7)):
+        url = reverse("run_start", args=[task.project_id, task.pk])
+        response = client_of(task).post(url, {**asked, "reliable": threshold})
+        assert response.status_code == 302, html_of(response)
+        run = Run.objects.latest("pk")
+        assert (run.params["field"], run.params["reliable"]) == ("verdict", stored)
+        runs.cancel(by=task.project.owner, run=run)
+
+
+def test_a_field_that_nobody_answered_fails_and_says_so() -> None:
+    task = corpus.make_labelled(items=8, known=0, workers=4, guessing=0)
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, "field": "tone"})
     assert runs.execute(run.pk) == RunState.FAILED
     run.refresh_from_db()
-    assert "no field 'mood'" in run.error and "verdict, tone" in run.error
+    assert run.error == "No label of “Tone” counts yet, so there is nothing to score."
 
 
 def test_two_workers_have_agreement_and_no_competence() -> None:
