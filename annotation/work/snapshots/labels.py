@@ -175,7 +175,7 @@ def _main(task: Task) -> QuerySet[Answer]:
     return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
 
 
-def _with_code(rows: QuerySet[Answer], field: LabelField) -> QuerySet[Answer]:
+def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:
     """With ``code``, what was chosen in the field; empty where it was not asked or left open."""
     own = FilteredRelation("choices", condition=Q(choices__field=field.name))
     return rows.alias(choice=own).annotate(

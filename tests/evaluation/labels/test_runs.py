@@ -159,3 +159,16 @@ def test_files_hold_labels_by_method_soft_labels_workers_and_confusion() -> None
     )
     told = json.loads(archive.read("manifest.json"))
     assert told["result_hash"] == run.result_hash and told["task_versions"] == [1]
+
+
+def test_the_api_gives_workers_and_estimated_labels_of_the_official_run() -> None:
+    task = corpus.make_labelled(items=12, known=2, workers=5, guessing=1)
+    run = scored(task)
+    client = client_of(task)
+    told = client.get(f"/api/tasks/{task.pk}/scores/labels/").json()
+    assert told["run"]["number"] == run.number and len(told["results"]) == 12
+    row = told["results"][0]
+    assert row["dimension"] == "verdict" and row["label"] in corpus.CODES
+    assert sum(row["posterior"].values()) == pytest.approx(1)
+    workers = client.get(f"/api/runs/{run.pk}/scores/workers/").json()["results"]
+    assert {one["extra"]["standing"] for one in workers} <= {"better", "unknown", "one_label"}
