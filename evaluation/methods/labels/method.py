@@ -218,7 +218,21 @@ def fit(
     if settings["distance"] is not None:
         checked_distance(settings["distance"], len(data.labels))
     fits = _fits(data, settings, rng=rng, hooks=hooks or Hooks())
-    worker = _worker_table(data, fits, known, settings)
+    estimates = _tables(data, fits, known, settings, rng=rng)
+    converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
+    return PARAMS.result(settings, estimates, _diagnostics(data, fits), converged=converged)
+
+
+def _tables(
+    data: Labels,
+    fits: _Fits,
+    gold: IntArray,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+) -> dict[str, Table]:
+    skills, level = fits.skills, settings["level"]
+    worker = _worker_table(data, fits, gold, settings)
     agreement = agreement_table(
         data,
         worker["group"] == BETTER,
@@ -226,17 +240,16 @@ def fit(
         distance=settings["distance"],
         rng=rng,
         resamples=settings["resamples"],
-        level=settings["level"],
+        level=level,
     )
     item = label_items.item_table(
         data,
         fits.found,
-        gold=known,
+        gold=gold,
         difficulty=fits.glad.estimates["item"]["difficulty"],
         component=fits.counts.item_part,
     )
-    skills, level = fits.skills, settings["level"]
-    estimates = {
+    return {
         "worker": worker,
         "confusion": label_workers.confusion_table(fits.counts, skills, level),
         "item": item,
@@ -245,11 +258,9 @@ def fit(
             fits.found[0], skills.prevalence, skills.class_low, skills.class_high
         ),
         "agreement": agreement,
-        "compare": label_items.compare_table(fits.found, known, level),
+        "compare": label_items.compare_table(fits.found, gold, level),
         "summary": _summary(worker, item, agreement),
     }
-    converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
-    return PARAMS.result(settings, estimates, _diagnostics(data, fits), converged=converged)
 
 
 def _checked_gold(gold: Any, data: Labels) -> IntArray:

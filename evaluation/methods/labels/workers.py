@@ -8,6 +8,7 @@ their labels, which the share of items labelled right (accuracy) would not give:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,60 +74,74 @@ def skills(
     A rare class has few items, and EM takes the two votes on them for certain; the mean of the
     draws borrows from the worker's other classes. Raises Cancelled.
     """
-    k, workers = counts.labels, len(counts.total)
     own = classes_given(data, counts)[np.maximum(counts.worker_part, 1) - 1]
-    share = own / own.sum(axis=1, keepdims=True)
+    classes = own.sum(axis=1)
+    share = own / classes[:, None]
+    known = (counts.worker_part > 0) & (classes > 1)
+    chance = np.where(known, 1.0 / classes, np.nan)
     size = np.bincount(counts.item_part, minlength=counts.parts + 1)[1:]
-    weight = size / size.sum()
-    scored = counts.worker_part > 0
-    unknown, mistakes = np.full(workers, np.nan), _expected(counts, fitted)
-    chance = np.where(scored & (own.sum(axis=1) > 1), 1.0 / own.sum(axis=1), np.nan)
+    weight, mistakes = size / size.sum(), _expected(counts, fitted)
     if not draws:
-        right = np.diagonal(fitted.confusion, axis1=1, axis2=2)
-        no_class = np.full(k, np.nan)
+        unknown, no_class = np.full(len(known), np.nan), np.full(counts.labels, np.nan)
+        right = (np.diagonal(fitted.confusion, axis1=1, axis2=2) * share).sum(axis=1)
         return Skills(
-            np.where(np.isnan(chance), np.nan, (right * share).sum(axis=1)),
-            unknown,
-            unknown,
-            chance,
-            fitted.confusion,
-            np.full_like(fitted.confusion, np.nan),
-            weight @ fitted.prior,
-            no_class,
-            no_class,
-            mistakes,
-            unknown,
+            competence=np.where(known, right, np.nan),
+            low=unknown,
+            high=unknown,
+            chance=chance,
+            confusion=fitted.confusion,
+            spread=np.full_like(fitted.confusion, np.nan),
+            prevalence=weight @ fitted.prior,
+            class_low=no_class,
+            class_high=no_class,
+            mistakes=mistakes,
+            r_hat=unknown,
         )
-    each = dawid_skene.draws_per_chain(draws)
+    shape = len(data.workers), counts.labels
+    given = summed(data.worker * shape[1] + data.label, data.weight, shape[0] * shape[1])
+    prior = dawid_skene.RowPrior.with_guessers(strength, given.reshape(shape), GUESSING)
+    drawn = dawid_skene.draw_parameters(counts, fitted, prior, draws=draws, rng=rng, hooks=hooks)
+    found, classes_drawn, mean, spread = _collect(drawn, share, weight, draws)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(found.reshape(-1, len(known)), tails, axis=0)
+    class_low, class_high = np.quantile(classes_drawn, tails, axis=0)
+    return Skills(
+        competence=np.where(known, found.mean(axis=(0, 1)), np.nan),
+        low=np.where(known, low, np.nan),
+        high=np.where(known, high, np.nan),
+        chance=chance,
+        confusion=mean,
+        spread=spread,
+        prevalence=classes_drawn.mean(axis=0),
+        class_low=class_low,
+        class_high=class_high,
+        mistakes=mistakes,
+        r_hat=r_hat(found),
+    )
+
+
+def _collect(
+    drawn: Iterator[tuple[FloatArray, FloatArray]],
+    share: FloatArray,
+    weight: FloatArray,
+    draws: int,
+) -> tuple[NDArray[np.float32], FloatArray, FloatArray, FloatArray]:
+    """Competences (chains, draws, workers), prevalences (draws, K), mean and variance of rows.
+
+    ``share`` (workers, K) weighs a worker's classes, ``weight`` (parts,) the components.
+    """
+    each, (workers, k) = dawid_skene.draws_per_chain(draws), share.shape
     found = np.empty((CHAINS, each, workers), dtype=np.float32)
     classes = np.empty((CHAINS, each, k))
     total, squares = np.zeros((workers, k, k)), np.zeros((workers, k, k))
-    votes = summed(data.worker * k + data.label, data.weight, workers * k).reshape(workers, k)
-    prior = dawid_skene.RowPrior.with_guessers(strength, votes, GUESSING)
-    drawn = dawid_skene.draw_parameters(counts, fitted, prior, draws=draws, rng=rng, hooks=hooks)
     for done, (confusion, p) in enumerate(drawn):
         found[:, done] = np.einsum("jttc,jt->cj", confusion, share)
         classes[:, done] = np.einsum("ptc,p->ct", p, weight)
         total += np.einsum("jltc->jtl", confusion)
         squares += np.einsum("jltc,jltc->jtl", confusion, confusion)
     mean = total / (CHAINS * each)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    known = ~np.isnan(chance)
-    low, high = np.quantile(found.reshape(-1, workers), tails, axis=0)
-    class_low, class_high = np.quantile(classes.reshape(-1, k), tails, axis=0)
-    return Skills(
-        np.where(known, found.mean(axis=(0, 1)), np.nan),
-        np.where(known, low, np.nan),
-        np.where(known, high, np.nan),
-        chance,
-        mean,
-        np.maximum(squares / (CHAINS * each) - mean**2, 0.0),
-        classes.mean(axis=(0, 1)),
-        class_low,
-        class_high,
-        mistakes,
-        r_hat(found),
-    )
+    variance = np.maximum(squares / (CHAINS * each) - mean**2, 0.0)
+    return found, classes.reshape(-1, k), mean, variance
 
 
 def _expected(counts: Counts, fitted: Fitted) -> FloatArray:

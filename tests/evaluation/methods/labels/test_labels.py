@@ -154,11 +154,12 @@ def test_labels_and_soft_labels_are_those_of_each_method_by_itself() -> None:
     assert (item["differ"] == apart).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # crowd-kit's use of pandas
 def test_two_hundred_crowds_have_crowd_kits_majorities_and_dawid_skene_posteriors() -> None:
     aggregation, pandas = peer()
     for seed in range(200):
-        data, _ = crowd(items=12, seed=seed)
+        data, _ = crowd(items=30, seed=seed)
         table = frame(data, pandas)
         shares = aggregation.MajorityVote().fit_predict_proba(table)
         order = list(data.items), list(data.labels)

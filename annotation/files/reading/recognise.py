@@ -1,0 +1,117 @@
+"""Which columns of a table of labels say who labelled what how: one label a row, or a matrix.
+
+By the names of columns where these are usual ones, else by their values. What was told from values
+alone is said (``by_values``), so that a person can check it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.files.reading.importer import same_name
+from crowdqc.errors import Invalid
+
+LONG, WIDE = "long", "wide"
+WORKERS = (
+    "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "performer",
+    "user", "user_id", "labeler", "judge",
+)  # fmt: skip
+ITEMS = (
+    "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
+    "unit", "unit_id", "document", "document_id", "orig_id", "id", "key",
+)  # fmt: skip
+LABELS = ("label", "response", "answer", "annotation", "vote", "choice", "category", "rating")
+GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
+MOST_LABELS = 50  # different labels that a column told by its values may hold
+MEND = "Name the columns worker, item, label and, where answers are known, gold."
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table of labels is laid out.
+
+    ``kind`` LONG: a row a label, with ``worker``, ``item`` and ``label`` columns; WIDE: a row an
+    item, a column a worker (``workers``), ``worker`` and ``label`` being "". ``item`` is "" where
+    the rows of a matrix have no names. ``gold`` is the column of known answers or "". ``by_values``
+    names the columns that were told by what they hold.
+    """
+
+    kind: str
+    worker: str
+    item: str
+    label: str
+    gold: str
+    workers: tuple[str, ...] = ()
+    by_values: tuple[str, ...] = ()
+
+
+def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layout:
+    """The layout of a table with these columns, from some or all of its rows.
+
+    Raises Invalid, saying how columns should be named, where it cannot be told.
+    """
+    found = {
+        part: _named(columns, names)
+        for part, names in (("worker", WORKERS), ("item", ITEMS), ("label", LABELS), ("gold", GOLD))
+    }
+    if found["worker"] and found["item"] and found["label"]:
+        return Layout(LONG, found["worker"], found["item"], found["label"], found["gold"])
+    left = [name for name in columns if name not in found.values()]
+    held = {name: {row.get(name, "") for row in rows} - {""} for name in columns}
+    if not found["worker"] and not found["label"]:
+        wide = _wide(found["item"], found["gold"], left, held, len(rows))
+        if wide is not None:
+            return wide
+    missing = [part for part in ("worker", "item", "label") if not found[part]]
+    if len(left) == len(missing):
+        return _by_values(found, missing, left, held)
+    raise Invalid("The columns do not say who gave which label to what.", fields={"file": MEND})
+
+
+def _named(columns: Sequence[str], names: Sequence[str]) -> str:
+    """The first column with one of these names, the most usual name first; "" without."""
+    by_name = {same_name(column): column for column in reversed(columns)}
+    return next((by_name[same_name(name)] for name in names if same_name(name) in by_name), "")
+
+
+def _wide(
+    item: str, gold: str, left: Sequence[str], held: Mapping[str, set[str]], rows: int
+) -> Layout | None:
+    """A matrix: columns that share a few labels, and at most one more that names the rows."""
+    workers = list(left)
+    by_values: tuple[str, ...] = ()
+    if not item and workers and len(held[workers[0]]) == rows > 1:
+        item, workers = workers[0], workers[1:]
+        by_values = (item,)
+    if len(workers) < 2:
+        return None
+    labels = set[str]().union(*(held[name] for name in workers))
+    shared = [name for name in workers if held[name] and held[name] <= labels]
+    repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, rows // 2))
+    overlap = all(
+        held[name] & set[str]().union(*(held[other] for other in workers if other != name))
+        for name in shared
+    )
+    # Three columns of a list of labels can look like a matrix of three workers, but share nothing.
+    if not (repeated and overlap and shared):
+        return None
+    return Layout(WIDE, "", item, "", gold, tuple(workers), by_values)
+
+
+def _by_values(
+    found: Mapping[str, str],
+    missing: Sequence[str],
+    left: Sequence[str],
+    held: Mapping[str, set[str]],
+) -> Layout:
+    """The columns without a usual name: fewest values are labels, most are items."""
+    most_first = sorted(left, key=lambda name: -len(held[name]))
+    order = [part for part in ("item", "worker", "label") if part in missing]
+    told = {**found, **dict(zip(order, most_first, strict=True))}
+    if len(held[told["label"]]) > MOST_LABELS:
+        raise Invalid(
+            f"No column looks like labels: {told['label']!r} has more than {MOST_LABELS} values.",
+            fields={"file": MEND},
+        )
+    return Layout(LONG, told["worker"], told["item"], told["label"], told["gold"], (), tuple(left))
