@@ -160,6 +160,8 @@ GET: dict[str, str] = {
 WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
 POST: dict[str, str] = {
     **access_api.POST,
+    "task_build_field": WRITE_REQUESTER, "task_build_field_step": WRITE_REQUESTER,
+    "task_build_known": WRITE_REQUESTER,
     "task_build_rating": WRITE_REQUESTER, "task_build_document": WRITE_REQUESTER,
     "task_build_document_step": WRITE_REQUESTER, "task_round": WRITE_REQUESTER,
     "task_panels": WRITE_REQUESTER,

@@ -126,11 +126,10 @@ def page(
         "lines": found,
         "named": named,
         "still_open": len(still),
-        "current": (still or [line for line in found if line.asked] or [None])[0],
+        "current": next(iter([*still, *(line for line in found if line.asked)]), None),
         "marked": marked,
         "content": _content(item, settings, plain=marked is not None),
         "about": render_markdown(item.group.passage) if item.group.passage.strip() else "",
-        "media": settings.get("address", ""),
         "has_keys": any(line.options for line in found),
         "unsure_offered": any(line.unsure for line in found),
     }

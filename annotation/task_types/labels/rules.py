@@ -110,6 +110,18 @@ def is_asked(one: Field, given: Mapping[str, frozenset[str]]) -> bool:
     )
 
 
+def can_be_asked(one: Field, fields: Sequence[Field]) -> bool:
+    """Whether some answer to each field that it depends on lets all of its conditions hold."""
+    for about in fields:
+        rows = [row for row in one["ask_if"] if row["field"] == about["name"]]
+        if not rows or about["kind"] == CHOOSE_SEVERAL:
+            continue
+        tried = ({about["name"]: frozenset({code})} for code in codes_of(about))
+        if not any(is_asked({"ask_if": rows}, given) for given in tried):
+            return False
+    return True
+
+
 def _holds(comparison: str, codes: frozenset[str], values: Sequence[str]) -> bool:
     hit = any(value in codes for value in values)
     return not hit if comparison in ("is_not", "none_of") else hit

@@ -40,7 +40,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.models import PayoutRule, Task, TaskVersion
+from annotation.models import Answer, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import ITEM_TEXT, TaskType, Values, whole_number
 from annotation.task_types.labels.fields import (
@@ -56,6 +56,7 @@ from annotation.task_types.labels.label_studio import LabelsInLabelStudio
 from annotation.task_types.labels.rules import (
     PREFIX,
     asked_fields,
+    can_be_asked,
     check_answers,
     read_answer,
 )
@@ -64,13 +65,8 @@ from annotation.task_types.scales import truth
 from annotation.task_types.texts import MAX_CHARACTERS, storable
 from crowdqc.errors import Invalid
 
-TEXT, MARKDOWN, IMAGE, AUDIO = "text", "markdown", "image", "audio"
-CONTENTS: Mapping[str, str] = {
-    TEXT: "Text",
-    MARKDOWN: "Markdown",
-    IMAGE: "Image",
-    AUDIO: "Audio",
-}
+TEXT, MARKDOWN = "text", "markdown"
+CONTENTS: Mapping[str, str] = {TEXT: "Text", MARKDOWN: "Markdown"}
 MAX_KEY = 82  # of a draft: the prefix, a name, a point and a value
 MAX_KEYS = 7000  # 30 fields of 200 options
 START: tuple[dict[str, Any], ...] = (
@@ -90,7 +86,7 @@ class Labels(TaskType):
     slug = "labels"
     label = "Labels"
     sentence = (
-        "One text, image or recording at a time, labeled in fields: choices, scales, numbers, "
+        "One text at a time, labeled in fields: choices, scales, numbers, "
         "texts and marked spans. Shows which label is right and who is reliable."
     )
     shape = "labels"
@@ -224,6 +220,19 @@ class Labels(TaskType):
         return f"{pace.SECONDS_A_LINE} seconds a field"
 
 
+def stored_in_words(answer: Answer) -> str:
+    """A stored answer as its draft reads, a line a field; its values and version are fetched."""
+    draft: dict[str, Any] = {
+        PREFIX + row.field: row.code for row in answer.choices.all() if row.code != "no"
+    }
+    draft |= {PREFIX + row.field: row.text for row in answer.texts.all()}
+    spans: dict[str, list[list[Any]]] = {}
+    for row in answer.spans.all():
+        spans.setdefault(PREFIX + row.field, []).append([row.start, row.end, row.target])
+    draft |= {key: json.dumps(rows) for key, rows in spans.items()}
+    return Labels().in_words(draft, answer.version.settings).replace("; ", "\n")
+
+
 def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
     """What the fields lack before a task can be published."""
     if not fields:
@@ -239,6 +248,9 @@ def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
             found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
         elif any(not one["values"] for one in row["ask_if"]):
             lack = "has a condition without a value"
+            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+        elif not can_be_asked(row, fields):
+            lack = "is never asked: its conditions cannot hold together"
             found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
     return found
 

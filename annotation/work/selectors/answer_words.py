@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from annotation.models import Answer
+from annotation.task_types.labels.type import stored_in_words
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.type import PREFIX, in_words
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
@@ -16,8 +17,10 @@ def answer_paragraphs(answer: Answer) -> str:
     """What an answer holds, a paragraph a part; its texts, choices and version are fetched.
 
     Attributes stand one a line under their numbers, with the transcript after them; the lines of
-    a checklist under their questions. Of other answers, their texts.
+    a checklist under their questions, labels under their fields. Of other answers, their texts.
     """
+    if "fields" in answer.version.settings:
+        return stored_in_words(answer)
     texts = sorted(answer.texts.all(), key=lambda value: (value.field, value.index))
     attributes = [value for value in texts if value.field == ATTRIBUTE]
     if attributes:

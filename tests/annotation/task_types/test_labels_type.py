@@ -8,6 +8,7 @@ import pytest
 
 from annotation.task_types import get_type
 from annotation.task_types.base import ITEM_TEXT
+from annotation.task_types.labels.type import missing_fields
 from crowdqc.errors import Invalid
 
 TYPE = get_type("labels")
@@ -160,3 +161,11 @@ def test_a_field_gets_its_name_of_its_question_and_an_option_its_value_of_its_la
     assert [row["name"] for row in found] == ["what_is_it", "what_is_it_2"]
     assert found[0]["options"][0]["value"] == "a_dog"
     assert TYPE.clean_settings({"fields": found})["fields"] == found
+
+
+def test_a_condition_that_can_never_hold_keeps_the_task_from_being_published() -> None:
+    only = [{"field": "damage", "is": "is", "values": [code]} for code in ("spots", "holes")]
+    fields = TYPE.clean_settings({"fields": [DAMAGE, {**ELSE, "ask_if": only}]})["fields"]
+    [lack] = missing_fields(fields)
+    assert (lack.sentence[:24], lack.question) == ("Field 2 is never asked: ", "else")
+    assert missing_fields(TYPE.clean_settings({"fields": [DAMAGE, ELSE]})["fields"]) == []

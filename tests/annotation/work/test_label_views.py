@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotation.authoring.actions import label_fields, tasks
 from annotation.models import Answer, Task
 from annotation.work.actions import answers
+from annotation.work.selectors.answer_words import answer_paragraphs
 from crowdqc.errors import Invalid
 from tests.support import factories
 from tests.support.pages import html_of
@@ -128,6 +129,8 @@ def test_a_worker_labels_items_and_the_field_that_does_not_apply_stores_nothing(
         "leaf-2": [("damage", "none", 2)],
     }
     assert "Main damage: None of these" in said("work_record_assignment", held.pk)
+    first = Answer.objects.get(item__task=task, item__key="leaf-1")
+    assert answer_paragraphs(first) == "Main damage: Brown spots\nWhat else: Curled edges"
 
 
 def test_spans_are_checked_against_the_text_of_their_item() -> None:

@@ -332,6 +332,8 @@ def test_pages_of_runs_and_tasks_open_for_every_type_and_every_way(project: Proj
         for name in ("task_models", "task_results", "run_start", "run_schedule", "task"):
             response = client.get(reverse(name, args=[project.pk, task.pk]), follow=True)
             assert response.status_code == 200, (slug, name)
+        if not methods:  # nothing judges this shape yet
+            continue
         options_page = page(client, "run_start", project.pk, task.pk)
         assert ("Encoder" in options_page) == (type_.shape == "texts"), slug
         for way, _ in ask_start.ways_of(task):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from annotation.files.reading.importer import MAX_BYTES, CheckedRows, guess
 from annotation.files.reading.sheet import read, sheet_of
-from annotation.formats.imports import authors
+from annotation.formats.imports import authors, labels
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.items import KnownItems
@@ -133,6 +133,8 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
             authors.KnownAnswers(),
             KnownDocuments(),
             KnownRatings(),
+            labels.KnownItems(),
+            labels.KnownLabels(),
             {},
         ),
         strict=True,
