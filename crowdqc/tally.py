@@ -30,6 +30,8 @@ REASONS = {
     "no_label": "on pairs without an estimated label",
     "no_board": "on a dimension without a board",
     "alone": "the only answer to their question",
+    "unsure": "marked as unsure",
+    "no_choice": "without a choice in this field",
     "other": "for other reasons",
 }
 MOST = 12  # reasons that are told apart

@@ -11,6 +11,8 @@ from evaluation.checklists.making import runs as checklist_runs
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.adapter import Texts
 from evaluation.grading import study_run as study_runs
+from evaluation.labels import run as label_runs
+from evaluation.labels.adapter import ItemLabels
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
@@ -33,6 +35,7 @@ RUN_TYPES = {
         pair_runs.PAIRS,
         pair_runs.PAIR_CHECKS,
         pair_runs.RATINGS,
+        label_runs.RUNS,
         writing_runs.RUNS,
         panel_runs.RUNS,
         rescaling.RUNS,
@@ -50,6 +53,6 @@ RUN_TYPES = {
 # What belongs to an imported result and is never started by hand.
 IMPORTED = {kind.slug: kind for kind in (PUBLISHED_RUNS, published_checks.RUNS)}
 # What the judging side knows of answers of a shape.
-ADAPTERS = (Texts(), Pairs(), Ratings(), Responses(), Attributes(), Checks())
+ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
 # What is told of a run that is done, or that became official.
 AFTER = (panel_watch.note_run,)

@@ -18,6 +18,7 @@ ROOMS = (
     "payouts",
     "people",
     "pairwise",
+    "labels",
     "llm",
     "llm_runs",
     "checklists",

@@ -32,6 +32,7 @@ from evaluation.charts.svg import (
 )
 
 ROW = 35.0  # px, the height of a table row without its hairline
+TWO_LINES = 53.0  # px, of one whose heading has a second line
 HEAT_ROW = 40.0  # px, the height of a heat map's row
 CLOSE = 10.0  # px, nearer than this a second sign is lifted off the dot
 LIFT = 8.5
@@ -128,20 +129,23 @@ def forest_cell(
     estimate: Estimate | None,
     *,
     secondary: float | None = None,
+    secondary_said: str | None = None,
     reference: float | None = None,
     band: tuple[float, float] | None = None,
     name: str = "",
+    height: float = ROW,
 ) -> SafeString:
-    """One row of a forest plot: interval, dot, the un-iterated diamond, reference and band.
+    """One row of a forest plot: interval, dot, a second estimate's diamond, reference and band.
 
-    A diamond closer than ten pixels to the dot is lifted above the line, so that both are seen.
+    A diamond closer than ten pixels to the dot is lifted above the line, so that both are seen;
+    ``secondary_said`` says what it is, where it is not the first-round score.
     ``estimate`` is None for a row that is not scored: then only the ground is drawn.
     """
-    middle = ROW / 2
-    body = _ground(scale, band, reference)
+    middle = height / 2
+    body = _ground(scale, band, reference, height)
     if estimate is None:
         return image(
-            body, sentence=f"{name}: not scored".lstrip(": "), width=scale.width, height=ROW
+            body, sentence=f"{name}: not scored".lstrip(": "), width=scale.width, height=height
         )
     body += _bar(scale, estimate.low, estimate.high, middle, "interval")
     body += _sign("dot", scale.x(estimate.value), middle)
@@ -149,10 +153,10 @@ def forest_cell(
     if secondary is not None:
         near = abs(scale.x(secondary) - scale.x(estimate.value)) < CLOSE
         body += _sign("diamond", scale.x(secondary), middle - (LIFT if near else 0))
-        sentence += f", first-round {score(secondary)}"
+        sentence += f", {secondary_said or f'first-round {score(secondary)}'}"
     if name:
         sentence = f"{name}: {sentence}"
-    return image(body, sentence=sentence, width=scale.width, height=ROW)
+    return image(body, sentence=sentence, width=scale.width, height=height)
 
 
 def agreement_cell(

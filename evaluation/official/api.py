@@ -14,10 +14,11 @@ from annotation.api.frame.base import Body, ById, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
-from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
+from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.official import effect as official_effect
 from evaluation.runs.api import (
     AnswerScoreOut,
+    ItemLabelOut,
     ItemScoreOut,
     RunOut,
     SystemScoreOut,
@@ -34,6 +35,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "systems": (SystemScore, SystemScoreOut),
     "answers": (AnswerScore, AnswerScoreOut),
     "items": (ItemScore, ItemScoreOut),
+    "labels": (ItemLabel, ItemLabelOut),
 }
 
 

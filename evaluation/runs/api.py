@@ -13,7 +13,7 @@ from annotation.access import get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
-from evaluation.models import AnswerScore, ItemScore, Run, SystemScore, WorkerScore
+from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
@@ -126,6 +126,19 @@ class ItemScoreOut(Score):
     best_answer = serializers.IntegerField(source="best_answer_id", allow_null=True)
 
 
+class ItemLabelOut(serializers.Serializer[Any]):
+    """The estimated label of an item, how probable each label is, and from how many votes."""
+
+    item_id = serializers.CharField(source="item.key")
+    dimension = serializers.CharField(help_text="The field or dimension that is labelled")
+    component = serializers.IntegerField()
+    label = serializers.CharField()
+    posterior = serializers.DictField(help_text="Label -> probability")
+    entropy = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    extra = serializers.DictField(help_text="What other methods say of the item, by name")
+
+
 def run_for(request: Request, run_id: int) -> Run:
     """A run, under the rules of its project; an outsider cannot tell it from none."""
     missing = Missing("There is no such run.")
@@ -211,9 +224,16 @@ class ItemScores(Listing):
         return self.page(selectors.scores(run_for(request, run_id), ItemScore), ItemScoreOut)
 
 
+class ItemLabels(Listing):
+    @extend_schema(responses=ItemLabelOut(many=True), summary="Estimated labels of items")
+    def get(self, request: Request, run_id: int) -> Response:
+        return self.page(selectors.scores(run_for(request, run_id), ItemLabel), ItemLabelOut)
+
+
 SCORES: dict[str, type[Listing]] = {
     "workers": WorkerScores,
     "systems": SystemScores,
     "answers": AnswerScores,
     "items": ItemScores,
+    "labels": ItemLabels,
 }

@@ -76,6 +76,7 @@ def start(
     if not 0 <= seed < 2**62:
         raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
     clean = kind.clean_params(params or {})
+    kind.refuse(task, clean)
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()

@@ -246,7 +246,7 @@ def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str,
     if isinstance(data, list):
         for place, one in enumerate(data):
             if isinstance(one, dict):
-                named = [str(v) for v in one.values() if isinstance(v, str) and len(v) < 60]
+                named = [v for v in one.values() if isinstance(v, str) and 0 < len(v) < 60]
                 yield from _numbers(one, f"{path}, {', '.join(named) or place + 1}", keys)
     elif isinstance(data, dict):
         for name, value in data.items():

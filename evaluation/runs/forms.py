@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -18,10 +18,11 @@ ENCODERS = [
     ("char-svd", "Characters, no model needed"),
 ]
 
+Choices = Sequence[tuple[Any, str]]
 LONG_LINE = 255  # characters; what may be longer is written in lines
 
 
-def field_of(param: Param, choices: Sequence[tuple[Any, str]] | None = None) -> forms.Field:
+def field_of(param: Param, choices: Choices | None = None) -> forms.Field:
     """The field of a form for an option: its label, help, range and default as it declares them.
 
     ``choices`` are those of a task or a project: pairs of a value and its words.
@@ -49,6 +50,7 @@ def field_of(param: Param, choices: Sequence[tuple[Any, str]] | None = None) -> 
 
 
 def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
+    said["required"] = param.required or param.default is not None
     low = 0 if param.or_zero else param.low
     if param.kind == WHOLE:
         short = forms.NumberInput(attrs={"class": "short num"})
@@ -62,14 +64,22 @@ def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
 class RunForm(forms.Form):
     """The options of a method that a person may choose, and a seed; ``noun`` is what it reads.
 
-    An encoder may also be one that an endpoint of the project has: ``offer``.
+    ``choices`` are those of the task, by option. An encoder may also be one that an endpoint of
+    the project has: ``offer``.
     """
 
-    def __init__(self, *args: Any, options: Params, noun: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        options: Params,
+        noun: str,
+        choices: Mapping[str, Choices] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         for param in options.options:
             if param.label:
-                self.fields[param.name] = field_of(param)
+                self.fields[param.name] = field_of(param, (choices or {}).get(param.name))
         if "encoder" in self.fields:
             self.fields["encoder"].widget = forms.Select(choices=self._encoders())
         self.fields["seed"] = forms.IntegerField(

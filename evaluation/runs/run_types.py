@@ -7,7 +7,7 @@ judging side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -96,6 +96,10 @@ class RunType:
         The options that a run stores though nobody chose them; None for all.
     complete
         Options that were checked one by one -> as a run stores them. Raises Invalid.
+    choices
+        Of a task, what an option can be chosen among in a form: (value, words) by option.
+    refuse
+        Raises Invalid where options do not fit a task, so that no run is started with them.
     page
         The address of a page of results that is asked for one run; "" for that of the task.
     place
@@ -132,6 +136,8 @@ class RunType:
     own: tuple[Param, ...] = ()
     stored: tuple[str, ...] | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    choices: Callable[[Task], Mapping[str, Sequence[tuple[str, str]]]] = lambda task: {}
+    refuse: Callable[[Task, Mapping[str, Any]], None] = lambda task, params: None
     page: str = ""
     place: Callable[[Run], str] = lambda run: ""
     export: str = ""

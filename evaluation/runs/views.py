@@ -145,8 +145,8 @@ def _chosen(task: Task) -> dict[str, Any]:
 def _form_of(task: Task) -> Callable[..., RunForm]:
     """The form of the method that runs on the task, from the options that it declares."""
     method = runs.main_method(task)
-    options = run_types.type_of(method).options
-    return partial(RunForm, options=options, noun=adapter_of(task).answer_noun)
+    kind, noun = run_types.type_of(method), adapter_of(task).answer_noun
+    return partial(RunForm, options=kind.options, noun=noun, choices=kind.choices(task))
 
 
 @login_required

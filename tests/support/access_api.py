@@ -120,6 +120,8 @@ GET: dict[str, str] = {
     "api_task_scores_items": NO_RUN,
     "api_official": NO_RUN,
     "api_scores_items": STAFF,
+    "api_scores_labels": STAFF,
+    "api_task_scores_labels": NO_RUN,
     "api_select": CALL,
     "api_select_preview": CALL,
     "api_models": STAFF,

@@ -210,6 +210,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     written = tasks.create_task(by=world.requester, project=project, type="writing", title="W")
     checked = tasks.create_task(by=world.requester, project=project, type="checklist", title="C")
     rated = judging.make_ratings(project, 1)
+    labelled = tasks.create_task(by=world.requester, project=project, type="labels", title="L")
     audit = ExplanationAudit.objects.create(
         task=rated,
         judge=world.manager,
@@ -253,6 +254,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "study_id": study.pk,
         "pair_id": Item.objects.filter(task=study).first().pk,
         "rated_id": rated.pk,
+        "labelled_id": labelled.pk,
         "audit_id": audit.pk,
         "written_id": written.pk,
         "checked_id": checked.pk,
@@ -290,6 +292,17 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     return values, clients
 
 
+# How the addresses of a page of one type of task begin -> a task of this type.
+TASKS = {
+    "label_": "labelled_id",
+    "rating_results": "rated_id",
+    "rescaling": "rated_id",
+    "audit": "rated_id",
+    "checklist_results": "checked_id",
+    "checklist_scores": "checked_id",
+}
+
+
 def address(name: str, values: dict[str, Any]) -> str:
     """The address of a route with the placeholders filled in."""
     own = {**values, **access_api.places(name, values)}
@@ -305,10 +318,9 @@ def address(name: str, values: dict[str, Any]) -> str:
         own["number"] = values["run_number"]  # not finished: nobody can be chosen by it
     if name == "pair" or name.startswith(("pair_", "task_excl")):
         own.update(task_id=values["study_id"], item_id=values["pair_id"])
-    if name == "rating_results" or name.startswith(("rescaling", "audit")):
-        own["task_id"] = values["rated_id"]
-    if name in ("checklist_results", "checklist_scores"):
-        own["task_id"] = values["checked_id"]
+    for start, of in TASKS.items():
+        if name.startswith(start):
+            own["task_id"] = values[of]
     if name in THOUGHT:
         own["task_id"] = values["thought_id"]
     if name in LISTED:

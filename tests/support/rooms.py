@@ -36,6 +36,7 @@ ROOMS = (
     "evaluation.llm_runs",
     "evaluation.free_text",
     "evaluation.pairwise",
+    "evaluation.labels",
     "evaluation.writing",
     "evaluation.checklists",
     "evaluation.rescaling",

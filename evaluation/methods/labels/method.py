@@ -133,9 +133,28 @@ def _distance(value: Any) -> None:
 PARAMS = Params(
     NAME,
     (
-        choice("competence_from", "dawid_skene", ("dawid_skene", "mace")),
-        real_number("reliable", None, 0, 1),
-        flag("ordered", False),
+        choice(
+            "competence_from",
+            "dawid_skene",
+            ("dawid_skene", "mace"),
+            label="Competence by",
+            help="Dawid-Skene: share labelled right. MACE: share known, needs fewer labels.",
+            words=("Dawid-Skene", "MACE"),
+        ),
+        real_number(
+            "reliable",
+            None,
+            0,
+            1,
+            label="Threshold",
+            help="A worker can be relied on where the whole interval lies above. Empty: none.",
+        ),
+        flag(
+            "ordered",
+            False,
+            label="Labels are ordered",
+            help="Adds agreement by which neighbouring labels differ less.",
+        ),
         Param("distance", None, rule=_distance),
         whole_number("iterations", 1000, 1),
         real_number("smoothing", 0.01, 1e-10, 1e6),

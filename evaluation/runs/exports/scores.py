@@ -45,6 +45,8 @@ COUNTS = frozenset(
         "declined",
         "tie",
         "votes",
+        "known_n",
+        "known_right",
     )
 )
 
@@ -71,8 +73,9 @@ def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
     head = sheet.header
     for values in found.values_list(*paths, *sheet.columns, sheet.source).iterator(chunk_size=2000):
         *plain, extra = values
-        told = zip(head, [*plain, *sheet.told(extra)], strict=True)
-        yield {name: _whole(value) if name in COUNTS else value for name, value in told}
+        for line in sheet.lines(extra):
+            told = zip(head, [*plain, *line], strict=True)
+            yield {name: _whole(value) if name in COUNTS else value for name, value in told}
 
 
 def _whole(value: Any) -> Any:

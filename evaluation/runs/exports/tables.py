@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,8 @@ class Sheet:
 
     ``names`` are its first columns as (name in the file, path in the database), ``columns`` the
     model's own, ``extra`` keys of its JSON column ``source`` (in the file behind ``prefix``).
+    With ``spread`` a row becomes several lines: its further columns, and their values by line, out
+    of ``source``.
     """
 
     model: Any
@@ -36,13 +38,16 @@ class Sheet:
     extra: tuple[str, ...]
     source: str = "extra"
     prefix: str = ""
+    spread: (
+        tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Iterable[Sequence[Any]]]] | None
+    ) = None
 
     @property
     def header(self) -> list[str]:
         """The columns of the file."""
         own = [name for name, _ in self.names]
         more = (f"{self.prefix}{key.replace('.', '_')}" for key in self.extra)
-        return [*own, *self.columns, *more]
+        return [*own, *self.columns, *more, *(self.spread[0] if self.spread else ())]
 
     def told(self, source: Mapping[str, Any]) -> list[Any]:
         """The values of ``extra``; a dot leads into a nested one."""
@@ -50,6 +55,15 @@ class Sheet:
             (source.get(part) or {}).get(rest) if rest else source.get(part)
             for part, _, rest in (key.partition(".") for key in self.extra)
         ]
+
+    def lines(self, source: Mapping[str, Any]) -> Iterator[list[Any]]:
+        """What a row says beside the model's own columns: one line, or those it spreads into."""
+        told = self.told(source)
+        if self.spread is None:
+            yield told
+            return
+        for line in self.spread[1](source):
+            yield [*told, *line]
 
 
 TABLES: dict[str, Sheet] = {

@@ -6,10 +6,18 @@ from django.db.models import QuerySet
 
 from annotation.models import Task
 from crowdqc.errors import Missing
-from evaluation.models import AnswerScore, ItemScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.models import (
+    AnswerScore,
+    ItemLabel,
+    ItemScore,
+    Run,
+    RunState,
+    SystemScore,
+    WorkerScore,
+)
 from evaluation.runs.official.selectors import official_run
 
-OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item"}
+OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item", ItemLabel: "item"}
 
 
 def run(run_id: int) -> Run | None:
@@ -41,9 +49,10 @@ def scored_run(task: Task, number: int | None) -> Run:
     return run
 
 
-def scores(
-    of: Run, model: type[WorkerScore | SystemScore | AnswerScore | ItemScore]
-) -> QuerySet[WorkerScore | SystemScore | AnswerScore | ItemScore]:
-    """A run's score rows of one kind with their owners' names."""
+Scored = WorkerScore | SystemScore | AnswerScore | ItemScore | ItemLabel
+
+
+def scores(of: Run, model: type[Scored]) -> QuerySet[Scored]:
+    """A run's rows of one kind, scores or labels, with their owners' names."""
     found = model.objects.filter(run=of)
     return found.select_related(OWNER[model]) if model in OWNER else found

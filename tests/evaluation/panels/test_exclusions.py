@@ -17,6 +17,7 @@ from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import exclusion_preview, schedules
 from tests.evaluation.corpora import checks as checks_corpus
+from tests.evaluation.corpora import labels as labels_corpus
 from tests.evaluation.corpora import rescaling as rescaling_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora import thinking as think_corpus
@@ -30,6 +31,7 @@ MAKE: dict[str, Callable[[], Task]] = {
     "texts": corpus.make_answered,
     "ratings": rescaling_corpus.make_rated,
     "responses": lambda: writing_corpus.make_written(models=False),
+    "labels": lambda: labels_corpus.make_labelled(items=16, known=2, workers=5, guessing=1),
     "checks": lambda: checks_corpus.make_study(topics=2, people=3),
 }
 

@@ -1,0 +1,216 @@
+"""Labels of items as evaluation freezes them: one flat row a vote on one field of a task."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import (
+    Case,
+    CharField,
+    F,
+    FilteredRelation,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from annotation.models import Answer, Item, Task, TaskVersion
+from annotation.task_types.labels.fields import CHOOSE_ONE, UNSURE
+from crowdqc.errors import Conflict
+
+CHUNK = 20_000
+HEADER = (
+    "pk",
+    "item_id",
+    "item__key",
+    "item__since",
+    "item__expected",
+    "worker_id",
+    "answered_at",
+    "code",
+)
+
+
+@dataclass(frozen=True)
+class LabelField:
+    """A field in which one of several options is chosen; ``options`` are codes with labels."""
+
+    name: str
+    label: str
+    options: tuple[tuple[str, str], ...]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the options, in their order."""
+        return tuple(code for code, _ in self.options)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each code is called on pages."""
+        return dict(self.options)
+
+
+class LabelVote(NamedTuple):
+    """One worker's label of one item; ``known`` is the item's known answer, "" without one."""
+
+    answer_id: int
+    item_id: int
+    item_key: str
+    item_since: int
+    known: str
+    worker_id: int
+    answered_at: dt.datetime
+    code: str
+
+
+class Sorted(NamedTuple):
+    """Every main answer of people to a task at one moment, seen from one field.
+
+    ``came`` = the number of ``rows`` + the sum of ``left_out``.
+    """
+
+    rows: list[LabelVote]
+    came: int
+    left_out: Counter[str]
+
+
+def fields_of(version: TaskVersion | None) -> list[LabelField]:
+    """The fields of a version in which one option is chosen, in their order."""
+    rows: Sequence[Mapping[str, Any]] = version.settings.get("fields", []) if version else []
+    return [
+        LabelField(
+            row["name"],
+            row["label"],
+            tuple((one["value"], one["label"] or one["value"]) for one in row["options"]),
+        )
+        for row in rows
+        if row["kind"] == CHOOSE_ONE
+    ]
+
+
+def field_of(task: Task, name: str = "") -> LabelField:
+    """The field of this name, or the task's first; Conflict where there is none."""
+    if task.current is None:
+        raise Conflict("The task was never published.")
+    found = fields_of(task.current)
+    chosen = next((one for one in found if not name or one.name == name), None)
+    if chosen is None and found:
+        known = ", ".join(one.name for one in found)
+        raise Conflict(f"The task has no field {name!r} with one choice; it has: {known}.")
+    if chosen is None:
+        raise Conflict("The task has no field in which one option is chosen.")
+    return chosen
+
+
+def pooled_versions(task: Task, field: LabelField) -> list[int]:
+    """Published versions that offer the same options in the field, in whatever order."""
+    wanted = set(field.codes)
+    return [
+        version.pk
+        for version in task.versions.filter(published_at__isnull=False)
+        if any(one.name == field.name and set(one.codes) == wanted for one in fields_of(version))
+    ]
+
+
+def _counting(task: Task) -> Q:
+    """Answers that enter results: those that count, and all to items with a known answer."""
+    excluded = task.exclusions.in_force().values("worker")
+    return (
+        Q(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+        & (Q(counts=True) | Q(item__expected__isnull=False))
+        & ~Q(worker__in=excluded)
+    )
+
+
+def counting_rows(task: Task) -> QuerySet[Answer]:
+    """What snapshots of the task's fields would hold, as rows.
+
+    The answer to an item with a known answer has no slot and never counts as work wanted; here it
+    does, as it says how good workers and methods are.
+    """
+    return Answer.objects.filter(_counting(task))
+
+
+def sorted_out(task: Task, field: LabelField) -> Sorted:
+    """Read the task's answers in one statement, so that the numbers add up while more come in.
+
+    Of a worker who labelled an item twice the earliest label stands.
+    """
+    rows: list[LabelVote] = []
+    left_out: Counter[str] = Counter()
+    came = 0
+    main = _with_code(_main(task), field).annotate(why=_why_not(task, field))
+    for *header, why in main.values_list(*HEADER, "why").iterator(chunk_size=CHUNK):
+        came += 1
+        if why:
+            left_out[why] += 1
+        else:
+            rows.append(_vote(header, field))
+    kept = _once(rows)
+    left_out["repeated"] += len(rows) - len(kept)
+    return Sorted(kept, came, +left_out)
+
+
+def of_answers(task: Task, field: LabelField, answer_ids: Collection[int]) -> list[LabelVote]:
+    """The same rows for answers that are known already, counting or not by now."""
+    wanted = set(answer_ids)
+    rows = _with_code(_main(task), field).filter(code__in=field.codes).values_list(*HEADER)
+    found = [_vote(row, field) for row in rows.iterator(chunk_size=CHUNK) if row[0] in wanted]
+    return sorted(found, key=_order)
+
+
+def item_texts(task: Task, item_ids: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Key and wording of these items."""
+    rows = Item.objects.filter(task=task, pk__in=item_ids).values_list("pk", "key", "question")
+    return {pk: (key, question) for pk, key, question in rows}
+
+
+def _main(task: Task) -> QuerySet[Answer]:
+    return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+
+
+def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:
+    """With ``code``, what was chosen in the field; empty where it was not asked or left open."""
+    own = FilteredRelation("choices", condition=Q(choices__field=field.name))
+    return rows.alias(choice=own).annotate(
+        code=Coalesce(F("choice__code"), Value(""), output_field=CharField())
+    )
+
+
+def _why_not(task: Task, field: LabelField) -> Case:
+    """The reason why a vote is not used, the first that holds; empty where it is."""
+    excluded = task.exclusions.in_force().values("worker")
+    return Case(
+        When(counts=False, item__expected__isnull=True, then=Value("uncounted")),
+        When(worker__in=excluded, then=Value("excluded")),
+        When(~Q(version__in=pooled_versions(task, field)), then=Value("other_fields")),
+        When(code=UNSURE, then=Value("unsure")),
+        When(~Q(code__in=field.codes), then=Value("no_choice")),
+        default=Value(""),
+        output_field=CharField(),
+    )
+
+
+def _vote(header: Sequence[Any], field: LabelField) -> LabelVote:
+    pk, item, key, since, expected, worker, at, code = header
+    known = (expected or {}).get(field.name, "")
+    return LabelVote(pk, item, key, since, known if known in field.codes else "", worker, at, code)
+
+
+def _order(row: LabelVote) -> tuple[Any, ...]:
+    return (row.item_key, row.item_since, row.worker_id, row.answered_at, row.answer_id)
+
+
+def _once(rows: Sequence[LabelVote]) -> list[LabelVote]:
+    """One vote a worker and item, in the order of a snapshot."""
+    kept: list[LabelVote] = []
+    for row in sorted(rows, key=_order):
+        if not kept or (kept[-1].item_id, kept[-1].worker_id) != (row.item_id, row.worker_id):
+            kept.append(row)
+    return kept

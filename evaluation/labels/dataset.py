@@ -1,0 +1,114 @@
+"""The road from collected labels to methods: frozen rows, a content hash, index arrays.
+
+One snapshot is of one field: the same as ``snapshots`` does for texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.work.snapshots import labels as collected
+from annotation.work.snapshots.labels import LabelField, LabelVote
+from crowdqc.errors import Conflict
+from evaluation.methods.core.base import IntArray
+from evaluation.methods.core.votes import Labels
+from evaluation.models import Snapshot
+from evaluation.runs.freezing.snapshots import keep_snapshot
+
+
+def _content_hash(rows: Sequence[LabelVote], field: LabelField) -> str:
+    """SHA-256 over the field's options and, of each row in order, item, answer key and label."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps(["labels", field.name, list(field.codes)]).encode() + b"\n")
+    for row in rows:
+        line = [f"{row.item_key}@{row.item_since}", row.known, row.worker_id, row.code]
+        digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def freeze_labels(task: Task, field: LabelField) -> Snapshot:
+    """Freeze the labels that people chose in a field; the same content gives the same row again.
+
+    Raises Conflict when no label counts.
+    """
+    found = collected.sorted_out(task, field)
+    if not found.rows:
+        raise Conflict(f"No label of “{field.label}” counts yet, so there is nothing to score.")
+    ids = [row.answer_id for row in found.rows]
+    counts = {
+        "came": found.came,
+        "answers": len(found.rows),
+        "workers": len({row.worker_id for row in found.rows}),
+        "questions": len({row.item_id for row in found.rows}),
+        "known": len({row.item_id for row in found.rows if row.known}),
+        "field": field.name,
+        "system_answers": 0,
+        "systems": 0,
+        "counting": len(found.rows),
+        "max_id": max(ids),
+        "left_out": {
+            **dict.fromkeys(("uncounted", "excluded", "other_fields"), 0),
+            **found.left_out,
+        },
+    }
+    return keep_snapshot(task, _content_hash(found.rows, field), ids, counts)
+
+
+def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
+    """What was frozen, read again and found to be the same; raises Conflict where it is not."""
+    rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
+    if _content_hash(rows, field) != snapshot.content_hash:
+        raise Conflict(
+            f"The labels of snapshot {snapshot.content_hash[:8]} are no longer what they were "
+            "when it was taken; start a new run."
+        )
+    return rows
+
+
+def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
+    """The frozen labels as arrays; raises Conflict as ``reload_labels``."""
+    return to_arrays(reload_labels(snapshot, field), field)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsDataset:
+    """A snapshot of one field as arrays, and what its indices stand for.
+
+    ``workers`` (membership ids) and ``items`` (item ids) are what the indices of ``data`` stand
+    for, its labels are the options of ``field`` in their order; ``gold`` (items,) are the known
+    answers among them, -1 where there is none.
+    """
+
+    data: Labels
+    gold: IntArray
+    workers: tuple[int, ...]
+    items: tuple[int, ...]
+    field: LabelField
+
+
+def to_arrays(rows: Sequence[LabelVote], field: LabelField) -> LabelsDataset:
+    """Rows in the order of a snapshot as arrays."""
+    items = list(dict.fromkeys(row.item_id for row in rows))
+    workers = sorted({row.worker_id for row in rows})
+    item_at = {pk: at for at, pk in enumerate(items)}
+    worker_at = {pk: at for at, pk in enumerate(workers)}
+    label_at = {code: at for at, code in enumerate(field.codes)}
+    gold = np.full(len(items), -1, dtype=np.int64)
+    for row in rows:
+        if row.known:
+            gold[item_at[row.item_id]] = label_at[row.known]
+    data = Labels.build(
+        [worker_at[row.worker_id] for row in rows],
+        [item_at[row.item_id] for row in rows],
+        [label_at[row.code] for row in rows],
+        workers=[str(pk) for pk in workers],
+        items=[str(pk) for pk in items],
+        labels=field.codes,
+    )
+    return LabelsDataset(data, gold, tuple(workers), tuple(items), field)

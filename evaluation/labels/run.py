@@ -1,0 +1,114 @@
+"""Runs on labels of one field: all methods on the same votes, then rows and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.work.snapshots import labels as collected
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+from evaluation.labels import dataset, results
+from evaluation.labels.dataset import LabelsDataset
+from evaluation.labels.sheets import LABEL_TABLES
+from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.params import TEXT, Param
+from evaluation.methods.labels.method import METHOD
+from evaluation.models import Run
+from evaluation.runs.freezing.options import freeze
+from evaluation.runs.progress import SNAPSHOT, Recorder
+from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import RunType
+
+LABELS = METHOD.slug
+MODELS = ("Dawid-Skene", "MACE", "GLAD")  # as the method's stages begin
+FIELD = Param(
+    "field",
+    "",
+    TEXT,
+    high=40,
+    label="Field",
+    help="The question whose answers are scored.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: LabelsDataset
+    result: Result
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Freeze the labels of the field (or take those of the snapshot), and fit."""
+    steps.begin(SNAPSHOT)
+    field = collected.field_of(run.task, run.params["field"])
+    snapshot = freeze(run, partial(dataset.freeze_labels, field=field))
+    frozen = dataset.load(snapshot, field)
+    steps.say(
+        sub=snapshot.content_hash[:8], mono=True, count=plural(snapshot.counts["answers"], "label")
+    )
+
+    def advance(stage: str, done: int, total: int) -> None:
+        steps.named(stage.partition(":")[0], done, total)
+
+    return fit(run, frozen, Hooks(progress=advance))
+
+
+def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
+    """The run's method on frozen labels. Reads no database."""
+    options = {name: value for name, value in run.params.items() if name != FIELD.name}
+    rng = np.random.default_rng(run.seed)
+    found = METHOD.fit(frozen.data, rng=rng, gold=frozen.gold, hooks=hooks, **options)
+    return Computed(frozen, found)
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """The rows and figures of a run."""
+    return Outcome(*results.content(run, done.frozen, done.result))
+
+
+def fail(run: Run, done: Computed) -> str:
+    """The reason of a run that did not converge, in words."""
+    return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))
+
+
+def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
+    """The fields of the task that can be scored, for the form of a run."""
+    return {FIELD.name: [(one.name, one.label) for one in collected.fields_of(task.current)]}
+
+
+def refuse(task: Task, params: Mapping[str, Any]) -> None:
+    """Raise Invalid where the task has no field of this name in which one option is chosen."""
+    known = [one.name for one in collected.fields_of(task.current)]
+    if params[FIELD.name] and params[FIELD.name] not in known:
+        listed = ", ".join(known) or "The task has none in which one option is chosen."
+        raise Invalid(
+            f"The task has no field {params[FIELD.name]!r} that can be scored.",
+            fields={FIELD.name: listed},
+        )
+
+
+RUNS = RunType(
+    replace(METHOD, title="Label study"),
+    ("labels",),
+    "labels",
+    (SNAPSHOT, *MODELS),
+    compute,
+    write,
+    fail,
+    own=(FIELD,),
+    choices=field_choices,
+    refuse=refuse,
+    export="label_export",
+    tables=LABEL_TABLES,
+    chooses=True,
+    detail=lambda run: str(run.params.get("field") or ""),
+    reads_texts=False,
+)

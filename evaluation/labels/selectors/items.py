@@ -1,0 +1,141 @@
+"""The items of a labels task: votes, what each method makes of them, and how sure that is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Case, FloatField, IntegerField, Q, QuerySet, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from crowdqc.numbers import count
+from evaluation.charts import labels as charts
+from evaluation.labels.results import SURE
+from evaluation.labels.selectors.study import NAMES, ShownField
+from evaluation.models import ItemLabel, Run
+from evaluation.runs.results import votes_used
+
+PER_PAGE = 50
+FIGURES = ("certainty", "summary", votes_used.FIGURE)
+FILTERS = {
+    "all": "All",
+    "differ": "Methods differ",
+    "unsure": "Posterior under .90",
+    "known": "Known answers",
+}
+COMPARED = ("majority", "dawid_skene", "mace")
+HEADINGS = (
+    "The methods differ, the least certain first",
+    "The methods agree, but the posterior is under .90",
+    "The methods agree, and the posterior is .90 or more",
+)
+Told = Mapping[str, Any]
+
+
+def _rows(run: Run) -> QuerySet[ItemLabel]:
+    """Labels with ``sure`` (the posterior) and ``place``, the heading under which one stands."""
+    sure = Cast(KeyTextTransform("posterior", "extra"), FloatField())
+    place = Case(
+        When(extra__differ=True, then=Value(0)),
+        When(sure__lt=SURE, then=Value(1)),
+        default=Value(2),
+        output_field=IntegerField(),
+    )
+    return ItemLabel.objects.filter(run=run).annotate(sure=sure).annotate(place=place)
+
+
+CONDITIONS = {
+    "all": Q(),
+    "differ": Q(place=0),
+    "unsure": Q(sure__lt=SURE),
+    "known": ~Q(extra__gold=""),
+}
+
+
+def item_list(run: Run, told: Told, field: ShownField, *, chosen: str, page: Any) -> dict[str, Any]:
+    """A page of items under one filter; those on which the methods differ come first."""
+    rows = _rows(run).filter(CONDITIONS[chosen]).select_related("item")
+    ordered = rows.order_by("place", "sure", "item__position", "item_id")
+    shown = Paginator(ordered, PER_PAGE).get_page(page)
+    listed = [_line(row, field) for row in shown.object_list]
+    return {
+        "page": shown,
+        "groups": [
+            {"heading": HEADINGS[at], "rows": inside}
+            for at in range(len(HEADINGS))
+            if (inside := [row for row in listed if row["place"] == at])
+        ],
+        "filters_shown": _filters(told, chosen),
+        "chosen": chosen,
+        "classes": [(charts.class_key(at), label) for at, (_, label) in enumerate(field.options)]
+        if len(field.options) <= charts.SHAPES
+        else [],
+        "where": _where(told["certainty"]),
+        "certainty": told["certainty"],
+    }
+
+
+def _filters(told: Told, chosen: str) -> list[dict[str, Any]]:
+    certainty = told["certainty"]
+    sizes = {
+        "all": certainty["items"],
+        "differ": told["summary"]["any_differ"],
+        "unsure": certainty["low"],
+        "known": told["summary"]["known"],
+    }
+    return [
+        {"slug": slug, "label": label, "n": sizes[slug], "current": slug == chosen}
+        for slug, label in FILTERS.items()
+    ]
+
+
+def _where(certainty: Told) -> list[tuple[str, int]]:
+    """How many items two methods label differently."""
+    found = [
+        (f"{NAMES[first]} and {NAMES[second]}", certainty["pairs"][f"{first} {second}"])
+        for first, second in itertools.combinations(COMPARED, 2)
+    ]
+    return [*found, ("Ties in the majority", certainty["ties"])]
+
+
+def _line(row: Any, field: ShownField) -> dict[str, Any]:
+    extra = row.extra
+    counts = [extra["votes"].get(code, 0) for code, _ in field.options]
+    odd = odd_one({name: extra[name] for name in COMPARED})
+    return {
+        "item": row.item,
+        "place": row.place,
+        "votes": charts.vote_shapes(counts, [label for _, label in field.options])
+        if charts.drawn_votes(counts)
+        else "",
+        "counts": ", ".join(
+            f"{label} {count(n)}" for (_, label), n in zip(field.options, counts, strict=True) if n
+        ),
+        "said": [
+            {
+                "slug": name,
+                "name": NAMES[name],
+                "label": field.word(extra[name]) if extra[name] else "tie",
+                "tie": not extra[name],
+                "odd": name == odd,
+            }
+            for name in COMPARED
+        ],
+        "posterior": extra["posterior"],
+        "line": charts.posterior_line(extra["posterior"]) if extra["posterior"] is not None else "",
+        "mace_posterior": extra["mace_posterior"],
+        "gold": field.word(extra["gold"]) if extra["gold"] else "",
+        "right": extra["gold"] == extra["dawid_skene"],
+    }
+
+
+def odd_one(said: Mapping[str, str]) -> str:
+    """The one of three methods whose label differs from the other two; "" where there is none."""
+    for name, label in said.items():
+        others = [value for other, value in said.items() if other != name]
+        if label and label != others[0] and others[0] == others[1]:
+            return name
+    return ""

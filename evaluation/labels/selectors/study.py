@@ -1,0 +1,170 @@
+"""What every page of a labels task says of its run: the field, the verdict, the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Task
+from annotation.work.snapshots import labels as collected
+from crowdqc.numbers import count, plural, score
+from evaluation.models import Run, RunState
+from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import shell
+
+Told = Mapping[str, Any]
+FIGURES = ("field", "summary", "recipe", "votes", "diagnostics")
+NAMES = {
+    "majority": "Majority vote",
+    "dawid_skene": "Dawid-Skene",
+    "mace": "MACE",
+    "glad": "GLAD",
+}
+
+
+@dataclass(frozen=True)
+class ShownField:
+    """The field of a run as it was when the run was made."""
+
+    name: str
+    label: str
+    options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, told: Told) -> ShownField:
+        """From the run's figures."""
+        own = told["field"]
+        return cls(
+            own["name"], own["label"], tuple((code, label) for code, label in own["options"])
+        )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each code is called."""
+        return dict(self.options)
+
+    def word(self, code: str) -> str:
+        """What a code is called; a code that is none as it stands."""
+        return self.labels.get(code, code)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be concluded of the workers, and the numbers behind it."""
+
+    sentence: str
+    note: str
+
+
+def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
+    """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
+    summary = told["summary"]
+    n = summary["workers"]
+    return Verdict(_sentence(run, told, summary, n, reliable), _note(summary))
+
+
+def _sentence(run: Run, told: Told, summary: Told, n: int, reliable: int | None) -> str:
+    better, unknown, same = summary["better"], summary["unknown"], summary["one_label"]
+    worse, gone = summary["worse"], summary["not_scored"]
+    people = plural(n, "worker")
+    if gone == n:
+        return f"Competence needs 3 workers who share items; {people} gave labels."
+    resamples = (told.get("recipe") or {}).get("params", {}).get("resamples", 1)
+    if not resamples:
+        return "This run has no intervals, so it does not say who does better than guessing."
+    rest = []
+    if reliable is not None:
+        limit = score(run.params["reliable"], 2)
+        head = f"{count(reliable)} of {people} can be relied on, by your threshold of {limit}"
+        if better > reliable:
+            more = plural(better - reliable, "more does", "more do")
+            rest.append(f"{more} better than guessing")
+    elif better == n:
+        return f"All {people} do better than guessing."
+    elif not better and unknown == n:
+        return f"None of the {people} can be told from guessing."
+    else:
+        head = f"{count(better)} of {people} {'does' if better == 1 else 'do'} better than guessing"
+    if unknown:
+        rest.append(f"{count(unknown)} cannot be told from guessing")
+    if same:
+        rest.append(f"{count(same)} always {'gives' if same == 1 else 'give'} the same label")
+    if worse:
+        rest.append(f"{count(worse)} {'does' if worse == 1 else 'do'} worse than guessing")
+    if gone:
+        rest.append(f"{count(gone)} {'is' if gone == 1 else 'are'} not scored")
+    return f"{head}; {_listed(rest)}." if rest else f"{head}."
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _note(summary: Told) -> str:
+    said = []
+    alpha, without = summary.get("alpha"), summary.get("alpha_better")
+    others = summary["workers"] - summary["better"] if summary["better"] else 0
+    if alpha is None:
+        said.append("Agreement cannot be computed from these labels.")
+    elif others and without is not None:
+        people = "1 worker" if others == 1 else f"{count(others)} workers"
+        said.append(
+            f"Agreement is α {score(alpha, 2)}; without the other {people} it is "
+            f"{score(without, 2)}, an upper limit."
+        )
+    else:
+        said.append(f"Agreement is α {score(alpha, 2)}.")
+    differ, items = summary["differ"], summary["items"]
+    if differ:
+        said.append(
+            f"Majority vote and Dawid-Skene give {count(differ)} of the {plural(items, 'item')} a "
+            "different label."
+        )
+    else:
+        said.append("Majority vote and Dawid-Skene give every item the same label.")
+    return " ".join(said)
+
+
+def basis(run: Run, told: Told) -> str:
+    """``1,996 labels of 400 items by 24 workers.``"""
+    counts = run.snapshot.counts if run.snapshot else {}
+    return (
+        f"{plural(counts.get('answers', 0), 'label')} of "
+        f"{plural(counts.get('questions', 0), 'item')} by "
+        f"{plural(counts.get('workers', 0), 'worker')}."
+    )
+
+
+def state(run: Run | None, active: Run | None, last: Run | None) -> dict[str, str]:
+    """Mark, word and sentence of the header while a run is in work or the last one failed.
+
+    Empty while neither is so: then the page says what its own run is made of.
+    """
+    if active is not None:
+        return {
+            "mark": "running",
+            "word": f"Run {active.number} in progress, {shell.percent(active)}%",
+            "sentence": f"Run {run.number} is shown until it has finished." if run else "",
+        }
+    if last is not None and last.state == RunState.FAILED:
+        shown = f" Run {run.number} is shown." if run else ""
+        return {
+            "mark": "bad",
+            "word": f"Run {last.number} failed",
+            "sentence": f"{last.error}{shown}",
+        }
+    return {}
+
+
+def run_choices(task: Task) -> list[dict[str, Any]]:
+    """The finished runs to choose among; each with its field where the task has several."""
+    fields = {one.name: one.label for one in collected.fields_of(task.current)}
+    first = next(iter(fields.values()), "")
+    return [
+        {
+            "run": run,
+            "field": fields.get(run.params.get("field") or "", first) if len(fields) > 1 else "",
+        }
+        for run in reads.finished_runs(task)
+    ]

@@ -1,0 +1,327 @@
+"""Agreement, classes and the comparison of methods, from the figures of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crowdqc.numbers import count, percent, plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts import labels as label_charts
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.labels.selectors.study import NAMES, ShownField
+from evaluation.labels.selectors.workers import matrix
+from evaluation.runs.results import votes_used
+
+AGREEMENT = ("agreement", "data", "compare", "class", votes_used.FIGURE)
+CLASSES = ("class", "pooled", "certainty", votes_used.FIGURE)
+COMPARE = ("compare", "certainty", "paired", "class", votes_used.FIGURE)
+COEFFICIENTS = {
+    "krippendorff_nominal": ("Krippendorff’s alpha", "corrects for chance, allows missing labels"),
+    "krippendorff_ordinal": ("Krippendorff’s alpha, ordinal", "labels near in order differ less"),
+    "krippendorff_interval": ("Krippendorff’s alpha, interval", "by the distance of the labels"),
+    "krippendorff_own": ("Krippendorff’s alpha, own distances", "by the distances that were given"),
+    "fleiss": ("Fleiss’ kappa", "corrects for chance"),
+    "gwet_ac1": ("Gwet’s AC1", "less affected when one class is frequent"),
+    "cohen_mean": ("Cohen’s kappa, mean of pairs", "two workers at a time, corrects for chance"),
+}
+SAID = {
+    "dawid_skene": "a confusion matrix per worker",
+    "mace": "one competence per worker",
+    "glad": "one ability per worker, one difficulty per item",
+    "majority": "every worker counts the same",
+}
+ORDER = ("dawid_skene", "mace", "glad", "majority")
+WEAK = 0.67  # alpha below which single labels are not relied on
+LEVEL = 0.05
+Told = Mapping[str, Any]
+
+
+# Agreement -------------------------------------------------------------------------------------
+
+
+def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
+    """Coefficients of all workers and without those who are no better than guessing; by class."""
+    rows = [row for row in told["agreement"] if _is_told(row)]
+    scale = _scale(rows)
+    others = summary["workers"] - summary["better"] if summary["better"] else 0
+    heads = {
+        "all": f"All {plural(summary['workers'], 'worker')}",
+        "better": f"Without the {count(others)} who are not better than guessing: they were chosen "
+        "on the same labels, so this is an upper limit",
+    }
+    return {
+        "axis": charts.forest_axis(scale),
+        "groups": [
+            {"heading": heads[scope], "rows": found}
+            for scope in heads
+            if (scope == "all" or others)
+            and (found := [_coefficient(row, scale) for row in rows if row["scope"] == scope])
+        ],
+        "by_class": [
+            {**_coefficient(row, scale), "name": field.word(row["label"])}
+            for row in rows
+            if row["scope"] == "class"
+        ],
+        "data": told["data"],
+    }
+
+
+def _is_told(row: Told) -> bool:
+    """Whether a coefficient has a value, or a reason that concerns these labels."""
+    return row["value"] is not None or row["coefficient"] in (
+        "krippendorff_nominal",
+        "fleiss",
+        "gwet_ac1",
+    )
+
+
+def _scale(rows: Sequence[Told]) -> Scale:
+    values = [value for row in rows for value in (row["value"], row["low"], row["high"])]
+    return Scale.around(values, width=290.0, include=[0.0, 0.8])
+
+
+def _coefficient(row: Told, scale: Scale) -> dict[str, Any]:
+    name, said = COEFFICIENTS.get(row["coefficient"], (row["coefficient"], ""))
+    value = row["value"]
+    estimate = None if value is None else Estimate(value, row["low"], row["high"])
+    return {
+        **row,
+        "name": name,
+        "said": said,
+        "plot": charts.forest_cell(
+            scale,
+            estimate,
+            name=name,
+            height=charts.ROW if row["scope"] == "class" else charts.TWO_LINES,
+        ),
+    }
+
+
+def rail_agreement(told: Told) -> list[tuple[str, Told]]:
+    """The three coefficients beside other pages."""
+    short = {
+        "krippendorff_nominal": "Krippendorff’s α",
+        "fleiss": "Fleiss’ κ",
+        "gwet_ac1": "Gwet’s AC1",
+    }
+    found = {row["coefficient"]: row for row in told["agreement"] if row["scope"] == "all"}
+    return [(label, found[name]) for name, label in short.items() if name in found]
+
+
+def alpha_of(told: Told) -> Told | None:
+    """Nominal alpha of all workers."""
+    rows = (row for row in told["agreement"] if row["scope"] == "all")
+    return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
+
+
+# Classes ---------------------------------------------------------------------------------------
+
+
+def classes(told: Told, field: ShownField) -> dict[str, Any]:
+    """Prevalence of the classes, and what all workers together take for what."""
+    rows = told["class"]
+    values = [row[name] for row in rows for name in ("prevalence", "low", "high", "majority_share")]
+    scale = Scale.around(values, width=270.0, count=4, include=[0.0])
+    pooled = told["pooled"]
+    return {
+        "axis": label_charts.share_axis(scale),
+        "rows": [
+            {
+                **row,
+                "name": field.word(row["label"]),
+                "span": share_span(row["low"], row["high"]),
+                "plot": label_charts.prevalence_cell(
+                    scale,
+                    Estimate(row["prevalence"], row["low"], row["high"]),
+                    row["majority_share"],
+                    name=field.word(row["label"]),
+                )
+                if row["prevalence"] is not None
+                else "",
+            }
+            for row in rows
+        ],
+        "matrix": matrix(pooled["probability"], field, [code for code, _ in field.options]),
+        "in_words": confusion_words(pooled, field),
+        "any_known": any(row["known"] for row in rows),
+        "certainty": told["certainty"],
+    }
+
+
+def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
+    """Three sentences on the pooled matrix: the largest confusion, the rarest row, the diagonal."""
+    grid, votes = pooled["probability"], pooled["votes"]
+    names = [label for _, label in field.options]
+    known = [at for at, n in enumerate(votes) if n >= 1]
+    cells = [
+        (grid[t][g], t, g)
+        for t in known
+        for g in range(len(names))
+        if t != g and grid[t][g] is not None
+    ]
+    found = []
+    if cells:
+        share, true, given = max(cells)
+        found.append(
+            (
+                f"“{names[true]}” is taken for “{names[given]}”",
+                f"in {round(100 * share)} of 100 labels, more than any other confusion.",
+            )
+        )
+    if len(known) > 1:
+        rare = min(known, key=lambda at: votes[at])
+        found.append(
+            (
+                f"“{names[rare]}” is the rarest;",
+                f"its row rests on {count(round(votes[rare]))} labels.",
+            )
+        )
+        right = sorted(grid[at][at] for at in known if grid[at][at] is not None)
+        found.append(
+            (
+                "The most likely label is given",
+                f"in {round(100 * right[0])} to {round(100 * right[-1])} of 100 labels, by class.",
+            )
+        )
+    return found
+
+
+# Methods ---------------------------------------------------------------------------------------
+
+
+def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
+    """Methods by known answers; ``single``: single labels right, and how many there are."""
+    by_name = {row["method"]: row for row in told["compare"]}
+    rows = [by_name[name] for name in ORDER if name in by_name]
+    ends = [
+        value
+        for row in rows
+        for value in (row["low"], row["high"], _share(row))
+        if value is not None
+    ]
+    low = min([*ends, single[0] / single[1] if single[1] else 1.0, 0.9], default=0.5)
+    scale = Scale.around([math.floor(low * 10) / 10, 1.0], width=220.0)
+    return {
+        "axis": charts.forest_axis(scale),
+        "compared": [_method(row, scale, told["certainty"]) for row in rows],
+        "single": {
+            "right": single[0],
+            "n": single[1],
+            "plot": charts.forest_cell(
+                scale, Estimate(single[0] / single[1]), name="Single label", height=charts.TWO_LINES
+            ),
+        }
+        if single[1]
+        else None,
+        "known": max((row["n"] for row in rows), default=0),
+        "which": which_one(told),
+    }
+
+
+def _share(row: Told) -> float | None:
+    return row["right"] / row["n"] if row["n"] else None
+
+
+def _whole(value: float) -> str:
+    """``18``, or ``17.5`` where a tie was shared."""
+    return count(value) if float(value).is_integer() else f"{value:.1f}"
+
+
+def _method(row: Told, scale: Scale, certainty: Told) -> dict[str, Any]:
+    name, share = row["method"], _share(row)
+    estimate = None if share is None else Estimate(share, row["low"], row["high"])
+    uncertain = certainty["uncertain"].get(name)
+    if name == "majority":
+        uncertain = plural(certainty["ties"], "tie")
+    return {
+        **row,
+        "slug": name,
+        "name": NAMES[name],
+        "said": SAID[name],
+        "share": share,
+        "plot": charts.forest_cell(scale, estimate, name=NAMES[name], height=charts.TWO_LINES),
+        "uncertain": uncertain if isinstance(uncertain, str) else count(uncertain),
+        "right_words": _whole(row["right"]),
+    }
+
+
+def which_one(told: Told) -> list[str]:
+    """What the known answers say of the methods, which were tried on the same items."""
+    n = max((row["n"] for row in told["compare"]), default=0)
+    first = (
+        "Dawid-Skene is shown first: it learns which labels each worker confuses. Where workers "
+        "gave few labels per class, MACE needs less: one number per worker."
+    )
+    if not n:
+        return [
+            "Without known answers nothing here says which method is right more often; they can "
+            "only be compared with each other.",
+            first,
+        ]
+    tried = told["paired"]
+    apart = [row for row in tried if row["p"] * len(tried) < LEVEL]
+    if not apart:
+        head = f"On {plural(n, 'known answer')} the methods cannot be told apart."
+        return [head, first]
+    said = []
+    for row in apart:
+        more, less = NAMES[row["method"]], NAMES["dawid_skene"]
+        gained, lost = row["gained"], row["lost"]
+        if gained < lost:
+            more, less, gained, lost = less, more, lost, gained
+        said.append(
+            f"{more} is right more often than {less}: {count(gained)} known answers against "
+            f"{count(lost)}, where only one of the two is right."
+        )
+    return [*said, first]
+
+
+def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
+    """Known answers right, by single labels and by method, for the rail."""
+    rows = {row["method"]: row for row in told["compare"] if row["n"]}
+    if not rows:
+        return []
+    found = (
+        [("Single labels right", f"{count(single[0])} of {count(single[1])}")] if single[1] else []
+    )
+    for name in ("majority", "dawid_skene", "mace"):
+        if name in rows:
+            right, n = _whole(rows[name]["right"]), count(rows[name]["n"])
+            found.append((f"{NAMES[name]} right", f"{right} of {n}"))
+    return found
+
+
+def prevalence_lines(told: Told, field: ShownField) -> list[dict[str, Any]]:
+    """Share of each class, for the rail."""
+    return [
+        {
+            "name": field.word(row["label"]),
+            "share": percent(row["prevalence"]),
+            "span": share_span(row["low"], row["high"]),
+        }
+        for row in told["class"]
+    ]
+
+
+def share_span(low: float | None, high: float | None) -> str:
+    """``50–59%``; empty without an interval."""
+    return "" if low is None or high is None else f"{round(100 * low)}–{percent(high)}"
+
+
+def trust_words(alpha: Told | None) -> tuple[str, str]:
+    """How far single labels can be trusted by their agreement: a word and why."""
+    if alpha is None or alpha["value"] is None:
+        return "", ""
+    if alpha["low"] is None:
+        return "No interval.", f"{alpha['reason'].capitalize()}."
+    if alpha["high"] < WEAK:
+        return (
+            "Weak.",
+            "Below .67 most authors would not draw conclusions from the labels of single workers. "
+            "Estimated labels can be better than that; known answers tell.",
+        )
+    if alpha["low"] < WEAK:
+        return "Not sure.", f"The interval of alpha holds {score(WEAK, 2)}, the usual limit."
+    return "Good.", "Alpha lies above .67, the usual limit for tentative conclusions."

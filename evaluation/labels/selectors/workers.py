@@ -1,0 +1,258 @@
+"""The workers of a labels task: competence against guessing, in groups, and one's confusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.utils.safestring import SafeString
+
+from annotation.models import Membership, Task
+from crowdqc.errors import Missing
+from crowdqc.numbers import count, percent, plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.labels.results import NOT_SCORED, WORSE
+from evaluation.labels.selectors.study import ShownField
+from evaluation.models import Run, WorkerScore
+from evaluation.pairwise.selectors.workers import pair_seconds
+from evaluation.runs.results import votes_used
+
+PER_PAGE = 100
+FIGURES = ("class", "agreement", "compare", "summary", votes_used.FIGURE)
+COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
+# Column -> the attribute that it sorts by.
+SORTS = {"competence": "estimate", "worker": "name", "labels": "n", "known": "known_share"}
+GROUPS = ("reliable", "better", "unknown", "one_label", WORSE, NOT_SCORED)
+SCALE = Scale(-0.03, 1.03, 170.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+Told = Mapping[str, Any]
+
+
+@dataclass
+class WorkerRow:
+    """A worker's line on the list."""
+
+    id: int
+    name: str
+    component: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    extra: Told
+    plot: SafeString | None = None
+    open: bool = False
+    mistake: str = ""
+
+    @property
+    def group(self) -> str:
+        """Where the worker stands to guessing, and to the requester's threshold."""
+        standing: str = self.extra["standing"]
+        return "reliable" if standing == "better" and self.extra["reliable"] else standing
+
+    @property
+    def known_share(self) -> float | None:
+        """Known answers right, of those seen."""
+        n = self.extra["known_n"]
+        return self.extra["known_right"] / n if n else None
+
+
+def rows_of(run: Run) -> list[WorkerRow]:
+    """A row a worker (one query)."""
+    return [
+        WorkerRow(*values) for values in WorkerScore.objects.filter(run=run).values_list(*COLUMNS)
+    ]
+
+
+def count_reliable(run: Run, rows: Iterable[WorkerRow]) -> int | None:
+    """How many reach the threshold; None where the requester set none."""
+    if run.params.get("reliable") is None:
+        return None
+    return sum(row.group == "reliable" for row in rows)
+
+
+def reliable_of(run: Run) -> int | None:
+    """The same from the database, for pages without the list."""
+    if run.params.get("reliable") is None:
+        return None
+    return WorkerScore.objects.filter(
+        run=run, extra__standing="better", extra__reliable=True
+    ).count()
+
+
+def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
+    """By group, then by the column; missing figures last."""
+    attribute = SORTS[by]
+
+    def key(row: WorkerRow) -> tuple[Any, ...]:
+        value = getattr(row, attribute)
+        if attribute == "name":
+            return GROUPS.index(row.group), 0
+        step = 1 if ascending else -1
+        return GROUPS.index(row.group), value is None, step * (value or 0)
+
+    plain = sorted(rows, key=lambda row: row.name, reverse=attribute == "name" and not ascending)
+    return sorted(plain, key=key)
+
+
+def worker_list(
+    run: Run,
+    rows: Sequence[WorkerRow],
+    field: ShownField,
+    *,
+    by: str,
+    ascending: bool,
+    page: Any,
+    opened: int | None,
+) -> dict[str, Any]:
+    """A page of workers in their groups; ``opened`` shows the confusion matrix of one."""
+    shown = Paginator(ordered(rows, by, ascending=ascending), PER_PAGE).get_page(page)
+    listed: list[WorkerRow] = list(shown.object_list)
+    by_mace = is_by_mace(run)
+    for row in listed:
+        _dress(row, field, by_mace=by_mace)
+        row.open = row.id == opened
+    return {
+        "page": shown,
+        "groups": _groups(run, rows, listed),
+        "axis": charts.forest_axis(SCALE),
+        "foot": charts.forest_axis(SCALE, bottom=True),
+        "chance": None if by_mace else _chance(rows),
+        "by_mace": by_mace,
+        "any_known": any(row.extra["known_n"] for row in rows),
+    }
+
+
+def is_by_mace(run: Run) -> bool:
+    """Whether competence is MACE's, which begins at 0 instead of at chance."""
+    return run.params.get("competence_from") == "mace"
+
+
+def _dress(row: WorkerRow, field: ShownField, *, by_mace: bool) -> None:
+    estimate = None if row.estimate is None else Estimate(row.estimate, row.low, row.high)
+    chance = None if by_mace else row.extra["chance"]
+    row.plot = charts.forest_cell(SCALE, estimate, reference=chance, name=row.name)
+    row.mistake = mistake_words(row, field)
+
+
+def mistake_words(row: WorkerRow, field: ShownField) -> str:
+    """The most frequent confusion, or that one label is always given."""
+    extra = row.extra
+    if same := extra["same_label"]:
+        return f"{field.word(same)} in {count(extra['given'].get(same, 0))} of {count(row.n)}"
+    if not extra["mistake_from"] or row.estimate is None:
+        return "no pattern"
+    true, given = field.word(extra["mistake_from"]), field.word(extra["mistake_to"])
+    return f"{true} as {given}, {percent(extra['mistake_share'])}"
+
+
+def _groups(
+    run: Run, rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]
+) -> list[dict[str, Any]]:
+    sizes = {slug: sum(row.group == slug for row in rows) for slug in GROUPS}
+    return [
+        {
+            "slug": slug,
+            "heading": heading(slug, sizes[slug], run.params.get("reliable")),
+            "rows": [row for row in listed if row.group == slug],
+        }
+        for slug in GROUPS
+        if any(row.group == slug for row in listed)
+    ]
+
+
+def heading(slug: str, n: int, threshold: float | None) -> str:
+    """What a group has in common, in words; the groups are Dawid-Skene's."""
+    people = plural(n, "worker")
+    limit = score(threshold, 2)
+    if slug == "reliable":
+        return f"{people} can be relied on: the interval lies above your threshold of {limit}"
+    if slug == "better":
+        more = "" if threshold is None else f", but not above your threshold of {limit}"
+        do = "does" if n == 1 else "do"
+        return f"{people} {do} better than guessing: the interval lies above chance{more}"
+    if slug == "unknown":
+        return f"{people} cannot be told from guessing: the interval reaches chance"
+    if slug == "one_label":
+        give = "gives" if n == 1 else "give"
+        return f"{people} always or nearly always {give} the same label"
+    if slug == WORSE:
+        do = "does" if n == 1 else "do"
+        return f"{people} {do} worse than guessing: the interval lies below chance"
+    be = "is" if n == 1 else "are"
+    return f"{people} {be} not scored: competence needs 3 workers who share items"
+
+
+def _chance(rows: Iterable[WorkerRow]) -> float | None:
+    """The chance that all share; None where parts of the crowd differ."""
+    found = {row.extra["chance"] for row in rows if row.extra["chance"] is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+# One worker ------------------------------------------------------------------------------------
+
+
+def get_row(run: Run, worker: Membership, field: ShownField) -> WorkerRow:
+    """The worker's line; Missing where the run does not hold them."""
+    values = WorkerScore.objects.filter(run=run, worker=worker).values_list(*COLUMNS).first()
+    if values is None:
+        raise Missing(f"Run {run.number} has no labels of this worker.")
+    row = WorkerRow(*values)
+    _dress(row, field, by_mace=is_by_mace(run))
+    return row
+
+
+def detail(task: Task, row: WorkerRow, field: ShownField) -> dict[str, Any]:
+    """The confusion matrix of a worker with what stands beside it (one query)."""
+    confusion = row.extra["confusion"]
+    told = matrix(confusion["probability"], field, confusion["labels"]) if confusion else []
+    return {
+        "matrix": told,
+        "how": how_to_read(row, field),
+        "seconds": pair_seconds(task, [row.id]).get(row.id),
+    }
+
+
+def matrix(
+    grid: Sequence[Sequence[float | None]], field: ShownField, codes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """A confusion matrix line by line: the true label, and how often each is given."""
+    return [
+        {"label": field.word(code), "cells": list(line)}
+        for code, line in zip(codes, grid, strict=True)
+    ]
+
+
+def how_to_read(row: WorkerRow, field: ShownField) -> str:
+    """One cell of the matrix in words."""
+    extra = row.extra
+    if same := extra["same_label"]:
+        return (
+            f"“{field.word(same)}” was chosen for {count(extra['given'].get(same, 0))} of "
+            f"{plural(row.n, 'item')}, whatever the item is."
+        )
+    if not extra["mistake_from"]:
+        return "No confusion stands out."
+    true, given = field.word(extra["mistake_from"]), field.word(extra["mistake_to"])
+    return (
+        f"Of 100 items that are “{true}”, about {round(100 * extra['mistake_share'])} were "
+        f"labelled “{given}”; that is the most frequent mistake."
+    )
+
+
+def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, tuple[str, str]]:
+    """For each column its address and how it is sorted now; the sorted one turns round."""
+    made = {}
+    for name in SORTS:
+        up = not ascending if name == by else name == "worker"
+        aria = ("ascending" if ascending else "descending") if name == by else ""
+        made[name] = (f"?sort={name}&dir={'up' if up else 'down'}{keep}", aria)
+    return made
+
+
+def single_labels(rows: Iterable[WorkerRow]) -> tuple[int, int]:
+    """Labels on items with a known answer: how many are right, of how many."""
+    told = [row.extra for row in rows]
+    return sum(one["known_right"] for one in told), sum(one["known_n"] for one in told)

@@ -1,0 +1,17 @@
+"""Addresses of the results of tasks whose items are labelled."""
+
+from django.urls import path
+
+from evaluation.labels.views import pages
+
+STUDY = "tasks/<int:task_id>/labels/"
+
+urlpatterns = [
+    path(STUDY, pages.workers, name="label_results"),
+    path(f"{STUDY}workers/<int:worker_id>/", pages.worker, name="label_worker"),
+    path(f"{STUDY}items/", pages.items, name="label_items"),
+    path(f"{STUDY}agreement/", pages.agreement, name="label_agreement"),
+    path(f"{STUDY}classes/", pages.classes, name="label_classes"),
+    path(f"{STUDY}compare/", pages.compare, name="label_compare"),
+    path(f"{STUDY}export/", pages.export, name="label_export"),
+]

@@ -1,0 +1,250 @@
+"""Results of a labels task: workers, items, agreement, classes, methods, export. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from annotation.access import Access, get_task, get_worker
+from annotation.models import Task
+from crowdqc.errors import Missing
+from evaluation.free_text.views.results import kept_run, number_of, run_frame, send
+from evaluation.labels.run import LABELS
+from evaluation.labels.selectors import items as item_reads
+from evaluation.labels.selectors import study, tables
+from evaluation.labels.selectors import warnings as warning_reads
+from evaluation.labels.selectors import workers as worker_reads
+from evaluation.labels.selectors.study import ShownField
+from evaluation.labels.sheets import LABEL_TABLES
+from evaluation.models import Run
+from evaluation.runs import schedules
+from evaluation.runs.exports.scores import FORMATS
+from evaluation.runs.results import votes_used
+from evaluation.runs.run_types import require_fit
+from evaluation.runs.selectors import lists as reads
+
+# View -> its label and the name of its address, in the order of the switch.
+VIEWS = {
+    "workers": ("Workers", "label_results"),
+    "items": ("Items", "label_items"),
+    "agreement": ("Agreement", "label_agreement"),
+    "classes": ("Classes", "label_classes"),
+    "compare": ("Compare methods", "label_compare"),
+}
+
+# Table of a run -> what the menu calls it.
+EXPORTS = {name: name.replace("_", " ").capitalize() for name in LABEL_TABLES} | {
+    "labels": "Labels by method",
+    "confusion": "Confusion matrices",
+}
+
+
+def get_study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
+    """A labels task under the rules of its project; Missing where it is of another type."""
+    access, task = get_task(request, project_id, task_id)
+    require_fit(task, LABELS, Missing("This task does not ask for labels."))
+    return access, task
+
+
+def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
+    """The run shown, and what every page of these results needs."""
+    run = reads.shown_run(task, number_of(request))
+    context = run_frame(task, run, noun="label")
+    keep = kept_run(request, run, "?")
+    context.update(
+        view=view,
+        keep=keep,
+        export_rows=[*EXPORTS.items(), ("all", "All, with manifest")],
+        export_formats=tuple(FORMATS),
+        header=study.state(run, context["active"], context["last"]),
+        views=[
+            {
+                "slug": slug,
+                "label": label,
+                "current": slug == view,
+                "url": reverse(name, args=[task.project_id, task.pk]) + keep,
+            }
+            for slug, (label, name) in VIEWS.items()
+        ],
+    )
+    return run, context
+
+
+def told_frame(
+    run: Run, context: dict[str, Any], *names: str, reliable: int | None = None
+) -> tuple[dict[str, Any], ShownField]:
+    """The figures of a page of a finished run, and with them the verdict and the recipe."""
+    told = reads.figures_of(run, *study.FIGURES, *names)
+    field = ShownField.of(told)
+    sizes = {
+        "workers": told["summary"]["workers"],
+        "items": told["summary"]["items"],
+        "classes": len(field.options),
+    }
+    for one in context["views"]:
+        one["n"] = sizes.get(one["slug"])
+    context.update(
+        field=field,
+        run_choices=study.run_choices(context["task"]),
+        verdict=study.verdict(run, told, reliable),
+        basis=study.basis(run, told),
+        recipe=reads.recipe_pairs(run, told.get("recipe")),
+        tally=votes_used.tally_of(told),
+    )
+    return told, field
+
+
+def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
+    """What stands there before the first finished run."""
+    first = schedules.first_run(task)
+    sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "label")
+    why = "Agreement needs 2 workers on the same item; competence needs 3."
+    context.update(first=first, sentence=sentence, why=why)
+    return render(request, "evaluation/labels/empty.html", context)
+
+
+@login_required
+@require_safe
+def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Competence against guessing, in groups; ``?open=`` shows one worker's confusion matrix."""
+    access, task = get_study(request, project_id, task_id)
+    run, context = frame(request, task, "workers")
+    if run is None:
+        return empty_page(request, task, context)
+    rows = worker_reads.rows_of(run)
+    reliable = worker_reads.count_reliable(run, rows)
+    told, field = told_frame(run, context, *worker_reads.FIGURES, reliable=reliable)
+    by = request.GET.get("sort", "competence")
+    by = by if by in worker_reads.SORTS else "competence"
+    ascending, opened = request.GET.get("dir") == "up", number_of(request, "open")
+    context.update(
+        worker_reads.worker_list(
+            run,
+            rows,
+            field,
+            by=by,
+            ascending=ascending,
+            page=request.GET.get("page"),
+            opened=opened,
+        ),
+        sorts=worker_reads.sort_links(by, ascending=ascending, keep=kept_run(request, run)),
+        warnings=warning_reads.of_workers(task, told, rows, requester=access.is_requester),
+        agreement=tables.rail_agreement(told),
+        prevalence=tables.prevalence_lines(told, field),
+        known=tables.known_lines(told, worker_reads.single_labels(rows)),
+    )
+    row = next((row for row in rows if row.id == opened), None)
+    if row is not None:
+        context["detail"] = worker_reads.detail(task, row, field)
+    return render(request, "evaluation/labels/workers.html", context)
+
+
+@login_required
+@require_safe
+def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
+    """One worker's line with the confusion matrix, or closed again with ``?closed=1``.
+
+    Without htmx it is the list, opened at this worker.
+    """
+    access, task = get_study(request, project_id, task_id)
+    person = get_worker(access, worker_id)
+    run = reads.shown_run(task, number_of(request))
+    if run is None:
+        raise Missing("This task has no finished run.")
+    if not request.htmx:  # type: ignore[attr-defined]
+        page = reverse("label_results", args=[project_id, task_id])
+        return redirect(f"{page}?open={person.pk}{kept_run(request, run)}#worker-{person.pk}")
+    field = ShownField.of(reads.figures_of(run, "field"))
+    row = worker_reads.get_row(run, person, field)
+    row.open = "closed" not in request.GET
+    context = {
+        "task": task,
+        "access": access,
+        "run": run,
+        "row": row,
+        "field": field,
+        "any_known": True,
+        "keep": kept_run(request, run, "?"),
+        "detail": worker_reads.detail(task, row, field) if row.open else None,
+    }
+    response = render(request, "evaluation/labels/_worker.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@login_required
+@require_safe
+def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Votes and the labels of the methods side by side, where these differ first."""
+    _, task = get_study(request, project_id, task_id)
+    run, context = frame(request, task, "items")
+    if run is None:
+        return empty_page(request, task, context)
+    reliable = worker_reads.reliable_of(run)
+    told, field = told_frame(run, context, *item_reads.FIGURES, reliable=reliable)
+    chosen = request.GET.get("show", "all")
+    chosen = chosen if chosen in item_reads.FILTERS else "all"
+    context.update(
+        item_reads.item_list(run, told, field, chosen=chosen, page=request.GET.get("page")),
+        warnings=warning_reads.of_items(told),
+    )
+    return render(request, "evaluation/labels/items.html", context)
+
+
+@login_required
+@require_safe
+def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Coefficients of agreement with intervals, of all workers, of the better ones, by class."""
+    _, task = get_study(request, project_id, task_id)
+    run, context = frame(request, task, "agreement")
+    if run is None:
+        return empty_page(request, task, context)
+    reliable = worker_reads.reliable_of(run)
+    told, field = told_frame(run, context, *tables.AGREEMENT, reliable=reliable)
+    context.update(tables.agreement(told, field, told["summary"]))
+    context["trust"] = tables.trust_words(tables.alpha_of(told))
+    return render(request, "evaluation/labels/agreement.html", context)
+
+
+@login_required
+@require_safe
+def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How frequent each class is, and what is confused with what."""
+    _, task = get_study(request, project_id, task_id)
+    run, context = frame(request, task, "classes")
+    if run is None:
+        return empty_page(request, task, context)
+    reliable = worker_reads.reliable_of(run)
+    told, field = told_frame(run, context, *tables.CLASSES, reliable=reliable)
+    context.update(tables.classes(told, field))
+    return render(request, "evaluation/labels/classes.html", context)
+
+
+@login_required
+@require_safe
+def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Methods on the same labels: known answers right, items that differ, which one to use."""
+    _, task = get_study(request, project_id, task_id)
+    run, context = frame(request, task, "compare")
+    if run is None:
+        return empty_page(request, task, context)
+    rows = worker_reads.rows_of(run)
+    reliable = worker_reads.count_reliable(run, rows)
+    told, _ = told_frame(run, context, *tables.COMPARE, reliable=reliable)
+    context.update(tables.compare(told, worker_reads.single_labels(rows)))
+    return render(request, "evaluation/labels/compare.html", context)
+
+
+@login_required
+@require_safe
+def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
+    """Rows of a finished run: one table as a file, or all of them with a manifest."""
+    _, task = get_study(request, project_id, task_id)
+    return send(request, reads.shown_run(task, number_of(request)))

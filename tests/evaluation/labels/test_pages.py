@@ -1,0 +1,188 @@
+"""Pages of a labels task: what they say of workers, items, agreement, classes and methods."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Task
+from evaluation.models import ItemLabel, Run, RunState, WorkerScore
+from evaluation.runs import engine as runs
+from evaluation.runs.selectors import lists as reads
+from tests.evaluation.corpora import labels as corpus
+from tests.evaluation.corpora.pair_study import client_of, page, text_of
+from tests.evaluation.labels.test_runs import QUICK, scored
+from tests.support import factories
+from tests.support.pages import html_of
+
+pytestmark = pytest.mark.django_db
+PAGES = ("label_results", "label_items", "label_agreement", "label_classes", "label_compare")
+
+
+@pytest.fixture(scope="module")
+def labelled_task(shared_rows: None) -> Task:
+    return corpus.make_labelled(items=60, known=12, workers=10, guessing=2)
+
+
+@pytest.fixture
+def task(labelled_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=labelled_task.pk)
+
+
+def test_before_the_first_run_the_page_says_what_is_missing() -> None:
+    task = corpus.make_task(items=4)
+    text = text_of(page(task, "label_results"))
+    assert "labels and the first run starts automatically" in text
+    assert "Agreement needs 2 workers on the same item; competence needs 3." in text
+    assert "Nothing scored yet" in text
+    assert "Nothing scored yet" in text_of(page(task, "label_items"))
+
+
+def test_a_task_of_another_type_has_no_such_page() -> None:
+    task = factories.make_task()
+    assert "does not ask for labels" in page(task, "label_results", status=404)
+
+
+def test_the_verdict_counts_workers_by_their_intervals(task: Task) -> None:
+    run = scored(task)
+    rows = WorkerScore.objects.filter(run=run)
+    better = rows.filter(extra__standing="better").count()
+    unknown = rows.filter(extra__standing="unknown").count()
+    assert (better, unknown) == (7, 2)
+    text = text_of(page(task, "label_results"))
+    assert (
+        "7 of 10 workers do better than guessing; 2 cannot be told from guessing and 1 always "
+        "gives the same label." in text
+    )
+    assert "7 workers do better than guessing: the interval lies above chance" in text
+    assert "2 workers cannot be told from guessing: the interval reaches chance" in text
+    assert "1 worker always or nearly always gives the same label" in text
+    assert "Supported in 45 of 45" in text
+    assert "can be relied on" not in text
+    for row in rows.filter(extra__standing="better"):
+        assert row.low > row.extra["chance"]
+
+
+def test_only_a_threshold_of_the_requester_lets_workers_be_relied_on(task: Task) -> None:
+    run = scored(task, reliable=0.4)
+    rows = WorkerScore.objects.filter(run=run)
+    n = sum(row.extra["standing"] == "better" and row.low > 0.4 for row in rows)
+    assert n
+    for name in PAGES:
+        text = text_of(page(task, name, query=f"?run={run.number}"))
+        assert f"{n} of 10 workers can be relied on, by your threshold of .40" in text
+    text = text_of(page(task, "label_results", query=f"?run={run.number}"))
+    assert "can be relied on: the interval lies above your threshold of .40" in text
+
+
+def test_a_worker_opens_with_the_confusion_matrix_and_closes_again(task: Task) -> None:
+    run = scored(task)
+    row = WorkerScore.objects.filter(run=run, extra__standing="better").latest("estimate")
+    url = reverse("label_worker", args=[task.project_id, task.pk, row.worker_id])
+    client = client_of(task)
+    html = html_of(client.get(url, headers={"HX-Request": "true"}))
+    assert html.count("<tbody id=") == 1 and "<html" not in html
+    text = text_of(html)
+    assert f"Confusion matrix of {row.worker.pseudonym}" in text
+    diagonal = row.extra["confusion"]["probability"][0][0]
+    assert f"{diagonal:.2f}".removeprefix("0") in text
+    assert f"{row.extra['known_right']} of {row.extra['known_n']}" in text
+    closed = html_of(client.get(f"{url}?closed=1", headers={"HX-Request": "true"}))
+    assert "Confusion matrix" not in closed and row.worker.pseudonym in closed
+    plain = client.get(url)
+    assert plain.status_code == 302 and f"open={row.worker_id}" in plain.url
+    assert "Confusion matrix of" in html_of(client.get(plain.url))
+
+
+def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task) -> None:
+    run = scored(task)
+    html = page(task, "label_items")
+    text = text_of(html)
+    assert "All 60" in text and "Known answers 12" in text
+    differ = ItemLabel.objects.filter(run=run, extra__differ=True)
+    shown = text_of(page(task, "label_items", query="?show=differ"))
+    for one in differ:
+        assert one.item.key in shown
+    assert shown.count("Claim number") == differ.count()
+    known = page(task, "label_items", query="?show=known")
+    assert text_of(known).count("Claim number") == 12
+    least = text_of(page(task, "label_items", query="?show=unsure"))
+    sure = [one for one in ItemLabel.objects.filter(run=run) if one.extra["posterior"] >= 0.9]
+    assert sure and not any(f"{one.item.key} " in least for one in sure)
+    one = differ.first() or ItemLabel.objects.filter(run=run).first()
+    assert one is not None and sum(one.extra["votes"].values()) == one.n
+
+
+def test_agreement_says_that_leaving_guessers_out_is_an_upper_limit(task: Task) -> None:
+    scored(task)
+    text = text_of(page(task, "label_agreement"))
+    for name in ("Krippendorff’s alpha", "Fleiss’ kappa", "Gwet’s AC1", "Alpha of each class"):
+        assert name in text
+    assert "they were chosen on the same labels, so this is an upper limit" in text
+    assert "People can agree on a wrong label." in text
+
+
+def test_classes_show_prevalence_and_what_is_confused(task: Task) -> None:
+    run = scored(task)
+    told = reads.figures_of(run, "class", "pooled")
+    text = text_of(page(task, "label_classes"))
+    for row, (_, label) in zip(told["class"], corpus.OPTIONS, strict=True):
+        assert f"{label} " in text and f"{row['prevalence']:.0%}" in text
+    assert sum(row["known"] for row in told["class"]) == 12
+    for line in told["pooled"]["probability"]:
+        assert sum(line) == pytest.approx(1)
+    assert sum(told["pooled"]["votes"]) == pytest.approx(run.snapshot.counts["answers"])  # type: ignore[union-attr]
+    assert "is taken for" in text and "is the rarest" in text
+
+
+def test_methods_are_compared_on_known_answers_and_none_is_preferred_without_proof(
+    task: Task,
+) -> None:
+    run = scored(task)
+    rows = {row["method"]: row for row in reads.figures_of(run, "compare")["compare"]}
+    text = text_of(page(task, "label_compare"))
+    right = rows["dawid_skene"]["right"]
+    assert "Dawid-Skene a confusion matrix per worker" in text and f"{right:.0f} of 12" in text
+    assert "On 12 known answers the methods cannot be told apart." in text
+    single = WorkerScore.objects.filter(run=run)
+    n = sum(row.extra["known_n"] for row in single)
+    assert f"{sum(row.extra['known_right'] for row in single)} of {n}" in text
+
+
+def test_without_known_answers_the_pages_say_so() -> None:
+    task = corpus.make_labelled(items=20, known=0, workers=5, guessing=1)
+    scored(task)
+    assert "No known answers yet." in text_of(page(task, "label_results"))
+    text = text_of(page(task, "label_compare"))
+    assert "Without known answers nothing here says which method is right more often" in text
+    assert "No known answers yet." in text_of(page(task, "label_items", query="?show=known"))
+
+
+def test_a_run_in_progress_and_a_failed_one_leave_the_last_result_on_the_page(task: Task) -> None:
+    done = scored(task)
+    active = runs.start(by=task.project.owner, task=task, params=QUICK)
+    text = text_of(page(task, "label_results"))
+    assert f"Run {active.number} in progress, 0% Run {done.number} is shown" in text
+    assert "do better than guessing" in text
+    Run.objects.filter(pk=active.pk).update(state=RunState.FAILED, error="It did not converge.")
+    text = text_of(page(task, "label_agreement"))
+    assert f"Run {active.number} failed It did not converge. Run {done.number} is shown." in text
+    assert "Run again" in text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_takes_as_many_queries_for_many_as_for_few(name: str) -> None:
+    counts = []
+    for items, workers in ((12, 4), (36, 9)):
+        task = corpus.make_labelled(items=items, known=3, workers=workers, guessing=1)
+        scored(task)
+        client, url = client_of(task), reverse(name, args=[task.project_id, task.pk])
+        client.get(url)
+        with CaptureQueriesContext(
+            connection,
+        ) as seen:
+            assert client.get(url).status_code == 200
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
