@@ -59,7 +59,7 @@ def clean_fields(raw: Any) -> list[Row]:
         where = f"field {number} ({second['name']})"
         raise Invalid(
             f"{where} marks text, as {first['name']} does already. A task has one text span field.",
-            fields={where: f"Add its labels to {first['name']}, or choose another type."},
+            fields={where: f"“{first['label']}” marks text already. Add the labels to that field."},
         )
     return found
 
