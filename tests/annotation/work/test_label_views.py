@@ -133,6 +133,22 @@ def test_a_worker_labels_items_and_the_field_that_does_not_apply_stores_nothing(
     assert answer_paragraphs(first) == "Main damage: Brown spots\nWhat else: Curled edges"
 
 
+def test_above_twenty_items_a_bar_says_how_many_are_done() -> None:
+    world = factories.make_world(1)
+    client = Client()
+    client.force_login(world.worker.user)
+
+    def shown(count: int) -> str:
+        task = labels.make_labels(world.project, [f"Leaf {n}." for n in range(count)])
+        held = factories.claim(task, world.worker)
+        form = {"go": "next", "seq": 1, "l-damage": "none"}
+        return html_of(client.post(reverse("work_item", args=[held.pk, 1]), form, follow=True))
+
+    assert "1 of 21</a>" in shown(21)
+    page = shown(20)
+    assert '<ol class="segments"' in page and "1 of 20</a>" not in page
+
+
 def test_spans_are_checked_against_the_text_of_their_item() -> None:
     world = factories.make_world(1)
     task = labels.make_labels(world.project, ["In Bonn 🙂 on Monday"], fields=[labels.PLACES])

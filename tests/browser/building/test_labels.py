@@ -55,6 +55,19 @@ def test_every_part_and_kind_of_field_fits_every_width_and_is_read_by_axe(
     fits(page, "preview as worker")
 
 
+def test_a_label_gets_a_color_that_the_preview_shows(
+    page: Page, project: Project, live_server: Any
+) -> None:
+    task = labels.make_labels(project, fields=[labels.PLACES], publish=False)
+    here = live_server.url + reverse("task_build", args=[project.pk, task.pk])
+    page.goto(f"{here}?part=fields&question=places")
+    page.get_by_label("Color of option 2").select_option("Green")
+    expect(page.locator("#preview .label-bar .sp-line").nth(1)).to_have_class(
+        "sp-line green dashed"
+    )
+    expect(page.get_by_label("Color of option 2")).to_have_value("green")
+
+
 def test_a_second_field_that_marks_text_is_refused_where_its_type_is_chosen(
     page: Page, project: Project, live_server: Any
 ) -> None:

@@ -12,7 +12,7 @@ from crowdqc.errors import Invalid
 
 KNOWN = "k-"  # and a field's name: its known answer
 # What shows other rows when it is saved.
-WHOLE = ("kind", "field-", "is-", "values-", "low", "high", "step", "unsure")
+WHOLE = ("kind", "field-", "is-", "values-", "color-", "low", "high", "step", "unsure")
 
 
 @field_view("field")
