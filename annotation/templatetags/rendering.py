@@ -1,6 +1,9 @@
-"""Markdown in templates."""
+"""Markdown, and how far a worker is, in templates."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
@@ -14,6 +17,12 @@ register = template.Library()
 def reading_minutes(text: str) -> int:
     """Minutes of silent reading at 210 words a minute, at least one."""
     return max(1, round(len((text or "").split()) / 210))
+
+
+@register.filter
+def in_state(segments: Sequence[Mapping[str, Any]], state: str) -> int:
+    """How many items of an assignment are in this state."""
+    return sum(one["state"] == state for one in segments)
 
 
 @register.filter

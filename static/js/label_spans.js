@@ -72,6 +72,10 @@ crowdqc.spans = (() => {
     const table = field().querySelector("[data-marks]");
     const marks = read();
     table.hidden = marks.length === 0;
+    const hint = field().querySelector("[data-hint]");
+    hint.dataset.asks ??= hint.textContent;
+    const count = marks.length ? `${marks.length} marked` : "";
+    hint.textContent = [count, hint.dataset.asks].filter(Boolean).join(", ");
     table.tBodies[0].replaceChildren(...marks.map((mark) => {
       const row = document.createElement("tr");
       const [words_, label, act] = [0, 1, 2].map(() => row.appendChild(document.createElement("td")));

@@ -124,6 +124,36 @@ def add_field(*, by: User, task: Task, question: str) -> str:
     return next(row["name"] for row in reversed(rows) if row["name"] not in before)
 
 
+def copy_fields(*, by: User, task: Task, source: Task) -> None:
+    """Add the fields of another labels task of the project at the end, with what they depend on.
+
+    Short names that are taken get a number. A task whose only field is as it began is left with
+    the copied ones. Invalid where the two together are no fields of one task.
+    """
+    if source.project_id != task.project_id or source.type != task.type:
+        raise Invalid(
+            "That task has no fields to copy.", fields={"source": "Choose a labels task."}
+        )
+    copied: Rows = source.versions.latest("number").settings[FIELDS]
+    begun = get_type(task.type).clean_settings({})[FIELDS]
+
+    def change(rows: Rows) -> Rows:
+        kept = [] if rows == begun else rows
+        taken = [row["name"] for row in kept]
+        names: dict[str, str] = {}
+        for row in copied:
+            names[row["name"]] = name_of(row["name"], taken)
+            taken.append(names[row["name"]])
+        return [*kept, *(_renamed(row, names) for row in copied)]
+
+    _change(by=by, task=task, change=change)
+
+
+def _renamed(row: Row, names: Mapping[str, str]) -> Row:
+    asked = [{**one, "field": names[one["field"]]} for one in row["ask_if"]]
+    return {**row, "name": names[row["name"]], "ask_if": asked}
+
+
 def remove_field(*, by: User, task: Task, name: str) -> None:
     """Take a field out, with the conditions that others have on it; the last one stays."""
 

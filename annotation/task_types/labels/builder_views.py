@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 
-from annotation.authoring.selectors.builder.frame import PER_PAGE, Build
+from annotation.authoring.selectors.builder.frame import PER_PAGE, Build, tasks_of_type
 from annotation.authoring.views.builder.parts import (
     LAST,
     BuilderParts,
@@ -171,6 +171,8 @@ class LabelsBuilder(BuilderParts):
             "contents": CONTENTS.items(),
             "known_count": known.count(),
         }
+        if place.part == "fields":
+            found["field_tasks"] = tasks_of_type(build.task)
         item = None
         if place.part == "text":
             item = build.item(place.question)

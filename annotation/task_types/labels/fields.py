@@ -53,6 +53,14 @@ def clean_fields(raw: Any) -> list[Row]:
     taken: list[str] = []
     for number, row in enumerate(_listed(raw, "fields", MAX_FIELDS), 1):
         found.append(_field(row, f"field {number}", taken, found))
+    marking = [(number, row) for number, row in enumerate(found, 1) if row["kind"] == SPANS]
+    if len(marking) > 1:  # the page marks one text, and a digit names one label
+        first, (number, second) = marking[0][1], marking[1]
+        where = f"field {number} ({second['name']})"
+        raise Invalid(
+            f"{where} marks text, as {first['name']} does already. A task has one text span field.",
+            fields={where: f"“{first['label']}” marks text already. Add the labels to that field."},
+        )
     return found
 
 

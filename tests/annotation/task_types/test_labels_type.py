@@ -143,6 +143,7 @@ def test_an_optional_field_may_stay_open_and_an_item_may_be_skipped_where_that_i
         ([field("choose_several", options=OPTIONS, min=3, max=2)], "maximum is below"),
         ([field("rank", options=[{"value": "v" * 40}])], "is too long"),
         ([{"question": ""}], "field 1 asks nothing"),
+        ([field("spans"), DAMAGE, {**field("spans"), "name": "g"}], "field 3 (g) marks text, as f"),
         ("fields", "fields is not a list"),
     ],
 )

@@ -83,6 +83,22 @@ def test_fields_are_authored_in_the_builder_row_by_row(requester: Any) -> None:
     assert task.current is not None
 
 
+def test_fields_are_copied_from_another_task_with_what_they_depend_on(requester: Any) -> None:
+    project = requester.project
+    source = labels.make_labels(project)
+    task = tasks.create_task(by=project.owner, project=project, type="labels", title="Again")
+    url = reverse("task_build", args=[project.pk, task.pk]) + "?part=fields"
+    assert "Copy fields from another task" in html_of(requester.get(url))
+    step = "task_build_field_step"
+    assert post(requester, step, task, to="copy", source=source.pk) == 302
+    assert fields_of(task) == fields_of(source)
+    post(requester, step, task, to="copy", source=source.pk)
+    assert [row["name"] for row in fields_of(task)] == ["damage", "more", "damage_2", "more_2"]
+    assert fields_of(task)[3]["ask_if"][0]["field"] == "damage_2"
+    elsewhere = labels.make_labels(factories.make_project())
+    assert post(requester, step, task, to="copy", source=elsewhere.pk) == 422
+
+
 def test_removing_an_option_or_a_field_takes_it_out_of_conditions() -> None:
     project = factories.make_project()
     task = labels.make_labels(project, publish=False)
@@ -131,6 +147,22 @@ def test_a_worker_labels_items_and_the_field_that_does_not_apply_stores_nothing(
     assert "Main damage: None of these" in said("work_record_assignment", held.pk)
     first = Answer.objects.get(item__task=task, item__key="leaf-1")
     assert answer_paragraphs(first) == "Main damage: Brown spots\nWhat else: Curled edges"
+
+
+def test_above_twenty_items_a_bar_says_how_many_are_done() -> None:
+    world = factories.make_world(1)
+    client = Client()
+    client.force_login(world.worker.user)
+
+    def shown(count: int) -> str:
+        task = labels.make_labels(world.project, [f"Leaf {n}." for n in range(count)])
+        held = factories.claim(task, world.worker)
+        form = {"go": "next", "seq": 1, "l-damage": "none"}
+        return html_of(client.post(reverse("work_item", args=[held.pk, 1]), form, follow=True))
+
+    assert "1 of 21</a>" in shown(21)
+    page = shown(20)
+    assert '<ol class="segments"' in page and "1 of 20</a>" not in page
 
 
 def test_spans_are_checked_against_the_text_of_their_item() -> None:

@@ -198,3 +198,10 @@ class Build:
 def _items_in(number: int) -> Count:
     seen = Q(items__until__isnull=True) | Q(items__until__gt=number)
     return Count("items", filter=seen & Q(items__since__lte=number))
+
+
+def tasks_of_type(task: Task) -> list[tuple[int, str]]:
+    """The other tasks of the project that are of this type, the newest first: id and title."""
+    rows = TaskVersion.objects.filter(task__project=task.project_id, task__type=task.type)
+    latest = rows.exclude(task=task).order_by("-task_id", "-number").distinct("task_id")
+    return list(latest.values_list("task_id", "title"))

@@ -127,6 +127,8 @@ def field_refused(
         found = render(
             request, "annotation/authoring/builder/_field_error.html", context, status=422
         )
+        if not into and request.headers.get("HX-Target") == "builder":
+            into = "next .field-note"  # of the field; what was to come anew stays as it is
         if into:
             found["HX-Retarget"], found["HX-Reswap"] = into, "innerHTML"
         return found

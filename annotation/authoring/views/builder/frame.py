@@ -257,7 +257,7 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
             "label": f"{build.noun.capitalize()} {n + 1}",
             "url": f"?n={n + 1}",
         }
-        for n in range(first, min(first + size, build.questions, first + 60))
+        for n in range(first, min(first + size, build.questions))
     ]
     settings = {**build.version.settings, **(item.settings if item else {})}
     context = {

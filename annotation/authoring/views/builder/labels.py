@@ -9,10 +9,11 @@ from annotation.authoring.views.builder.context import STEPS, field_view, row_vi
 from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
+from crowdqc.numbers import parse_whole
 
 KNOWN = "k-"  # and a field's name: its known answer
 # What shows other rows when it is saved.
-WHOLE = ("kind", "field-", "is-", "values-", "low", "high", "step", "unsure")
+WHOLE = ("kind", "field-", "is-", "values-", "color-", "low", "high", "step", "unsure")
 
 
 @field_view("field")
@@ -32,7 +33,7 @@ def task_build_field(post: QueryDict, user: User, task: Task, place: BuilderStat
 def task_build_field_step(
     post: QueryDict, user: User, task: Task, place: BuilderState
 ) -> BuilderState:
-    """Add a field, move or remove the open one; add and remove its options and conditions."""
+    """Add or copy fields, move or remove the open one; its options and conditions."""
     to, name = post.get("to", ""), place.question
     to, _, number = to.partition(":")
     if to == "add":
@@ -41,6 +42,13 @@ def task_build_field_step(
         )
     if to == "remove":
         label_fields.remove_field(by=user, task=task, name=name)
+        return place.but(question="")
+    if to == "copy":
+        number = parse_whole(post.get("source", ""), 1)
+        source = task.project.tasks.filter(pk=number or 0).first()
+        if source is None:
+            raise Invalid("No task is chosen.", fields={"source": "Choose a task."})
+        label_fields.copy_fields(by=user, task=task, source=source)
         return place.but(question="")
     if to in STEPS:
         label_fields.move_field(by=user, task=task, name=name, step=STEPS[to])
@@ -55,7 +63,9 @@ def task_build_field_step(
     elif to == "condition-remove":
         label_fields.remove_condition(by=user, task=task, name=name, number=number)
     else:
-        raise Invalid("There is no such step.", fields={"to": "add, remove, up, down, option."})
+        raise Invalid(
+            "There is no such step.", fields={"to": "add, copy, remove, up, down, option."}
+        )
     return place
 
 

@@ -64,7 +64,6 @@ class BuilderState:
 
 FOLDER = "annotation/authoring/free_text"
 FRAME = "annotation/authoring/builder"
-MOST_SEGMENTS = 40
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
             "state": "done" if n < current else "current" if n == current else "open",
             "label": f"{noun.capitalize()} {n + 1}",
         }
-        for n in range(min(size, MOST_SEGMENTS))
+        for n in range(size)
     ]
 
 

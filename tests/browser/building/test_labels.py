@@ -1,0 +1,80 @@
+"""Fields of labels in the builder: every kind open, every part, a second field that marks text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+
+from annotation.models import Project
+from tests.browser.sign_in import fits, reporting, sign_in
+from tests.support import factories
+from tests.support.studies import labels
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def project() -> Project:
+    return factories.make_project()
+
+
+@pytest.fixture
+def page(project: Project, context: BrowserContext, live_server: Any) -> Iterator[Page]:
+    """The requester's browser, which reports every error of its scripts."""
+    sign_in(context, project.owner, live_server.url)
+    yield from reporting(context)
+
+
+def test_every_part_and_kind_of_field_fits_every_width_and_is_read_by_axe(
+    page: Page, project: Project, live_server: Any
+) -> None:
+    options = labels.MORE["options"]
+    others = [
+        {"name": "area", "question": "How much of it?", "kind": "scale", "low": 0, "high": 4},
+        {"name": "count", "question": "How many spots?", "kind": "number", "low": 0},
+        {"name": "worst", "question": "Which is worse?", "kind": "rank", "options": options},
+        {"name": "note", "question": "Anything else?", "kind": "long_text", "required": False},
+    ]
+    fields = [labels.DAMAGE, labels.MORE, labels.PLACES, *others]
+    task = labels.make_labels(project, fields=fields, publish=False)
+    here = live_server.url + reverse("task_build", args=[project.pk, task.pk])
+    for part in ("text", "known", "order", "time", "consent"):
+        page.goto(f"{here}?part={part}")
+        fits(page, part)
+    page.goto(f"{here}?part=text&question=leaf-2")
+    fits(page, "an open item")
+    for row in fields:
+        page.goto(f"{here}?part=fields&question={row['name']}")
+        expect(page.locator(".label-field")).to_be_visible()
+        fits(page, row["kind"])
+    page.goto(live_server.url + reverse("task_preview", args=[project.pk, task.pk]))
+    fits(page, "preview as worker")
+
+
+def test_a_label_gets_a_color_that_the_preview_shows(
+    page: Page, project: Project, live_server: Any
+) -> None:
+    task = labels.make_labels(project, fields=[labels.PLACES], publish=False)
+    here = live_server.url + reverse("task_build", args=[project.pk, task.pk])
+    page.goto(f"{here}?part=fields&question=places")
+    page.get_by_label("Color of option 2").select_option("Green")
+    expect(page.locator("#preview .label-bar .sp-line").nth(1)).to_have_class(
+        "sp-line green dashed"
+    )
+    expect(page.get_by_label("Color of option 2")).to_have_value("green")
+
+
+def test_a_second_field_that_marks_text_is_refused_where_its_type_is_chosen(
+    page: Page, project: Project, live_server: Any
+) -> None:
+    task = labels.make_labels(project, fields=[labels.PLACES, labels.DAMAGE], publish=False)
+    here = live_server.url + reverse("task_build", args=[project.pk, task.pk])
+    page.goto(f"{here}?part=fields&question=damage")
+    page.get_by_role("radio", name="Text span").check()
+    expect(page.locator(".label-field .error")).to_contain_text("“Places” marks text already.")
+    page.reload()
+    expect(page.get_by_role("radio", name="Choose one")).to_be_checked()
