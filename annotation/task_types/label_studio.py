@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from annotation.models import Item
 
 TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"  # types of controls
+MARKS, NUMBER = "labels", "number"
 
 
 class Control(NamedTuple):
@@ -17,6 +18,23 @@ class Control(NamedTuple):
     label: str
     kind: str
     said: Collection[Any]
+
+
+class Mark(NamedTuple):
+    """A stretch of a text in code points, the end outside, with its label and its words."""
+
+    start: int
+    end: int
+    label: str
+    quoted: Any = None
+
+
+class Stored(NamedTuple):
+    """The values of an answer as they are stored: (field, code, ordinal) and so on."""
+
+    choices: Sequence[tuple[str, str, int | None]]
+    texts: Sequence[tuple[str, int, str]]
+    spans: Sequence[tuple[str, int, str, int, int]]
 
 
 class LabelStudio:
@@ -45,6 +63,16 @@ class LabelStudio:
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
         """What a file of others asks, as far as its answers show it."""
         return {}
+
+    def values(
+        self, given: Mapping[str, tuple[str, Any]], settings: Mapping[str, Any], text: str
+    ) -> Stored | None:
+        """What is stored of an annotation, ``given`` by control as type and value.
+
+        None where the usual will do: a result a choice, a text area a text. Invalid names
+        the field.
+        """
+        return None
 
     def results(
         self, item: Item, settings: Mapping[str, Any], row: Mapping[str, Any]

@@ -38,7 +38,15 @@ from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
 from annotation.task_types import TYPES, TaskType, get_type
 from annotation.task_types.free_text.type import FreeText
-from annotation.task_types.label_studio import CHOICES, PAIRWISE, RATING, Control
+from annotation.task_types.label_studio import (
+    CHOICES,
+    MARKS,
+    PAIRWISE,
+    RATING,
+    TEXT,
+    Control,
+    Stored,
+)
 from annotation.task_types.pairwise.sides import FIRST, ORDINALS, SECOND
 from annotation.task_types.rating.explanation import SENTENCE
 from annotation.work.snapshots.answers import ANSWER, DECLINED
@@ -88,8 +96,9 @@ def _type(file: LSFile) -> TaskType:
     if isinstance(own, str) and own in TYPES:
         return TYPES[own]
     used = file.types()
-    told = (type for type in TYPES.values() if type.label_studio.told_by & used)
-    return next(told, TYPES[FreeText.slug])
+    told = [type for type in TYPES.values() if type.label_studio.told_by & used]
+    whole = [type for type in told if type.label_studio.told_by >= used - {TEXT}]
+    return next(iter(whole or told), TYPES[FreeText.slug])
 
 
 def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str) -> Task:
@@ -116,7 +125,10 @@ def _controls(file: LSFile) -> list[Control]:
     for one in (given for task in file.tasks for given in task.given):
         for control, kind, value in one.choices:
             kinds[control] = kind
-            said[control][value[0] if kind == CHOICES else value] = None
+            said[control] |= dict.fromkeys(value if kind == CHOICES else [value])
+        for control, marks in one.marks.items():
+            kinds[control] = MARKS
+            said[control] |= dict.fromkeys(mark.label for mark in marks)
     return [Control(_name(name), name, kind, said[name]) for name, kind in kinds.items()]
 
 
@@ -272,7 +284,9 @@ def _votes(
             author = systems[said.author, _strategy(said)].pk
         else:
             author = workers[said.author].pk
-        vote = _vote(said, author, items[one.key].pk, labels, turned=one.key in turned)
+        item, settings = items[one.key], task.current.settings if task.current else {}
+        own = _own_values(said, type, settings, item.question)
+        vote = _vote(said, author, item.pk, labels, own, turned=one.key in turned)
         if said.system:
             models.append(vote)
         elif said.seconds is None or said.at is None:
@@ -301,10 +315,41 @@ def _turned(items: Mapping[str, Item], file: LSFile, names: tuple[str, ...]) -> 
     return found
 
 
-def _vote(said: LSAnnotation, author: int, item: int, labels: Labels, *, turned: bool) -> Vote:
-    choices: list[tuple[str, str, int | None]] = []
-    spans: list[tuple[str, int, str, int, int]] = []
-    for control, kind, value in said.choices:
+def _own_values(
+    said: LSAnnotation, type: TaskType, settings: Mapping[str, Any], text: str
+) -> Stored | None:
+    """What the type itself makes of an annotation; Invalid names the annotation."""
+    names = {row["name"] for row in settings.get("fields", [])}
+    told: dict[str, tuple[str, Any]] = {name: (TEXT, held) for name, held in said.texts.items()}
+    told |= {name: (kind, value) for name, kind, value in said.choices}
+    told |= {name: (MARKS, marks) for name, marks in said.marks.items()}
+    given = {name if name in names else _name(name): one for name, one in told.items()}
+    try:
+        own = type.label_studio.values(given, settings, text)
+    except Invalid as error:
+        raise Invalid(f"{said.where}: {error.message}", fields=error.fields) from error
+    if own is None and said.marks:
+        raise Invalid(f"{said.where}: the task marks no text.", fields={"type": "labels"})
+    return own
+
+
+def _vote(
+    said: LSAnnotation,
+    author: int,
+    item: int,
+    labels: Labels,
+    own: Stored | None,
+    *,
+    turned: bool,
+) -> Vote:
+    choices: list[tuple[str, str, int | None]] = [*own.choices] if own else []
+    spans: list[tuple[str, int, str, int, int]] = [*own.spans] if own else []
+    for control, kind, value in () if own else said.choices:
+        if kind == CHOICES and len(value) != 1 and not (value and control in MANY):
+            raise Invalid(
+                f"{said.where}: {control} has {len(value)} choices.",
+                fields={control: "Several choices at once are not taken. Keep one of them."},
+            )
         if control in MANY and kind == CHOICES:
             spans += [(control, at, SENTENCE, int(n), int(n)) for at, n in enumerate(value)]
         elif control == DECLINED:
@@ -317,6 +362,8 @@ def _vote(said: LSAnnotation, author: int, item: int, labels: Labels, *, turned:
         for name, held in said.texts.items()
         for at, text in enumerate(held)
     )
+    if own:
+        texts = tuple(own.texts)
     why = ""
     if said.ground_truth:
         why = GROUND_TRUTH
@@ -348,6 +395,8 @@ def _choice(
     if kind == PAIRWISE:
         code = {FIRST: SECOND, SECOND: FIRST}.get(value, value) if turned else value
         return name, code, ORDINALS[code]
+    if kind not in (RATING, CHOICES):
+        raise Invalid(f"{said.where}: {control} is a {kind}.", fields={control: "A choice."})
     word = str(value) if kind == RATING else value[0]
     number = labels[name].get(word)
     if number is None:

@@ -19,7 +19,7 @@ from annotation.files.reading.importer import (
 )
 from annotation.formats.imports.authors import AFTER, AUTHOR, Authors, KnownAnswers, facts
 from annotation.formats.imports.items import made_id
-from annotation.task_types.labels.fields import CHOOSE_ONE, SINGLE_CODES, SPANS, codes_of
+from annotation.task_types.labels.fields import CHOOSE_ONE, SINGLE_CODES, SPANS, code_of, codes_of
 from annotation.task_types.labels.rules import PREFIX, Span, read_answer
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
@@ -46,16 +46,6 @@ class KnownLabels(KnownAnswers):
     fields: Sequence[Mapping[str, Any]] = ()
     lengths: Mapping[str, int] = field(default_factory=dict)  # characters of each item's text
     gold: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-def code_of(one: Mapping[str, Any], said: str) -> str:
-    """The code of a field that a cell names by its value or by its label; else the cell."""
-    codes = codes_of(one)
-    if said in codes:
-        return said
-    by_label = {str(row["label"]).casefold(): row["value"] for row in one["options"]}
-    plain = {code.casefold(): code for code in codes}
-    return plain.get(said.casefold()) or by_label.get(said.casefold()) or said
 
 
 class Gold:

@@ -84,6 +84,16 @@ def codes_of(field: Mapping[str, Any]) -> list[str]:
     return [*codes, UNSURE] if field["unsure"] else codes
 
 
+def code_of(one: Mapping[str, Any], said: str) -> str:
+    """The code of a field that a cell names by its value or by its label; else the cell."""
+    codes = codes_of(one)
+    if said in codes:
+        return said
+    by_label = {str(row["label"]).casefold(): row["value"] for row in one["options"]}
+    plain = {code.casefold(): code for code in codes}
+    return plain.get(said.casefold()) or by_label.get(said.casefold()) or said
+
+
 def label_of(field: Mapping[str, Any], code: str) -> str:
     """What people read for a code of this field."""
     if code == UNSURE:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.models import Item
-from annotation.task_types.label_studio import CHOICES, TEXT, LabelStudio
+from annotation.task_types.label_studio import (
+    CHOICES,
+    MARKS,
+    NUMBER,
+    TEXT,
+    Control,
+    LabelStudio,
+    Mark,
+    Stored,
+)
+from annotation.task_types.labels import fields as kinds
 from annotation.task_types.labels.fields import (
     CHOOSE_SEVERAL,
     NOTHING,
-    NUMBER,
     RANK,
     SCALE,
     UNSURE,
+    code_of,
 )
+from annotation.task_types.labels.rules import PREFIX, check_answers
+from crowdqc.errors import Invalid
 
 Result = tuple[str, str, dict[str, Any]]
 
@@ -24,6 +37,7 @@ class LabelsInLabelStudio(LabelStudio):
 
     columns = ("item_id", "text", "context")
     about = "text"
+    told_by = frozenset({MARKS, NUMBER, CHOICES})
 
     def data(self, item: Item) -> dict[str, Any]:
         meta = item.settings.get("meta", {})
@@ -44,11 +58,37 @@ class LabelsInLabelStudio(LabelStudio):
                 found.append((name, "labels", {**value, "labels": [target]}))
         return found
 
+    def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
+        """Fields as a file of others shows them; none is required, as others may not be."""
+        kinds_of = {MARKS: kinds.SPANS, NUMBER: kinds.NUMBER, CHOICES: CHOOSE_SEVERAL}
+        found = []
+        for one in controls:
+            options = [] if one.kind == NUMBER else [{"label": said} for said in sorted(one.said)]
+            own = {"name": one.name, "label": one.label[:80], "question": one.label}
+            kind = kinds_of.get(one.kind, kinds.LONG_TEXT)
+            found.append({**own, "kind": kind, "options": options, "required": False})
+        return {"fields": found}
+
+    def values(
+        self, given: Mapping[str, tuple[str, Any]], settings: Mapping[str, Any], text: str
+    ) -> Stored:
+        asked = {row["name"]: row for row in settings["fields"]}
+        draft: dict[str, str] = {}
+        for name, (kind, value) in given.items():
+            if name not in asked:
+                mend = {"from_name": ", ".join(asked)}
+                raise Invalid(f"the task has no field {name}.", fields=mend)
+            draft |= _draft_of(asked[name], kind, value, text)
+        # What was left open elsewhere is left open, and conditions were theirs.
+        fields = [{**row, "required": False, "ask_if": []} for row in asked.values()]
+        found = check_answers(draft, fields, length=len(text))
+        return Stored(found.choices, found.texts, found.spans)
+
     @staticmethod
     def _choices(field: Mapping[str, Any], given: Mapping[str, Any]) -> list[Result]:
         name, kind = field["name"], field["kind"]
         code, _ = given.get(name, ("", None))
-        if code in (UNSURE, NOTHING) or (code and kind not in (SCALE, NUMBER)):
+        if code in (UNSURE, NOTHING) or (code and kind not in (SCALE, kinds.NUMBER)):
             return [(name, CHOICES, {"choices": [code]})]
         if code:
             number = float(code)
@@ -63,6 +103,43 @@ class LabelsInLabelStudio(LabelStudio):
             ranked = sorted(there, key=lambda value: there[value][1])
             return [(name, "ranker", {"ranker": {name: ranked}})]
         return []
+
+
+def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dict[str, str]:
+    """What a result says of a field, as drafts hold it."""
+    key = PREFIX + field["name"]
+    if kind == MARKS:
+        marks = [_in_points(mark, field, text) for mark in value]
+        rows = [[mark.start, mark.end, code_of(field, mark.label)] for mark in marks]
+        return {key: json.dumps(rows)}
+    if kind == TEXT:
+        return {key: "\n\n".join(value)}
+    if kind != CHOICES:
+        return {key: str(value)}
+    codes = [code_of(field, said) for said in value]
+    if field["kind"] == CHOOSE_SEVERAL and codes != [UNSURE]:
+        return {f"{key}.{code}": "yes" for code in codes} or {
+            f"{key}.{code}": "no" for code in _values(field)
+        }
+    if len(codes) != 1:
+        mend = {field["name"]: "Keep one of them."}
+        raise Invalid(f"“{field['question']}” has {len(codes)} choices.", fields=mend)
+    return {key: codes[0]}
+
+
+def _in_points(mark: Mark, field: Mapping[str, Any], text: str) -> Mark:
+    """The mark counted in code points; before 2021 Label Studio counted UTF-16 units."""
+    if not isinstance(mark.quoted, str) or text[mark.start : mark.end] == mark.quoted:
+        return mark
+    units = text.encode("utf-16-le")
+    cuts = [units[: 2 * at] for at in (mark.start, mark.end)]
+    start, end = (len(cut.decode("utf-16-le", "ignore")) for cut in cuts)
+    if text[start:end] != mark.quoted:
+        raise Invalid(
+            f"“{field['question']}” has a mark at {mark.start} that is not “{mark.quoted[:40]}”.",
+            fields={field["name"]: "Its offsets count characters of another text."},
+        )
+    return mark._replace(start=start, end=end)
 
 
 def _values(field: Mapping[str, Any]) -> list[str]:

@@ -338,7 +338,6 @@ def test_a_file_of_others_is_read_right_by_the_command(tmp_path: Path) -> None:
     ("change", "where"),
     [
         ({"type": "rectanglelabels"}, "task 71, annotation 501, Sentiment type"),
-        ({"value": {"choices": ["Positive", "Negative"]}}, "task 71, annotation 501, Sentiment"),
         ({"type": "rating", "value": {"rating": "four"}}, "task 71, annotation 501"),
     ],
 )
@@ -370,3 +369,44 @@ def test_a_file_whose_type_is_no_word_is_known_by_its_controls() -> None:
     for row in rows:
         row["meta"]["crowdqc"]["type"] = ["rating"]
     assert again(json.dumps(rows)).type == "rating"
+
+
+def test_several_choices_at_once_are_no_points_of_a_scale() -> None:
+    raw = json.loads(json.dumps(THEIRS))
+    raw[0]["annotations"][0]["result"][0]["value"] = {"choices": ["Positive", "Negative"]}
+    with pytest.raises(Invalid, match="annotation 501: Sentiment has 2 choices"):
+        again(json.dumps(raw))
+
+
+TEXT = "In Bonn 🙂 on Monday"
+
+
+def marked(name: str, word: str, label: str, shift: int = 0) -> dict[str, Any]:
+    """A result of Label Studio's that labels a word of TEXT; ``shift`` moves its offsets."""
+    start = TEXT.index(word) + shift
+    value = {"start": start, "end": start + len(word), "text": word, "labels": [label]}
+    return {"from_name": name, "to_name": "text", "type": "labels", "value": value}
+
+
+@pytest.mark.parametrize("shift", [0, 1])  # code points, and UTF-16 units as before 2021
+def test_labels_and_spans_of_others_are_read_and_go_out_as_they_came(shift: int) -> None:
+    tone = {"from_name": "Tone", "type": "choices", "value": {"choices": ["Warm", "Short"]}}
+    spans = [marked("label", "Bonn", "PLACE"), marked("label", "Monday", "DATE", shift)]
+    given = [{"id": 5, "completed_by": 3, "result": [*spans, tone]}]
+    task = again(json.dumps([{"id": 7, "data": {"text": TEXT}, "annotations": given}]))
+    assert task.type == "labels"
+    answer = Answer.objects.get(item__task=task)
+    held = {(TEXT[row.start : row.end], row.target) for row in answer.spans.all()}
+    assert held == {("Bonn", "place"), ("Monday", "date")}
+    chosen = {row.field: row.code for row in answer.choices.all()}
+    assert chosen == {"tone.short": "yes", "tone.warm": "yes"}
+    out = exported(task)
+    assert said(again(out)) == said(task)
+    value = {"start": 13, "end": 19, "text": "Monday", "labels": ["date"]}
+    assert value in [row["value"] for row in json.loads(out)[0]["annotations"][0]["result"]]
+
+
+def test_a_mark_that_is_not_on_its_words_is_refused_naming_the_annotation() -> None:
+    given = [{"id": 5, "completed_by": 3, "result": [marked("label", "Bonn", "PLACE", 2)]}]
+    with pytest.raises(Invalid, match=r"annotation 5: .* is not “Bonn”"):
+        again(json.dumps([{"id": 7, "data": {"text": TEXT}, "annotations": given}]))

@@ -44,8 +44,8 @@ def task_build_field_step(
         label_fields.remove_field(by=user, task=task, name=name)
         return place.but(question="")
     if to == "copy":
-        number = parse_whole(post.get("source", ""), 1)
-        source = task.project.tasks.filter(pk=number or 0).first()
+        pk = parse_whole(post.get("source", ""), 1)
+        source = task.project.tasks.filter(pk=pk or 0).first()
         if source is None:
             raise Invalid("No task is chosen.", fields={"source": "Choose a task."})
         label_fields.copy_fields(by=user, task=task, source=source)

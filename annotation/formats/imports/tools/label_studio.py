@@ -1,7 +1,8 @@
 """Label Studio's JSON in: tasks with annotations of people and predictions of models.
 
-Text areas are texts, ratings and single choices are points of scales, pairwise controls compare the
-first two texts of a task. Everything else is refused, naming the task and the annotation.
+Text areas are texts, ratings and choices are points of scales or labels, labels of text are spans,
+pairwise controls compare the first two texts of a task. Everything else is refused, naming the task
+and the annotation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
-from annotation.task_types.label_studio import CHOICES, PAIRWISE, RATING, TEXT
+from annotation.task_types.label_studio import CHOICES, MARKS, NUMBER, PAIRWISE, RATING, TEXT, Mark
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
 
@@ -24,6 +25,8 @@ VALUES = {
     PAIRWISE: ("pairwise", "selected"),
     RATING: ("rating",),
     CHOICES: ("choices",),
+    NUMBER: ("number",),
+    MARKS: ("labels",),
 }
 MANY = ("evidence",)  # controls of ours that hold several choices
 Row = dict[str, Any]
@@ -33,7 +36,8 @@ Row = dict[str, Any]
 class LSAnnotation:
     """One annotation or prediction: who, when, and what each control says.
 
-    ``texts`` by control; ``choices`` as (control, type, value): a side, a number of stars, a label.
+    ``texts`` by control; ``choices`` as (control, type, value): a side, a number, labels;
+    ``marks`` by control.
     """
 
     where: str  # task 3, annotation 12
@@ -46,6 +50,7 @@ class LSAnnotation:
     cancelled: bool = False
     ground_truth: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict)
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class LSFile:
         """The types of controls that were used."""
         found = {kind for task in self.tasks for one in task.given for _, kind, _ in one.choices}
         texts = any(one.texts for task in self.tasks for one in task.given)
-        return found | ({TEXT} if texts else set())
+        marks = any(one.marks for task in self.tasks for one in task.given)
+        return found | ({TEXT} if texts else set()) | ({MARKS} if marks else set())
 
 
 class _Bad(Exception):
@@ -142,7 +148,7 @@ def _task(one: Any, number: int, problems: list[Problem]) -> LSTask:
             except _Bad as bad:
                 problems.append(_problem(number, where, bad))
                 continue
-            if said.texts or said.choices:  # one that was skipped says nothing
+            if said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
     return LSTask(f"task {one.get('id', number)}", key, data, found, _about(one))
 
@@ -153,11 +159,14 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     texts: dict[str, list[str]] = {}
     choices: dict[str, tuple[str, str, Any]] = {}
     meta: dict[str, Any] = {}
+    marks: dict[str, list[Mark]] = {}
     for result in row.get("result") or []:
         name, kind, value = _value(result)
         if name in choices or name in texts:
             raise _Bad("result", name, "This control has two results.", "Keep one of them.")
-        if kind == TEXT:
+        if kind == MARKS:
+            marks.setdefault(name, []).extend(value)
+        elif kind == TEXT:
             texts[name] = value
         else:
             choices[name] = (name, kind, value)
@@ -167,7 +176,7 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     author = row.get("model_version") if system else row.get("completed_by")
     if isinstance(author, dict):
         author = author.get("id") or author.get("email")
-    if author in (None, "") and (texts or choices):
+    if author in (None, "") and (texts or choices or marks):
         column = "model_version" if system else "completed_by"
         raise _Bad(column, author, "It names no author.", "Write who gave it; any id will do.")
     lead = row.get("lead_time")
@@ -184,6 +193,7 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
         bool(row.get("was_cancelled")),
         bool(row.get("ground_truth")),
         meta,
+        marks,
     )
 
 
@@ -206,7 +216,7 @@ def _value(result: Any) -> tuple[str, str, Any]:
         raise _Bad(
             f"{name} type",
             kind,
-            "Only textarea, choices, rating and pairwise are taken.",
+            "Only textarea, choices, labels, number, rating and pairwise are taken.",
             "Leave these results out.",
         )
     held = next((value[key] for key in VALUES[kind] if key in value), None)
@@ -219,8 +229,11 @@ def _value(result: Any) -> tuple[str, str, Any]:
         if isinstance(texts, list) and texts and all(isinstance(one, str) for one in texts):
             return name, kind, texts
     if kind == CHOICES and isinstance(held, list) and all(isinstance(x, str) for x in held):
-        if len(held) == 1 or (held and name in MANY):
-            return name, kind, held
-        if held:
-            raise _Bad(name, held, "Several choices at once are not taken.", "Keep one of them.")
+        return name, kind, held
+    if kind == NUMBER and isinstance(held, int | float) and not isinstance(held, bool):
+        return name, kind, held
+    if kind == MARKS and isinstance(held, list) and all(isinstance(x, str) for x in held):
+        start, end = value.get("start"), value.get("end")
+        if type(start) is int and type(end) is int:
+            return name, kind, [Mark(start, end, one, value.get("text")) for one in held]
     raise _Bad(f"{name} value", value, f"This is no value of a {kind}.", "Mend or leave it out.")
