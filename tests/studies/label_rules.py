@@ -1,11 +1,14 @@
 """How often a label study's intervals hold, and its rules about workers are wrong.
 
-``python -m tests.studies.label_rules [simulations]``. Crowds of honest workers, workers who label
-without looking and workers who always give one label are drawn; per crowd a line says:
+``python -m tests.studies.label_rules [simulations] [fresh]``. Crowds of honest workers, workers who
+label without looking and workers who always give one label are drawn: CROWDS, which the method's
+constants were chosen on, or with ``fresh`` the crowds FRESH, on which they were not, from another
+seed. A line a crowd says, with standard errors over simulations after the shares that count:
 
-- covered: share of honest workers whose competence lies in its 95 % interval
+- covered: share of honest workers whose competence lies in its 95 % interval; truth below: lies
+  under it; guessers covered: the same of those who do not look
 - taken for better: share of those who do not look (one-label workers too) whose interval lies above
-  guessing (at most .025 wanted)
+  guessing (at most .025 wanted); guessers, one-label taken: of either kind alone
 - honest named, guessers named: share of them said to give one label always
 - found: share of the one-label workers who are named
 - better: share of the honest workers told from guessing
@@ -30,6 +33,7 @@ from evaluation.methods.labels.workers import skills
 BATCH = 50
 DRAWS, LEVEL, STRENGTH = 600, 0.95, 6.0
 HONEST, GUESSER, ONE_LABEL = 0, 1, 2
+WITH_ERROR = ("covered", "taken for better", "honest named")
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,10 @@ class Crowd:
 
     Honest workers are right ``right`` of the time in the mean, by class and worker apart by up to
     ``tilt``; ``guessers`` label without looking, each with a strategy of its own, ``one_label``
-    always give one label (but for one vote in 30).
+    always give one label (but for one vote in 30). With ``matching`` guessers spread their labels
+    as the true ones are spread. Of ``uneven`` the numbers of labels are apart (deviation of the log
+    of a worker's weight). The first ``clique`` honest workers, and as many after them, are two
+    cliques: on ``shared`` of the items the whole clique gives the same wrong label.
     """
 
     prevalence: tuple[float, ...]
@@ -49,6 +56,10 @@ class Crowd:
     votes: int = 5
     right: float = 0.8
     tilt: float = 0.1
+    matching: bool = False
+    uneven: float = 0.0
+    clique: int = 0
+    shared: float = 0.15
 
     @property
     def kinds(self) -> IntArray:
@@ -60,6 +71,9 @@ class Crowd:
         return (
             f"{self.honest}+{self.guessers}+{self.one_label} workers, {self.items} items x "
             f"{self.votes}, classes {share}, honest right {self.right:g}"
+            f"{', guessers match' if self.matching else ''}"
+            f"{f', uneven {self.uneven:g}' if self.uneven else ''}"
+            f"{f', two cliques of {self.clique}' if self.clique else ''}"
         )
 
 
@@ -76,6 +90,21 @@ CROWDS = (
     Crowd((0.5, 0.5), honest=8, guessers=10, one_label=2, items=200, votes=7),
 )
 
+FRESH = (
+    Crowd((0.6, 0.3, 0.1), items=120),
+    Crowd((0.6, 0.3, 0.1), items=120, matching=True),
+    Crowd((0.95, 0.05), items=120),
+    Crowd((0.95, 0.05), items=120, matching=True),
+    Crowd((0.125,) * 8, items=160),
+    Crowd((0.4, 0.2, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05), items=160, matching=True),
+    Crowd((0.7, 0.3), items=120, uneven=1.2),
+    Crowd((0.6, 0.3, 0.1), items=120, uneven=1.2, matching=True),
+    Crowd((0.6, 0.4), honest=12, guessers=8, one_label=0, items=120),
+    Crowd((0.6, 0.3, 0.1), honest=12, guessers=8, one_label=0, items=120, matching=True),
+    Crowd((0.6, 0.4), items=120, clique=4),
+    Crowd((0.6, 0.3, 0.1), items=120, clique=4),
+)
+
 
 def simulate(
     crowd: Crowd, rng: np.random.Generator
@@ -84,7 +113,10 @@ def simulate(
     k, kinds = len(crowd.prevalence), crowd.kinds
     workers = len(kinds)
     truth = rng.choice(k, crowd.items, p=np.array(crowd.prevalence) / sum(crowd.prevalence))
-    who = rng.random((crowd.items, workers)).argsort(axis=1)[:, : crowd.votes].ravel()
+    turn = rng.random((crowd.items, workers))
+    if crowd.uneven:
+        turn = -np.log1p(-turn) / np.exp(rng.normal(0, crowd.uneven, workers))
+    who = turn.argsort(axis=1)[:, : crowd.votes].ravel()
     item = np.repeat(np.arange(crowd.items), crowd.votes)
     mean = np.clip(rng.normal(crowd.right, 0.08, workers), 1.3 / k, 0.97)
     own = np.clip(mean[:, None] + rng.uniform(-crowd.tilt, crowd.tilt, (workers, k)), 0.05, 0.99)
@@ -92,6 +124,8 @@ def simulate(
     wrong /= wrong.sum(axis=2, keepdims=True)
     confusion = own[:, :, None] * np.eye(k) + (1 - own)[:, :, None] * wrong
     strategy = rng.dirichlet(np.full(k, 2.0), workers)
+    if crowd.matching:
+        strategy = np.tile(np.array(crowd.prevalence), (workers, 1))
     favourite = np.eye(k)[rng.integers(0, k, workers)] * (1 - 1 / 30) + 1 / (30 * k)
     strategy = np.where((kinds == ONE_LABEL)[:, None], favourite, strategy)
     confusion = np.where((kinds != HONEST)[:, None, None], strategy[:, None], confusion)
@@ -99,6 +133,12 @@ def simulate(
     label = np.minimum((rng.random((len(who), 1)) >= ends).sum(axis=1), k - 1)
     given = np.isin(np.arange(k), label)  # competence is over the classes that anybody gave
     competence = confusion[:, given, given].mean(axis=1)
+    for first in range(0, 2 * crowd.clique, crowd.clique or 1):
+        other = (truth + rng.integers(1, k, crowd.items)) % k
+        together = (who >= first) & (who < first + crowd.clique)
+        together &= (rng.random(crowd.items) < crowd.shared)[item]
+        label = np.where(together, other[item], label)
+        competence[first : first + crowd.clique] *= 1 - crowd.shared
     return who, item, label, competence
 
 
@@ -141,30 +181,42 @@ def measure(crowd: Crowd, simulations: int, rng: np.random.Generator) -> dict[st
             data, fitted.posterior, found.mistakes, low=found.low, chance=found.chance
         )
         named.append(label >= 0)
-    kind, said = np.concatenate(kinds), np.concatenate(named)
-    held, above = np.concatenate(covered), np.concatenate(better)
-    short = np.concatenate(low)
-
-    def share(values: np.ndarray, *of: int) -> float:
-        chosen = values[np.isin(kind, of)]
-        return float(chosen.mean()) if len(chosen) else float("nan")
-
-    return {
-        "covered": share(held, HONEST),
-        "truth below": share(short, HONEST),
-        "better": share(above, HONEST),
-        "taken for better": share(above, GUESSER, ONE_LABEL),
-        "honest named": share(said, HONEST),
-        "guessers named": share(said, GUESSER),
-        "found": share(said, ONE_LABEL),
-    }
+    kind, said = (np.concatenate(x).reshape(simulations, -1) for x in (kinds, named))
+    held, above = (np.concatenate(x).reshape(simulations, -1) for x in (covered, better))
+    short = np.concatenate(low).reshape(simulations, -1)
+    if (said & above).any():
+        raise AssertionError("named as giving one label, and better than guessing")
+    found_shares: dict[str, float] = {}
+    for name, values, of in (
+        ("covered", held, (HONEST,)),
+        ("truth below", short, (HONEST,)),
+        ("guessers covered", held, (GUESSER, ONE_LABEL)),
+        ("better", above, (HONEST,)),
+        ("taken for better", above, (GUESSER, ONE_LABEL)),
+        ("guessers taken", above, (GUESSER,)),
+        ("one-label taken", above, (ONE_LABEL,)),
+        ("honest named", said, (HONEST,)),
+        ("guessers named", said, (GUESSER,)),
+        ("found", said, (ONE_LABEL,)),
+    ):
+        each = [
+            row[np.isin(of_row, of)].mean()
+            for row, of_row in zip(values, kind, strict=True)
+            if np.isin(of_row, of).any()
+        ]
+        found_shares[name] = float(np.mean(each)) if each else float("nan")
+        if name in WITH_ERROR:
+            error = np.std(each, ddof=1) / len(each) ** 0.5 if len(each) > 1 else np.nan
+            found_shares[f"{name}, s.e."] = float(error)
+    return found_shares
 
 
 def main() -> None:
     """A line a crowd."""
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    for crowd in CROWDS:
-        found = measure(crowd, simulations, np.random.default_rng(11))
+    crowds, seed = (FRESH, 20261124) if "fresh" in sys.argv[2:] else (CROWDS, 11)
+    for crowd in crowds:
+        found = measure(crowd, simulations, np.random.default_rng(seed))
         said = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
         print(f"{crowd}: {said}, n {simulations}", flush=True)
 

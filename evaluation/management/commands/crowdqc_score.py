@@ -16,6 +16,7 @@ from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import open_table
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.files.cells import csv_lines
+from crowdqc.numbers import count, plural
 from evaluation.methods.core.base import BadParameter, DataError, Hooks, IntArray, Result, Table
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels import method
@@ -23,6 +24,7 @@ from evaluation.methods.labels.verdict import Verdict, verdict
 
 Told = tuple[int, str, str, str]  # line, worker, item, label
 SHOWN = 30  # rows of a board that are printed
+ABOUT_GROUPS = "Of workers who label without looking, about 3 in 100 are called better by chance."
 LABEL_COLUMNS = (
     "label",
     "true",
@@ -36,7 +38,11 @@ LABEL_COLUMNS = (
     "mistake_to",
     "same_label",
 )
-GROUPS = ("better than guessing", "cannot be told from guessing", "always one label")
+GROUPS = (
+    "better than guessing",
+    "cannot be told from guessing",
+    "always or nearly always one label",
+)
 
 
 class Command(BaseCommand):
@@ -207,23 +213,41 @@ def report(data: Labels, result: Result) -> Iterator[str]:
 def sentences(found: Verdict) -> Iterator[str]:
     """The verdict in words."""
     yield (
-        f"{found.better} of {found.workers} workers label better than guessing, {found.unknown} "
-        f"cannot be told from guessing, {found.one_label} always give one label."
+        f"{count(found.better)} of {plural(found.workers, 'worker')} "
+        f"{_verb(found.better, 'labels', 'label')} better than guessing (by the 95% interval), "
+        f"{count(found.unknown)} cannot be told from guessing, "
+        f"{count(found.one_label)} always or nearly always "
+        f"{_verb(found.one_label, 'gives', 'give')} one label."
     )
+    yield ABOUT_GROUPS
     if found.not_scored:
-        yield f"{found.not_scored} workers share no item with others and have no score."
+        alone = "shares no item with others and has no score"
+        several = "share no item with others and have no score"
+        yield f"{plural(found.not_scored, 'worker')} {_verb(found.not_scored, alone, several)}."
     if found.reliable is not None:
-        yield f"{found.reliable} workers are above the threshold with their whole interval."
+        alone = "has a 95% interval that lies above the threshold"
+        several = "have 95% intervals that lie above the threshold"
+        yield f"{plural(found.reliable, 'worker')} {_verb(found.reliable, alone, several)}."
     yield (
-        f"{found.items} items; {found.level_items} have no majority; majority and Dawid-Skene "
-        f"differ on {found.differ}."
+        f"{plural(found.items, 'item')}; {count(found.level_items)} "
+        f"{_verb(found.level_items, 'has', 'have')} no majority; majority and Dawid-Skene "
+        f"differ on {count(found.differ)}."
     )
     if found.alpha is not None:
         interval = _range(found.alpha_low, found.alpha_high)
         yield f"Krippendorff's alpha {_number(found.alpha)}{interval}."
     if found.known and found.tops:
-        apart = "" if found.told_apart else ", not distinguishable from the next"
-        yield f"Most often right on {found.known} known answers: {', '.join(found.tops)}{apart}."
+        answers = plural(found.known, "known answer")
+        if len(found.tops) == len(method.METHODS):
+            yield f"All methods are equally often right on {answers}."
+        else:
+            apart = "" if found.told_apart else " (not distinguishable from the others)"
+            yield f"Most often right on {answers}: {', '.join(found.tops)}{apart}."
+
+
+def _verb(number: int, one: str, many: str) -> str:
+    """The form of a verb that agrees with a number."""
+    return one if number == 1 else many
 
 
 def board(title: str, table: Table, rows: Iterator[Sequence[str]]) -> Iterator[str]:
@@ -236,7 +260,8 @@ def board(title: str, table: Table, rows: Iterator[Sequence[str]]) -> Iterator[s
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         yield "  ".join(cells).rstrip()
     if len(lines) > len(shown):
-        yield f"... {len(table) - SHOWN} more; --out writes all of them"
+        rest = plural(len(lines) - len(shown), "row")
+        yield f"... {rest} more; --out writes all of them"
     yield ""
 
 
@@ -256,7 +281,10 @@ def _methods(table: Table) -> Iterator[Sequence[str]]:
 
 def _workers(data: Labels, table: Table) -> Iterator[Sequence[str]]:
     yield ("worker", "labels", "competence", "95% CI", "chance", "MACE", "GLAD", "group")
-    order = np.argsort(-np.nan_to_num(table["competence"], nan=-1.0), kind="stable")
+    scored = table["component"] > 0
+    competence = np.nan_to_num(table["competence"], nan=-1.0)
+    # By group before competence: among those who may be guessing, the order is chance.
+    order = np.lexsort((-competence, np.where(scored, table["group"], len(GROUPS))))
     rows = table.rows()
     for at in order:
         row = rows[at]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed, vote_matrix
@@ -193,21 +193,48 @@ class RowPrior:
         usual = (given + 1.0 / k) / (given.sum(axis=1, keepdims=True) + 1.0)
         return cls(strength, k, usual, guessing)
 
-    def pseudo(self, skill: FloatArray) -> FloatArray:
-        """Parameters (workers, given, true, chains) at skills (workers, chains), 0: none."""
+    def pseudo(self, skill: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
+        """Parameters (workers, given, true, chains) at skills and ``guesses`` (workers, chains)."""
         k = self.labels
         right = 1.0 / k + (1.0 - 1.0 / k) * skill[:, None, None, :]
         own = np.eye(k, dtype=bool)[None, :, :, None]
         found: FloatArray = self.strength * np.where(own, right, (1.0 - right) / (k - 1))
-        if self.usual is not None:
-            even = self.strength * self.usual[:, :, None, None]
-            found = np.where(skill[:, None, None, :] > 0, found, even)
+        if guesses is not None:
+            found = np.where(guesses[:, None, None, :], self._even, found)
         return found
 
-    def draw_skill(self, confusion: FloatArray, rng: np.random.Generator) -> FloatArray:
+    @property
+    def _even(self) -> FloatArray:
+        """Parameters (workers, given, 1, 1) of the rows of who does not look."""
+        return self.strength * np.asarray(self.usual)[:, :, None, None]
+
+    def draw_guessing(
+        self, votes: FloatArray, skill: FloatArray, rng: np.random.Generator
+    ) -> NDArray[np.bool_] | None:
+        """Who (workers, chains) does not look, given ``votes`` (workers, given, true, chains).
+
+        The rows are integrated out (Dirichlet-multinomial): given the rows a chain would hardly
+        change sides, as rows drawn around even mistakes do not resemble those of one mixture. The
+        totals of the rows cancel, both sides having the same strength.
+        """
+        if self.usual is None:
+            return None
+        log_odds = np.full(skill.shape, np.log(self.guessing / (1.0 - self.guessing)))
+        for sign, at in ((1.0, self._even), (-1.0, self.pseudo(skill))):
+            log_odds += sign * (gammaln(votes + at) - gammaln(at)).sum(axis=(1, 2))
+        found: NDArray[np.bool_] = rng.random(skill.shape) < expit(log_odds)
+        return found
+
+    def draw_skill(
+        self,
+        confusion: FloatArray,
+        guesses: NDArray[np.bool_] | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
         """A skill of each worker (workers, chains), given their rows (workers, given, true, ...).
 
-        On a grid: the conditional density depends on sums of the logs only.
+        On a grid: the conditional density depends on sums of the logs only. The rows of who
+        guesses say nothing of a skill, which is then any one.
         """
         k, log = self.labels, np.log(confusion)
         right = np.trace(log, axis1=1, axis2=2)[..., None]
@@ -215,23 +242,12 @@ class RowPrior:
         grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
         own, other = self.strength * grid, self.strength * (1.0 - grid) / (k - 1)
         score = own * right + other * wrong - k * (gammaln(own) + (k - 1) * gammaln(other))
-        skills = SKILLS
-        if self.usual is not None:
-            score += np.log((1.0 - self.guessing) / len(SKILLS))
-            skills = np.concatenate([SKILLS, [0.0]])
-            score = np.concatenate([score, self._guessing(log)[..., None]], axis=-1)
+        if guesses is not None:
+            score = np.where(guesses[..., None], 0.0, score)
         score -= score.max(axis=-1, keepdims=True)
         ends = np.exp(score).cumsum(axis=-1)
         point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
-        found: FloatArray = skills[(point >= ends).sum(axis=-1)]
-        return found
-
-    def _guessing(self, log: FloatArray) -> FloatArray:
-        """Log density (workers, chains) of not looking, at these logs of the rows."""
-        at = self.strength * np.asarray(self.usual)
-        score = (log.sum(axis=2) * at[:, :, None]).sum(axis=1)
-        score -= self.labels * gammaln(at).sum(axis=1)[:, None]
-        found: FloatArray = score + np.log(self.guessing)
+        found: FloatArray = SKILLS[(point >= ends).sum(axis=-1)]
         return found
 
 
@@ -246,9 +262,9 @@ def draw_parameters(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Posterior draws of confusion (workers, given, true, chains) and p (parts, K, chains).
 
-    ``draws`` rounded up to whole chains. Gibbs sampling from the EM estimate: truth, confusion,
-    the worker's skill, and p (uniform prior) in turn. Chance as the least skill tells labels apart,
-    which a symmetric prior would not. Raises Cancelled.
+    ``draws`` rounded up to whole chains. Gibbs sampling from the EM estimate: truth, who guesses
+    and confusion together, the worker's skill, and p (uniform prior) in turn. Chance as the least
+    skill tells labels apart, which a symmetric prior would not. Raises Cancelled.
     """
     k, each = counts.labels, draws_per_chain(draws)
     confusion = np.repeat(fitted.confusion.transpose(0, 2, 1)[..., None], CHAINS, axis=3)
@@ -260,10 +276,11 @@ def draw_parameters(
     for done in range(rounds):
         chosen = _truth(counts, confusion, p, rng)
         votes = (counts.transposed @ chosen.reshape(len(chosen), -1)).reshape(-1, k, k, CHAINS)
-        confusion = np.maximum(rng.standard_gamma(votes + prior.pseudo(skill)), TINY)
+        guesses = prior.draw_guessing(votes, skill, rng)
+        confusion = np.maximum(rng.standard_gamma(votes + prior.pseudo(skill, guesses)), TINY)
         confusion /= confusion.sum(axis=1, keepdims=True)
         if done % 2 == 0:  # any fixed turn of steps samples the same posterior
-            skill = prior.draw_skill(confusion, rng)
+            skill = prior.draw_skill(confusion, guesses, rng)
         p = _prior(counts, chosen, rng)
         if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
             yield confusion, p

@@ -32,7 +32,8 @@ same_label          the label that the worker always or nearly always gives, by 
                     same_label.py; else -1
 group               BETTER (0: low > chance), UNKNOWN (1: cannot be told from guessing),
                     ONE_LABEL (2: same_label). The group is Dawid-Skene's whatever
-                    ``competence_from`` says, since MACE's interval never holds chance
+                    ``competence_from`` says, since MACE's interval never holds chance: shown
+                    beside MACE's interval it can seem to contradict it, which a warning says
 reliable            1.0 where low is above the threshold ``reliable``, 0.0 where not, NaN without
                     a threshold
 component           part of the crowd that is linked by items, from 1; 0: not scored, with NaN
@@ -117,6 +118,10 @@ from evaluation.methods.labels.workers import Skills
 
 NAME, VERSION = "labels", "1.0"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
+MACE_SHOWN = (
+    "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "
+    "the intervals of Dawid-Skene"
+)
 TOLERANCE = 1e-7  # of Dawid-Skene: the log-likelihood a vote that a round must gain
 
 
@@ -220,7 +225,8 @@ def fit(
     fits = _fits(data, settings, rng=rng, hooks=hooks or Hooks())
     estimates = _tables(data, fits, known, settings, rng=rng)
     converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
-    return PARAMS.result(settings, estimates, _diagnostics(data, fits), converged=converged)
+    diagnostics = _diagnostics(data, fits, settings)
+    return PARAMS.result(settings, estimates, diagnostics, converged=converged)
 
 
 def _tables(
@@ -413,7 +419,7 @@ def _summary(worker: Table, item: Table, agreement: Table) -> Table:
     )
 
 
-def _diagnostics(data: Labels, fits: _Fits) -> dict[str, Any]:
+def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict[str, Any]:
     counts, scored = fits.counts, fits.counts.worker_part > 0
     r_hat = {"mace": fits.mace.diagnostics.get("r_hat")}
     found = fits.skills.r_hat[scored]
@@ -423,6 +429,8 @@ def _diagnostics(data: Labels, fits: _Fits) -> dict[str, Any]:
         for name, one in (("MACE", fits.mace), ("GLAD", fits.glad))
         for text in one.diagnostics["warnings"]
     ]
+    if settings["competence_from"] == "mace" and settings["resamples"]:
+        warnings.append(MACE_SHOWN)
     apart = int((found > mace_tables.UNSETTLED).sum())
     if apart:
         warnings.append(

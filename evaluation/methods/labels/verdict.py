@@ -22,7 +22,12 @@ class Verdict:
     (majority and Dawid-Skene), ``any_differ`` (any two methods), ``single`` with one vote. Alpha
     (nominal) of ``all`` votes with its bounds, None where it is not known. ``known`` answers;
     ``tops``: the methods whose labels are right most often on them, and ``told_apart``: every
-    other method's interval lies below theirs.
+    other method's interval lies below theirs, on the same items.
+
+    What a count may be said to mean: ``better`` are those whose interval lies above guessing, of
+    whom some are there by chance (about 3 in 100 of those who do not look, ADR 24); ``unknown``
+    may label well and have given too few labels; ``one_label`` gave one label always or nearly
+    always, which says nothing of their reasons.
     """
 
     workers: int
@@ -99,6 +104,6 @@ def _best(compare: Table) -> tuple[tuple[str, ...], bool]:
     share = right / np.maximum(compare["n"], 1)
     top = share >= share.max() - 1e-9
     names = tuple(name for name, best in zip(METHODS, top, strict=True) if best)
-    if top.all() or np.isnan(low).any():
+    if top.all() or np.isnan(low).any() or len(set(compare["n"])) > 1:
         return names, False
     return names, bool(high[~top].max() < low[top].min())

@@ -12,7 +12,7 @@ from evaluation.methods.agreement.coefficients import distance_alpha
 from evaluation.methods.core.base import BadShape
 from evaluation.methods.core.votes import Labels
 
-# SemEval 2013 task 9.1 as its scorers' guide prints it: who marked what, scenarios I to VI.
+# SemEval 2013 task 9.1: one span for each of the scenarios I to VI of its scorers' guide.
 GOLD = [
     (0, 7, "DRUG"),  # missed
     (20, 28, "DRUG"),  # marked with a word too many
@@ -31,7 +31,8 @@ MARKED = [
 ]
 
 
-def test_spans_give_the_published_example() -> None:
+def test_spans_of_each_published_scenario_count_as_the_guide_counts_them() -> None:
+    """The examples follow the guide's scenarios; the figures are worked out by its rules."""
     strict = spans.exact_agreement(GOLD, MARKED)
     exact = spans.exact_agreement(GOLD, MARKED, labelled=False)
     by_type = spans.overlap_agreement(GOLD, MARKED)

@@ -64,7 +64,7 @@ def fitted() -> tuple[Labels, Any, Result]:
     data, truth = crowd()
     known = np.where(np.arange(len(truth)) < 100, truth, -1)
     found = method.fit(
-        data, rng=RNG(0), gold=known, ordered=True, reliable=0.7, resamples=400, restarts=5
+        data, rng=RNG(0), gold=known, ordered=True, reliable=0.8, resamples=400, restarts=5
     )
     return data, truth, found
 
@@ -252,6 +252,14 @@ def test_without_draws_there_are_no_intervals_and_nobody_is_judged() -> None:
     worker = found.estimates["worker"]
     assert np.isnan(worker["low"]).all() and (worker["group"] == UNKNOWN).all()
     assert np.isnan(found.estimates["agreement"]["low"]).all()
+
+
+def test_who_shows_maces_intervals_is_told_that_they_do_not_make_the_groups() -> None:
+    data, _ = crowd(items=60)
+    found = method.fit(data, rng=RNG(0), competence_from="mace", resamples=100, restarts=2)
+    worker = found.estimates["worker"]
+    assert (worker["low"] > worker["chance"]).all() and (worker["group"] != BETTER).any()
+    assert method.MACE_SHOWN in found.diagnostics["warnings"]
 
 
 def test_bad_known_answers_and_options_are_named_and_a_run_can_be_cancelled() -> None:

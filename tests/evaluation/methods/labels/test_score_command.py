@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -45,10 +47,12 @@ def write(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> Path:
     return path
 
 
-def test_csv_tsv_json_lines_and_a_matrix_give_one_verdict(tmp_path: Path) -> None:
+def test_csv_tsv_json_lines_a_matrix_and_parquet_give_one_verdict(tmp_path: Path) -> None:
     rows = votes()
     lines = tmp_path / "votes.jsonl"
     lines.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    parquet = tmp_path / "votes.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), parquet)
     wide: dict[str, dict[str, str]] = {}
     for row in rows:
         line = wide.setdefault(row["item"], {"item": row["item"], "gold": row["gold"]})
@@ -60,12 +64,24 @@ def test_csv_tsv_json_lines_and_a_matrix_give_one_verdict(tmp_path: Path) -> Non
             write(tmp_path / "votes.tsv", rows, "\t"),
             lines,
             write(tmp_path / "matrix.csv", list(wide.values())),
+            parquet,
         )
     ]
-    assert said[0] == said[1] == said[2] == said[3]
-    assert "5 of 6 workers label better than guessing" in said[0]
-    assert "1 always give one label" in said[0]
+    assert said[0] == said[1] == said[2] == said[3] == said[4]
+    assert "5 of 6 workers label better than guessing (by the 95% interval)" in said[0]
+    assert "1 always or nearly always gives one label." in said[0]
     assert "25 known answers" in said[0]
+
+
+def test_workers_stand_by_group_and_the_not_scored_come_last(tmp_path: Path) -> None:
+    alone = {"worker": "a0", "item": "only theirs", "label": "yes", "gold": ""}
+    said = score(write(tmp_path / "votes.csv", [alone, *votes()]))
+    lines = said.split("\nWorkers\n")[1].split("\n\n")[0].splitlines()[1:]
+    assert [line.split()[0] for line in lines[-2:]] == ["w5", "a0"]
+    assert all(line.endswith("better than guessing") for line in lines[:-2])
+    assert lines[-1].endswith("not scored")
+    assert "1 worker shares no item with others and has no score." in said
+    assert "5 of 7 workers" in said
 
 
 def test_tables_are_written_with_names(tmp_path: Path) -> None:
