@@ -11,6 +11,7 @@ from django.urls import reverse
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.work.snapshots import labels
+from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
 from evaluation.runs.adapters import COMPETENCE, CompetenceWords, KnownWords, ShapeAdapter
 from evaluation.runs.precision import Precision
@@ -30,6 +31,7 @@ class ItemLabels(ShapeAdapter):
     )
     results = "label_results"
     worker_score = COMPETENCE
+    answering = LabelQuestions()
     known_words = KnownWords(
         "Known answers",
         "items whose label is known; they never count as labels",
