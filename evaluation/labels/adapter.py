@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db.models import QuerySet
+from django.urls import reverse
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.work.snapshots import labels
+from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
-from evaluation.runs.adapters import COMPETENCE, ShapeAdapter
+from evaluation.runs.adapters import COMPETENCE, CompetenceWords, KnownWords, ShapeAdapter
 from evaluation.runs.precision import Precision
 
 
@@ -26,10 +31,42 @@ class ItemLabels(ShapeAdapter):
     )
     results = "label_results"
     worker_score = COMPETENCE
+    answering = LabelQuestions()
+    known_words = KnownWords(
+        "Known answers",
+        "items whose label is known; they never count as labels",
+        "known answer",
+        "Right",
+        "Wrong",
+        "Share right",
+        "from few known answers how reliable somebody is; the interval says how far they tell.",
+    )
+    competence_words = CompetenceWords(
+        said="how often the right label is given, by field",
+        line="Field",
+        votes="Labels",
+        every="every label",
+        no_interval="too few shared items",
+        shared="item",
+        beside="Known answers",
+        beside_said="Known answers: labels that are right, of the known answers that were shown",
+        for_worker=False,
+    )
     without_models = (
         "Items are labelled by people, with competence, agreement and estimated labels. Labels "
         "given elsewhere can be imported."
     )
+
+    def votes_url(self, task: Task, worker_id: int) -> str:
+        return f"{reverse('label_items', args=[task.project_id, task.pk])}?worker={worker_id}"
+
+    def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
+        wanted = str(params.get("field") or "")
+        found = labels.fields_of(task.current)
+        return next((one.label for one in found if wanted in ("", one.name)), wanted)
+
+    def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
+        return extra.get("known_right") or 0, extra.get("known_n") or 0, "known answer"
 
     def counting_rows(self, task: Task) -> QuerySet[Answer]:
         return labels.counting_rows(task)

@@ -50,7 +50,7 @@ class Schema:
                 raise WrongForm("The answer is empty.")
             return {"text": stripped}
         try:
-            found = _json_of(stripped)
+            found = json_object(stripped)
         except ValueError:
             if self.read is None:
                 raise WrongForm("The answer is no JSON.") from None
@@ -69,7 +69,7 @@ class Schema:
         return self.model.model_json_schema()
 
 
-def _json_of(text: str) -> Any:
+def json_object(text: str) -> Any:
     """The JSON object of an answer, also within a fence or among words; raises ValueError."""
     fenced = FENCE.search(text)
     inner = fenced[1].strip() if fenced else text

@@ -38,11 +38,16 @@ def chat_model(task: Task, pk: Any) -> LanguageModel:
     return found
 
 
-def asked_items(task: Task) -> list[Item]:
-    """The items of the version in force, as people meet them; Conflict before it is published."""
+def asked_items(task: Task, *, known: bool = False) -> list[Item]:
+    """The items of the version in force, as people meet them; Conflict before it is published.
+
+    ``known``: also those whose answer is known.
+    """
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
-    rows = task.items.in_version(task.current.number).filter(expected__isnull=True)
+    rows = task.items.in_version(task.current.number)
+    if not known:
+        rows = rows.filter(expected__isnull=True)
     # A text that was erased with its writer is judged by nobody.
     rows = rows.exclude(Q(first__text="") | Q(second__text=""))
     rows = rows.select_related("group", "first", "second")

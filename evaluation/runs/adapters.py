@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import reverse
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -36,6 +37,40 @@ class FirstRun:
     @property
     def ready(self) -> bool:
         return not self.missing
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """What a worker's card calls the items whose answer is known."""
+
+    title: str = "Attention pairs"
+    said: str = "pairs with one sensible answer; they never count as judgments"
+    noun: str = "attention pair"
+    right: str = "Passed"
+    wrong: str = "Failed"
+    share: str = "Share passed"
+    cannot: str = (
+        "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
+        "interval says so."
+    )
+
+
+@dataclass(frozen=True)
+class CompetenceWords:
+    """What a worker's card calls competence in tasks of a shape, and what stands beside it."""
+
+    said: str = "the probability of not guessing, by dimension"
+    line: str = "Dimension"
+    votes: str = "Votes"
+    every: str = "every vote"
+    no_interval: str = "too few shared pairs"
+    shared: str = "pair"  # what links workers whose figures compare
+    beside: str = "Agreement with others"
+    beside_said: str = (
+        "Agreement with others: decided votes on the side of the majority of the others, whose "
+        "majority leaves this vote out"
+    )
+    for_worker: bool = True  # whether the worker, too, may read what stands beside it
 
 
 class ShapeAdapter:
@@ -61,6 +96,8 @@ class ShapeAdapter:
     # People
     worker_score: str = ""  # how a run scores people: one of the three above; "": it does not
     scores_answers: bool = False  # each answer, too; else it is the texts that are scored
+    known_words = KnownWords()
+    competence_words = CompetenceWords()
     pools: Sequence[str] = ()  # measures of the boards over the tasks of a domain
     cites: bool = False  # people write from passages, so that only a paste from elsewhere is told
 
@@ -86,6 +123,19 @@ class ShapeAdapter:
     def score_name(self) -> str:
         """What the score of a worker is called beside their work."""
         return "AQER score" if self.worker_score == AQER_SCORE else "Competence"
+
+    def votes_url(self, task: Task, worker_id: int) -> str:
+        """Where everything stands that a worker said in the task."""
+        return reverse("pair_worker", args=[task.project_id, task.pk, worker_id])
+
+    def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
+        """What competence without a dimension is of, in a run with these options."""
+        return "All together"
+
+    def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
+        """Of a score's ``extra``: how many were right, of how many, and what these are."""
+        n = extra.get("n_others") or 0
+        return (extra.get("with_others") or 0) * n, n, "pair"
 
     def first_run(self, given: list[int]) -> FirstRun:
         """How far it is, by the answers of each worker; those who are compared must be several."""

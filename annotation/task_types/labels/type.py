@@ -27,7 +27,8 @@ An item's text is ``Item.question``; what it is shown with is its group's passag
 is ``Item.expected = {field name: code}``, of ``choose_one`` fields. Such items have no slots and
 are mixed into assignments (setting ``gold_per_assignment``); the answers to them that workers
 give are stored and do not count (``Answer.counts`` is False), as those to attention pairs. Labels
-from a file count whether their item has a known answer (its column ``gold``) or not. Who measures
+from a file count whether their item has a known answer (its column ``gold``) or not, and so do
+those of a model, which is asked every item. Who measures
 accuracy on known answers reads the answers to items with ``expected`` whatever ``counts`` says;
 who estimates labels reads those that count.
 

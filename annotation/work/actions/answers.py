@@ -48,7 +48,7 @@ NEEDED = (
     "item__expected",
 )
 SLOT_GONE = "came after its time, and the slot had been given to somebody else"
-ATTENTION = "an attention item, whose answer is known"
+ATTENTION = "an item whose answer is known"
 
 
 def _checked(

@@ -20,7 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from annotation.models import Answer, Item, Task, TaskVersion
+from annotation.models import Answer, ChoiceValue, Item, Membership, Task, TaskVersion
 from annotation.task_types.labels.fields import CHOOSE_ONE, UNSURE
 from crowdqc.errors import Conflict
 
@@ -66,6 +66,17 @@ class LabelVote(NamedTuple):
     known: str
     worker_id: int
     answered_at: dt.datetime
+    code: str
+
+
+class SystemLabel(NamedTuple):
+    """One model's label of one item; ``known`` is the item's known answer, "" without one."""
+
+    system_id: int
+    system: str
+    strategy: str
+    item_id: int
+    known: str
     code: str
 
 
@@ -163,6 +174,45 @@ def of_answers(task: Task, field: LabelField, answer_ids: Collection[int]) -> li
     rows = _with_code(_main(task), field).filter(code__in=field.codes).values_list(*HEADER)
     found = [_vote(row, field) for row in rows.iterator(chunk_size=CHUNK) if row[0] in wanted]
     return sorted(found, key=_order)
+
+
+def system_labels(task: Task, field: LabelField) -> list[SystemLabel]:
+    """What systems chose in the field, which never enters a snapshot; two queries.
+
+    Of a system that labelled an item several times the first label stands.
+    """
+    rows = ChoiceValue.objects.filter(
+        field=field.name,
+        code__in=field.codes,
+        answer__item__task=task,
+        answer__system__isnull=False,
+        answer__stage=Answer.Stage.MAIN,
+        answer__version__in=pooled_versions(task, field),
+    ).order_by("answer__replicate", "answer_id")
+    found: dict[tuple[int, int], SystemLabel] = {}
+    for system, name, strategy, item, expected, code in rows.values_list(
+        "answer__system_id",
+        "answer__system__name",
+        "answer__system__prompt_strategy",
+        "answer__item_id",
+        "answer__item__expected",
+        "code",
+    ).iterator(chunk_size=CHUNK):
+        known = (expected or {}).get(field.name, "")
+        known = known if known in field.codes else ""
+        found.setdefault((system, item), SystemLabel(system, name, strategy, item, known, code))
+    return list(found.values())
+
+
+def labels_of_worker(
+    task: Task, field: LabelField, worker: Membership, answer_ids: Collection[int]
+) -> dict[int, str]:
+    """Item -> what the worker chose in the field, among the answers of a snapshot."""
+    wanted = set(answer_ids)
+    rows = ChoiceValue.objects.filter(
+        field=field.name, code__in=field.codes, answer__worker=worker, answer__item__task=task
+    ).values_list("answer_id", "answer__item_id", "code")
+    return {item: code for answer, item, code in rows if answer in wanted}
 
 
 def item_texts(task: Task, item_ids: Collection[int]) -> dict[int, tuple[str, str]]:

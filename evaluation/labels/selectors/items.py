@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Case, FloatField, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Count, FloatField, IntegerField, Q, QuerySet, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from annotation.models import Membership
+from annotation.work.snapshots.labels import labels_of_worker
 from crowdqc.numbers import count
 from evaluation.charts import labels as charts
 from evaluation.labels.results import SURE
+from evaluation.labels.selectors.models import labels_of_items
 from evaluation.labels.selectors.study import NAMES, ShownField
 from evaluation.models import ItemLabel, Run
 from evaluation.runs.results import votes_used
@@ -55,12 +59,47 @@ CONDITIONS = {
 }
 
 
-def item_list(run: Run, told: Told, field: ShownField, *, chosen: str, page: Any) -> dict[str, Any]:
-    """A page of items under one filter; those on which the methods differ come first."""
-    rows = _rows(run).filter(CONDITIONS[chosen]).select_related("item")
+@dataclass(frozen=True)
+class WorkersLabels:
+    """The labels of one worker in a run: item -> code."""
+
+    worker: Membership
+    labels: Mapping[int, str]
+
+    @classmethod
+    def of(cls, run: Run, field: ShownField, worker: Membership) -> WorkersLabels:
+        """From the answers that the run saw."""
+        ids = run.snapshot.answer_ids if run.snapshot else ()
+        return cls(worker, labels_of_worker(run.task, field.collected, worker, ids))
+
+
+def item_list(
+    run: Run,
+    told: Told,
+    field: ShownField,
+    *,
+    chosen: str,
+    page: Any,
+    only: WorkersLabels | None = None,
+) -> dict[str, Any]:
+    """A page of items under one filter; those on which the methods differ come first.
+
+    ``only``: the items that one worker labelled, with their label beside the others.
+    """
+    every = _rows(run)
+    if only is not None:
+        every = every.filter(item__in=only.labels)
+    rows = every.filter(CONDITIONS[chosen]).select_related("item")
     ordered = rows.order_by("place", "sure", "item__position", "item_id")
     shown = Paginator(ordered, PER_PAGE).get_page(page)
     listed = [_line(row, field) for row in shown.object_list]
+    models, said = labels_of_items(run.task, field, [row["item"].pk for row in listed])
+    for row in listed:
+        pk, label = row["item"].pk, row["dawid_skene"]
+        row["models"] = [one | {"odd": one["code"] != label} for one in said.get(pk, [])]
+        if only is not None:
+            code = only.labels[pk]
+            row["own"] = {"label": field.word(code), "odd": code != label}
     return {
         "page": shown,
         "groups": [
@@ -68,7 +107,9 @@ def item_list(run: Run, told: Told, field: ShownField, *, chosen: str, page: Any
             for at in range(len(HEADINGS))
             if (inside := [row for row in listed if row["place"] == at])
         ],
-        "filters_shown": _filters(told, chosen),
+        "filters_shown": _filters(told, chosen, every if only else None),
+        "models": models,
+        "only": only,
         "chosen": chosen,
         "classes": [(charts.class_key(at), label) for at, (_, label) in enumerate(field.options)]
         if len(field.options) <= charts.SHAPES
@@ -78,14 +119,19 @@ def item_list(run: Run, told: Told, field: ShownField, *, chosen: str, page: Any
     }
 
 
-def _filters(told: Told, chosen: str) -> list[dict[str, Any]]:
+def _filters(told: Told, chosen: str, counted: QuerySet[ItemLabel] | None) -> list[dict[str, Any]]:
+    """The filters with their sizes; those of ``counted`` rows where not all are shown."""
     certainty = told["certainty"]
-    sizes = {
-        "all": certainty["items"],
-        "differ": told["summary"]["any_differ"],
-        "unsure": certainty["low"],
-        "known": told["summary"]["known"],
-    }
+    sizes = (
+        counted.aggregate(**{slug: Count("pk", filter=own) for slug, own in CONDITIONS.items()})
+        if counted is not None
+        else {
+            "all": certainty["items"],
+            "differ": told["summary"]["any_differ"],
+            "unsure": certainty["low"],
+            "known": told["summary"]["known"],
+        }
+    )
     return [
         {"slug": slug, "label": label, "n": sizes[slug], "current": slug == chosen}
         for slug, label in FILTERS.items()
@@ -128,6 +174,7 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
         "line": charts.posterior_line(extra["posterior"]) if extra["posterior"] is not None else "",
         "mace_posterior": extra["mace_posterior"],
         "gold": field.word(extra["gold"]) if extra["gold"] else "",
+        "dawid_skene": extra["dawid_skene"],
         "right": extra["gold"] == extra["dawid_skene"],
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
+from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, plural, score
 from evaluation.models import Run, RunState
 from evaluation.runs.selectors import lists as reads
@@ -43,6 +44,11 @@ class ShownField:
     def labels(self) -> dict[str, str]:
         """What each code is called."""
         return dict(self.options)
+
+    @property
+    def collected(self) -> LabelField:
+        """The same as collected labels know it."""
+        return LabelField(self.name, self.label, self.options)
 
     def word(self, code: str) -> str:
         """What a code is called; a code that is none as it stands."""

@@ -12,6 +12,7 @@ from evaluation.charts import labels as label_charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.study import NAMES, ShownField
 from evaluation.labels.selectors.workers import matrix
+from evaluation.methods.labels.items import CALIBRATED
 from evaluation.runs.results import votes_used
 
 AGREEMENT = ("agreement", "data", "compare", "class", votes_used.FIGURE)
@@ -216,6 +217,10 @@ def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
         if single[1]
         else None,
         "known": max((row["n"] for row in rows), default=0),
+        "calibrated": [
+            {**row, "name": NAMES[row["method"]]} for row in rows if row["brier"] is not None
+        ],
+        "least_calibrated": CALIBRATED,
         "which": which_one(told),
     }
 

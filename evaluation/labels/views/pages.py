@@ -18,6 +18,7 @@ from crowdqc.errors import Missing
 from evaluation.free_text.views.results import kept_run, number_of, run_frame, send
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import items as item_reads
+from evaluation.labels.selectors import models as model_reads
 from evaluation.labels.selectors import study, tables
 from evaluation.labels.selectors import warnings as warning_reads
 from evaluation.labels.selectors import workers as worker_reads
@@ -140,6 +141,9 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         prevalence=tables.prevalence_lines(told, field),
         known=tables.known_lines(told, worker_reads.single_labels(rows)),
     )
+    models = model_reads.model_rows(run, field, worker_reads.SCALE)
+    context.update(models=models, models_heading=model_reads.heading(models))
+    context["any_known"] = context["any_known"] or any(row.known.n for row in models)
     row = next((row for row in rows if row.id == opened), None)
     if row is not None:
         context["detail"] = worker_reads.detail(task, row, field)
@@ -182,8 +186,11 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
 @login_required
 @require_safe
 def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Votes and the labels of the methods side by side, where these differ first."""
-    _, task = get_study(request, project_id, task_id)
+    """Votes and the labels of the methods side by side, where these differ first.
+
+    ``?worker=`` shows the items of one worker with their label.
+    """
+    access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "items")
     if run is None:
         return empty_page(request, task, context)
@@ -191,8 +198,14 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     told, field = told_frame(run, context, *item_reads.FIGURES, reliable=reliable)
     chosen = request.GET.get("show", "all")
     chosen = chosen if chosen in item_reads.FILTERS else "all"
+    wanted = number_of(request, "worker")
+    only = None
+    if wanted is not None:
+        only = item_reads.WorkersLabels.of(run, field, get_worker(access, wanted))
     context.update(
-        item_reads.item_list(run, told, field, chosen=chosen, page=request.GET.get("page")),
+        item_reads.item_list(
+            run, told, field, chosen=chosen, page=request.GET.get("page"), only=only
+        ),
         warnings=warning_reads.of_items(told),
     )
     return render(request, "evaluation/labels/items.html", context)

@@ -11,9 +11,12 @@ from annotation.task_types import Values, get_type
 from annotation.task_types.free_text.type import DONT_KNOW
 from crowdqc.errors import DomainError
 from evaluation.llm.prompting import Rendered, Template
-from evaluation.llm_runs.answering.texts import is_unknown
+from evaluation.llm.schemas import Schema
+from evaluation.llm_runs.answering.texts import ANSWER, REASONED, is_unknown
+from evaluation.llm_runs.parts import asked_items
 
 Settings = Mapping[str, Any]
+SCHEMAS = {"steps": REASONED}
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,20 @@ class Questions:
     """The items of a task as a model meets them; the adapter of their shape names it."""
 
     first = "sentence"  # the prompt strategy by default
-    writes = False  # it takes the strategies that are for writing
+    family = ""  # it takes the strategies whose names begin so; "": those of no family
     does, given = "answers", "answer"  # in words
     results = "task_results_systems"  # where its answers stand; "" for no page of their own
     passage_label = ""  # of the choice to show what people are shown, where it is no one text
     # What follows once there are answers, where it is done, and what the link is called.
     next_step = "The answers are scored by the next run of AQER.", "run_start", "Run AQER"
+
+    def items(self, task: Task) -> list[Item]:
+        """What is asked; Conflict where nothing can be."""
+        return asked_items(task)
+
+    def schema(self, task: Task, name: str) -> Schema:
+        """The form of an answer under the prompt strategy of this name."""
+        return SCHEMAS.get(name, ANSWER)
 
     def prompt(self, prompt: Template, item: Item, task: Task, *, passage: bool) -> Rendered:
         """Everything that a person is given; ``passage``: with the text that it is about."""
@@ -47,9 +58,9 @@ class Questions:
             unknown=DONT_KNOW if settings.get("dont_know") else "",
         )
 
-    def read(self, task: Task, item: Item, text: str) -> ParsedValues:
+    def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
         """What is stored of an answer: checked as people's are, and flagged outside the limits."""
-        settings = settings_of(task, item)
+        text, settings = value["text"], settings_of(task, item)
         declined = bool(settings.get("dont_know") and is_unknown(text))
         found, flag = check_draft(task, {"text": text, "declined": declined}, settings)
         return ParsedValues(found or Values(texts=[("answer", 0, text)]), flag, declined)

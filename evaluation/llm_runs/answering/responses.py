@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from annotation.formats.actions.responses import ResponseRow, values_of
 from annotation.models import Item, Task
 from annotation.task_types.writing.page import passages, style_of
 from annotation.task_types.writing.type import ENTRY, EXIT
 from evaluation.llm.prompting import Rendered, Template
+from evaluation.llm.schemas import Schema
 from evaluation.llm_runs.answering.questions import (
     ParsedValues,
     Questions,
@@ -14,13 +18,13 @@ from evaluation.llm_runs.answering.questions import (
     settings_of,
     words_wanted,
 )
+from evaluation.llm_runs.answering.texts import RESPONSE
 
 
 class Responses(Questions):
     """Topics in a style, with ranked passages."""
 
-    first = "writing"
-    writes = True
+    first = family = "writing"
     does, given = "writes", "response"
     results = ""
     passage_label = "Show the model the passages"
@@ -46,7 +50,11 @@ class Responses(Questions):
             citing=_citing([one.number for one in shown], settings["min_citations"]),
         )
 
-    def read(self, task: Task, item: Item, text: str) -> ParsedValues:
+    def schema(self, task: Task, name: str) -> Schema:
+        return RESPONSE
+
+    def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
+        text = value["text"]
         assert task.current is not None  # noqa: S101 (only a published task is answered)
         values, _ = values_of(ResponseRow(item.key, text), item, task.current)
         # A model is not asked the questionnaires.

@@ -1,7 +1,7 @@
 """Runs in which a language model answers a task's items; its answers become those of a system.
 
-Free text (AQER, section 6.2 and appendix L: one model under several prompt strategies) and writing
-with sources. What a model answered is asked once; a second run adds nothing.
+Free text (AQER, section 6.2 and appendix L: one model under several prompt strategies), writing
+with sources, and labels. What a model answered is asked once; a second run adds nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm_runs.answering.questions import ParsedValues, Questions
-from evaluation.llm_runs.answering.texts import ANSWER, REASONED, RESPONSE
 from evaluation.llm_runs.parts import (
     LISTED,
     MODEL,
     NOTHING_NEW,
-    asked_items,
     chat_model,
     failures,
     most_tokens,
@@ -48,14 +46,15 @@ from evaluation.runs.run_types import RunType
 
 SLUG = "answers"
 PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
-PREFIX, WRITING = "answer_", "writing"
+PREFIX = "answer_"
+FAMILIES = ("writing", "labels")  # strategies for tasks of one shape alone
 TITLES = {
     "sentence": "One full sentence",
     "concise": "As short as possible",
     "steps": "Step by step, then the answer",
     "writing": "A response from the passages",
+    "labels": "All fields of an item at once",
 }
-SCHEMAS = {"steps": REASONED, WRITING: RESPONSE}
 
 
 def _check_strategy(value: Any) -> None:
@@ -105,7 +104,7 @@ def strategies(task: Task) -> list[tuple[str, str]]:
     found = []
     for ref in refs(PREFIX):
         name, _, number = ref.partition("@")
-        if name.startswith(WRITING) == way.writes:
+        if next((one for one in FAMILIES if name.startswith(one)), "") == way.family:
             title = TITLES.get(name, name.replace("_", " ").capitalize())
             found.append((ref, f"{title} (version {number})"))
     return sorted(found, key=lambda one: one[0].partition("@")[0] != way.first)
@@ -148,7 +147,7 @@ def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest
     there = given_by(task, system_of(task, params))
     every = [
         AnswerRequest(item, number)
-        for item in asked_items(task)
+        for item in way_of(task).items(task)
         for number in range(params["replicates"])
     ]
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
@@ -167,11 +166,12 @@ def _plan(
     strategy = strategy_of(task, params["strategy"])
     prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
     way = way_of(task)
+    schema = way.schema(task, name)
     asks = [
         Ask(
             one.subject,
             way.prompt(prompt, one.item, task, passage=params["passage"]),
-            SCHEMAS.get(name, ANSWER),
+            schema,
             sampling(params),
             replicate=one.replicate,
         )
@@ -239,7 +239,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
     steps.begin(STORE)
     way = way_of(task)
     read = [
-        (one, reply, way.read(task, one.item, reply.value["text"]))
+        (one, reply, way.read(task, one.item, reply.value))
         for one, reply in zip(wanted, replies, strict=True)
         if reply.value is not None
     ]
@@ -300,8 +300,8 @@ def _place(run: Run) -> str:
 
 RUNS = RunType(
     ANSWERS,
-    ("texts", "responses"),
-    "free text and writing with sources",
+    ("texts", "responses", "labels"),
+    "free text, writing with sources and labels",
     (PREPARE, ASK, STORE),
     compute,
     write,

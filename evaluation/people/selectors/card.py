@@ -52,11 +52,7 @@ CANNOT_COMPETENCE = (
     "that votes were careless. Who sees rightly what most others miss goes against them and is "
     "given a low competence."
 )
-CANNOT_ATTENTION = (
-    "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
-    "interval says so."
-)
-CANNOT_PARTS = "how work in different parts compares: nobody there judged the same pairs."
+CANNOT_PARTS = "how work in different parts compares: nobody there judged the same {noun}s."
 CANNOT_AGREE = "that who agrees is right. The others can share an error."
 
 
@@ -179,12 +175,11 @@ def cannot_of(
         found.append(CANNOT_SCORE)
     if scores.pairs:
         found.append(CANNOT_COMPETENCE)
-    if any(one.parts > 1 for one in scores.pairs):
-        found.append(CANNOT_PARTS)
+    apart = {one.words.shared: None for one in scores.pairs if one.parts > 1}
+    found += [CANNOT_PARTS.format(noun=noun) for noun in apart]
     if scores.agreements:
         found.append(CANNOT_AGREE)
-    if attention:
-        found.append(CANNOT_ATTENTION)
+    found += dict.fromkeys(one.words.cannot for one in attention)
     if log is not None and log.pastes:
         found.append(CANNOT["Paste"])
     return [*found, CANNOT["Time"]]

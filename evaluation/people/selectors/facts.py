@@ -32,6 +32,7 @@ from evaluation.charts.svg import Scale
 from evaluation.models import Run, RunFigure
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, binned
 from evaluation.people.selectors.scores import Figure, share_of
+from evaluation.runs.adapters import KnownWords, adapter_of
 from evaluation.runs.results.figures import PASTED_SHARE
 
 ZERO = Decimal("0.00")
@@ -41,12 +42,13 @@ Assignments = Sequence[Assignment]
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention pairs of one task: those answered as expected on every line that has an answer."""
+    """Known answers of one task: those met on every line that has one, as ``words`` calls them."""
 
     task: Task
     passed: Figure
     right: int
     seen: int
+    words: KnownWords
 
     @property
     def failed(self) -> int:
@@ -106,24 +108,28 @@ class Standing:
 
 
 def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attention]:
-    """Attention pairs passed and failed by task (one query); these answers never count."""
+    """Known answers met and missed by task (one query); these answers never count."""
     rows = ChoiceValue.objects.filter(
         answer__worker=worker, answer__item__expected__isnull=False
     ).values_list("answer__item__task_id", "answer_id", "field", "code", "answer__item__expected")
     met: dict[int, dict[int, bool]] = {}
     for task, answer, name, code, expected in rows:
-        own = met.setdefault(task, {})
-        own[answer] = own.get(answer, True) and (expected or {}).get(name, code) == code
-    return [
+        if name in (expected or {}):
+            own = met.setdefault(task, {})
+            own[answer] = own.get(answer, True) and expected[name] == code
+    words = {pk: adapter_of(tasks[pk]).known_words for pk in met if pk in tasks}
+    found = [
         Attention(
             tasks[pk],
-            share_of(sum(own.values()), len(own), noun="attention pair"),
+            share_of(sum(own.values()), len(own), noun=words[pk].noun),
             sum(own.values()),
             len(own),
+            words[pk],
         )
         for pk, own in met.items()
-        if pk in tasks
+        if pk in words
     ]
+    return sorted(found, key=lambda one: (one.words.title, one.task.pk))
 
 
 def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:

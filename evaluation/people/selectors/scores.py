@@ -22,7 +22,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
 from evaluation.methods.core import units
 from evaluation.models import Run, WorkerScore
-from evaluation.runs.adapters import AGREEMENT, AQER_SCORE, COMPETENCE, adapter_of
+from evaluation.runs.adapters import AGREEMENT, AQER_SCORE, COMPETENCE, CompetenceWords, adapter_of
 
 LEVEL, Z = 0.95, 1.959963984540054
 CHECKED = 60  # texts looked at, the newest, for how a filled checklist agrees with others
@@ -44,12 +44,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Competence:
-    """Competence in one pairwise task, dimension by dimension."""
+    """Competence in one task, line by line; ``words`` is what the card calls it."""
 
     task: Task
     run: Run
     parts: int
     lines: list[dict[str, Any]]
+    words: CompetenceWords
+    votes_url: str
 
     @property
     def apart(self) -> bool:
@@ -166,6 +168,8 @@ def _pairs(
     made = []
     for run in runs:
         task, own = tasks[run.task_id], rows[run.pk]
+        adapter = adapter_of(task)
+        whole = adapter.whole_label(task, run.params)
         labels = (
             {one.name: one.label for one in version_items(task.current)} if task.current else {}
         )
@@ -177,22 +181,28 @@ def _pairs(
             estimate = None
             if row.estimate is not None:
                 estimate = charts.Estimate(row.estimate, row.low, row.high)
-            with_others, n = row.extra.get("with_others"), row.extra.get("n_others") or 0
-            # One dimension: competence, and the share of decided votes that go with the others.
+            right, n, noun = adapter.beside_competence(row.extra)
             lines.append(
                 {
-                    "label": labels.get(row.dimension, row.dimension) or "All together",
+                    "label": labels.get(row.dimension, row.dimension) or whole,
                     # 0 where its run has one part only
                     "part": row.component if parts.get(run.pk, 1) > 1 else 0,
                     "score": row,
                     "plot": charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
                     # Votes on several dimensions of one pair are one look at it.
-                    "others": share_of(
-                        (with_others or 0) * n, n, per=1 if row.dimension else size, noun="pair"
-                    ),
+                    "others": share_of(right, n, per=1 if row.dimension else size, noun=noun),
                 }
             )
-        made.append(Competence(task, run, parts.get(run.pk, 1), lines))
+        made.append(
+            Competence(
+                task,
+                run,
+                parts.get(run.pk, 1),
+                lines,
+                adapter.competence_words,
+                adapter.votes_url(task, worker.pk),
+            )
+        )
     return made
 
 

@@ -158,7 +158,7 @@ def add_labels(
             worker=worker,
             order_shown=at,
             counts=item.expected is None,
-            uncounted_reason="" if item.expected is None else "an attention item",
+            uncounted_reason="" if item.expected is None else "an item whose answer is known",
             answered_at=now + dt.timedelta(seconds=9 * at),
         )
         for at, (item, _) in enumerate(given)

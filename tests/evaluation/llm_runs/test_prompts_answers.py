@@ -108,7 +108,11 @@ def _text_points() -> Needed:
 
 
 CASES: dict[str, Callable[[], Needed]] = {
-    **{ref: lambda ref=ref: _free_text(ref) for ref in refs("answer_") if "writing" not in ref},
+    **{
+        ref: lambda ref=ref: _free_text(ref)
+        for ref in refs("answer_")
+        if not ref.startswith(answering.FAMILIES)
+    },
     "writing": _written,
     COMBINED: lambda: _pair(COMBINED),
     INDIVIDUAL: lambda: _pair(INDIVIDUAL),

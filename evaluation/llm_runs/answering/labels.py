@@ -1,0 +1,209 @@
+"""How a model labels items: every field in one answer, checked as people's answers are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import Field as Described
+from pydantic import create_model
+
+from annotation.models import Item, Task
+from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
+    CHOOSE_SEVERAL,
+    COMPARISONS,
+    NUMBER,
+    RANK,
+    SCALE,
+    SPANS,
+    TEXTS,
+    UNSURE,
+    codes_of,
+)
+from annotation.task_types.labels.page import hint
+from annotation.task_types.labels.rules import PREFIX, check_answers
+from annotation.task_types.texts import MAX_CHARACTERS, storable
+from crowdqc.errors import Conflict, Invalid
+from evaluation.llm.prompting import Rendered, Template
+from evaluation.llm.schemas import Schema, Strict, WrongForm, json_object
+from evaluation.llm_runs.answering.questions import ParsedValues, Questions
+from evaluation.llm_runs.answering.texts import THOUGHT
+from evaluation.llm_runs.parts import asked_items
+
+DRAFT = "draft"
+LISTS = frozenset({CHOOSE_SEVERAL, RANK})
+OPEN = "..."  # stands for a value in the example, as an option there would be copied
+Field = Mapping[str, Any]
+
+
+class LabelQuestions(Questions):
+    """Items with their fields. Fields in which text is marked are not asked."""
+
+    first = family = "labels"
+    does, given = "labels", "label"
+    results = "label_results"
+    passage_label = "Show the model what stands beside the item"
+    next_step = (
+        "The labels stand beside those of people.",
+        "label_results",
+        "Compare with people",
+    )
+
+    def items(self, task: Task) -> list[Item]:
+        """All items; those with a known answer say how often the model is right."""
+        fields_of(task)
+        return asked_items(task, known=True)
+
+    def prompt(self, prompt: Template, item: Item, task: Task, *, passage: bool) -> Rendered:
+        assert task.current is not None  # noqa: S101 (only a published task is answered)
+        return prompt.render(
+            instructions=task.current.instructions,
+            passage=item.group.passage if passage else "",
+            item=item.question or item.key,
+            fields="\n\n".join(told_field(one) for one in fields_of(task)),
+        )
+
+    def schema(self, task: Task, name: str) -> Schema:
+        return labels_schema(json.dumps(fields_of(task)))
+
+    def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
+        values = check_answers(value[DRAFT], fields_of(task))
+        decided = values.texts or any(code != UNSURE for _, code, _ in values.choices)
+        return ParsedValues(values, declined=not decided)
+
+
+def fields_of(task: Task) -> list[dict[str, Any]]:
+    """The fields that a model is asked; Conflict where there is none."""
+    if task.current is None:
+        raise Conflict("Publish the task first: answers name the version they answer.")
+    found = [one for one in task.current.settings["fields"] if one["kind"] != SPANS]
+    if not found:
+        raise Conflict("Models are not asked to mark text, and the task has no other field.")
+    return found
+
+
+def told_field(one: Field) -> str:
+    """A field as the prompt words it: name, question, values, and when it is asked."""
+    lines = [f"{one['name']}: {one['question']}"]
+    lines.append(f"  {_how(one)}")
+    named = {option["value"]: option for option in one["options"]}
+    if one["kind"] not in (NUMBER, SCALE, *TEXTS):
+        lines += [f"  - {_option(named[code])}" for code in named]
+    elif one["kind"] == SCALE:
+        lines += [f"  - {_option(option)}" for option in one["options"]]
+    if one["unsure"]:
+        lines.append(f"  - {UNSURE}: you cannot tell")
+    for row in one["ask_if"]:
+        values = ", ".join(row["values"])
+        lines.append(f"  Asked only if {row['field']} {COMPARISONS[row['is']]} {values}.")
+    if not one["required"]:
+        lines.append("  May be null.")
+    return "\n".join(lines)
+
+
+def _option(option: Field) -> str:
+    label = option["label"] or option["value"]
+    said = label if label != option["value"] else ""
+    return ": ".join(filter(None, (option["value"], said, option["description"])))
+
+
+def _how(one: Field) -> str:
+    kind, limits = one["kind"], hint({**one, "required": True})
+    if kind == CHOOSE_ONE:
+        return "One of these values:"
+    if kind == CHOOSE_SEVERAL:
+        return f"A list of these values ({limits}):"
+    if kind == RANK:
+        return "A list of all these values, the best first:"
+    if kind == SCALE:
+        steps = f" in steps of {one['step']}" if one["step"] != 1 else ""
+        return f"A point from {one['low']} to {one['high']}{steps}."
+    if kind == NUMBER:
+        steps = f"steps of {one['step']}" if one["step"] is not None else ""
+        more = ", ".join(filter(None, (limits, steps)))
+        return f"A number, {more}." if more else "A number."
+    return f"A text, {limits}." if limits else "A text."
+
+
+@dataclass(frozen=True)
+class LabelsSchema(Schema):
+    """The answers to all fields: {"draft"}, as a worker's page would send them."""
+
+    fields: str = "[]"  # JSON: a schema is held by its value
+
+    def parse(self, text: str) -> dict[str, Any]:
+        """The draft; raises WrongForm for what no worker could submit."""
+        fields = json.loads(self.fields)
+        try:
+            found = json_object(THOUGHT.sub("", text).strip())
+        except ValueError:
+            raise WrongForm("The answer is no JSON.") from None
+        names = {one["name"] for one in fields}
+        unknown = sorted(str(name) for name in found if name not in names)
+        if unknown:
+            raise WrongForm(f"There is no field {unknown[0][:40]!r}.")
+        draft: dict[str, str] = {}
+        for one in fields:
+            draft |= _drafted(one, found.get(one["name"]))
+        try:
+            check_answers(draft, fields)
+        except Invalid as problem:
+            where = next(iter(problem.fields or {}), "")
+            raise WrongForm(f"{where}: {problem.message}"[:200]) from None
+        return {DRAFT: draft}
+
+
+def _drafted(one: Field, value: Any) -> dict[str, str]:
+    """One field's value as the keys of a draft; raises WrongForm for a value of another form."""
+    key = PREFIX + one["name"]
+    if value is None or value == "":
+        return {}
+    if one["kind"] not in LISTS or value in (UNSURE, [UNSURE]):
+        value = value[0] if value == [UNSURE] else value
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise WrongForm(f"{one['name']}: one value is wanted.")
+        return {key: storable(str(value))[:MAX_CHARACTERS]}
+    if not isinstance(value, list) or not all(isinstance(row, str | int) for row in value):
+        raise WrongForm(f"{one['name']}: a list of values is wanted.")
+    chosen = [str(row) for row in value]
+    if len(set(chosen)) < len(chosen):
+        raise WrongForm(f"{one['name']}: a value stands twice.")
+    if one["kind"] == RANK:
+        return {f"{key}.{code}": str(rank) for rank, code in enumerate(chosen, 1)}
+    # An empty list is an answer too: none of the options.
+    none = {f"{key}.{option['value']}": "no" for option in one["options"][:1]}
+    return {f"{key}.{code}": "yes" for code in chosen} or none
+
+
+@lru_cache(maxsize=64)
+def labels_schema(fields: str) -> LabelsSchema:
+    """The form of these fields (JSON); the same fields give the same form."""
+    rows: Sequence[Field] = json.loads(fields)
+    # Names of fields may be those of pydantic's own methods, so they stand as aliases.
+    form: dict[str, Any] = {
+        f"f{at}": (_form_of(one), Described(alias=one["name"])) for at, one in enumerate(rows)
+    }
+    example = {one["name"]: [OPEN] if one["kind"] in LISTS else OPEN for one in rows}
+    return LabelsSchema(
+        "labels@1",
+        create_model("LabelAnswers", __base__=Strict, **form),
+        example=json.dumps(example, ensure_ascii=False),
+        fields=fields,
+    )
+
+
+def _form_of(one: Field) -> Any:
+    """The type of one field's value, with the values that it offers."""
+    kind, found = one["kind"], Any
+    if kind in (CHOOSE_ONE, SCALE, *LISTS):
+        word = Annotated[str, Described(json_schema_extra={"enum": codes_of(one)})]
+        found = list[word] if kind in LISTS else word  # type: ignore[valid-type]
+    elif kind == NUMBER:
+        found = float | str if one["unsure"] else float
+    else:
+        found = str
+    return found | None if one["ask_if"] or not one["required"] else found
