@@ -198,10 +198,11 @@ def labels_schema(fields: str) -> LabelsSchema:
 
 def _form_of(one: Field) -> Any:
     """The type of one field's value, with the values that it offers."""
-    kind, found = one["kind"], Any
+    kind = one["kind"]
+    found: Any
     if kind in (CHOOSE_ONE, SCALE, *LISTS):
-        word = Annotated[str, Described(json_schema_extra={"enum": codes_of(one)})]
-        found = list[word] if kind in LISTS else word  # type: ignore[valid-type]
+        word: Any = Annotated[str, Described(json_schema_extra={"enum": codes_of(one)})]
+        found = list[word] if kind in LISTS else word
     elif kind == NUMBER:
         found = float | str if one["unsure"] else float
     else:

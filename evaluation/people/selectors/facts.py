@@ -114,7 +114,7 @@ def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attentio
     ).values_list("answer__item__task_id", "answer_id", "field", "code", "answer__item__expected")
     met: dict[int, dict[int, bool]] = {}
     for task, answer, name, code, expected in rows:
-        if name in (expected or {}):
+        if expected and name in expected:
             own = met.setdefault(task, {})
             own[answer] = own.get(answer, True) and expected[name] == code
     words = {pk: adapter_of(tasks[pk]).known_words for pk in met if pk in tasks}
