@@ -201,7 +201,8 @@ def _form_of(one: Field) -> Any:
     kind = one["kind"]
     found: Any
     if kind in (CHOOSE_ONE, SCALE, *LISTS):
-        word: Any = Annotated[str, Described(json_schema_extra={"enum": codes_of(one)})]
+        codes: list[Any] = list(codes_of(one))
+        word: Any = Annotated[str, Described(json_schema_extra={"enum": codes})]
         found = list[word] if kind in LISTS else word
     elif kind == NUMBER:
         found = float | str if one["unsure"] else float
