@@ -138,6 +138,15 @@ def test_a_table_is_seen_by_nobody_else_and_goes_when_a_person_in_it_is_erased()
     assert "Cannot be read" in html_of(client.get(page))
 
 
+def test_a_table_of_a_usual_size_is_taken_not_only_a_small_one() -> None:
+    rows = "".join(
+        f"worker-{n % 50},item-{n // 5},{'yes' if n % 3 else 'no'}\n" for n in range(5000)
+    )
+    page = drop(client_of(factories.make_user()), "worker,item,label\n" + rows)
+    assert ImportFile.objects.get().size > 2**16
+    assert page
+
+
 def test_a_second_click_scores_once() -> None:
     client = client_of(factories.make_user())
     page = drop(client, votes())
