@@ -7,7 +7,7 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -77,9 +77,11 @@ def _kept(request: HttpRequest, user: User, project: Project | None) -> ImportFi
 
 @login_required
 @require_safe
-def example(request: HttpRequest) -> FileResponse:
+def example(request: HttpRequest) -> HttpResponse:
     """The example file."""
-    return FileResponse(EXAMPLE.open("rb"), as_attachment=True, filename="example-labels.csv")
+    response = HttpResponse(EXAMPLE.read_bytes(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="example-labels.csv"'
+    return response
 
 
 def _own(request: HttpRequest, file_id: int) -> ImportFile:
