@@ -9,6 +9,7 @@ from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
 from evaluation.runs import api, views
+from evaluation.score_table import urls as score_table
 from evaluation.writing import urls as writing
 
 ROOMS = (
@@ -56,9 +57,10 @@ runs_api = [
 project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
 apis = (runs_api, llm_runs.api, payouts.api, panels.api, people.api)
 urlpatterns = [
+    path("score/", include(score_table)),
     path("work/", include(people.work)),
     path("work/", include(writing.work)),
-    path("projects/<int:project_id>/", include([*project, *runs])),
+    path("projects/<int:project_id>/", include([*project, *runs, *score_table.project])),
     *(path("api/", include(one)) for one in apis),
     path("api/<path:rest>", Unknown.as_view(), name="api_unknown"),
 ]

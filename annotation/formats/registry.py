@@ -25,6 +25,7 @@ from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
 from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
+from annotation.formats.imports.label_table import LabelTable
 from annotation.formats.imports.labels import LabelItems, Labels
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.think_aloud import Attributes, Samples
@@ -98,8 +99,10 @@ class Format:
         """This format with what the task asks for."""
         return replace(self, reader=self.of_task(task)) if self.of_task else self
 
-    def known_of(self, task: Task) -> Any:
+    def known_of(self, task: Task | None) -> Any:
         """What the rows of a file are compared with. Conflict where the task takes none yet."""
+        if task is None:
+            return None
         if self.of_answers and task.current is None:
             raise Conflict("Publish the task first: answers name the version they answer.")
         return self.known(task)
@@ -314,6 +317,21 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def _not_alone(**given: Any) -> int:
+    raise Conflict("A table becomes a task of its own.")
+
+
+# Tables that become tasks: nothing is there to compare them with, and no task takes them.
+TABLES: dict[str, Format] = {
+    LabelTable.slug: Format(
+        LabelTable(),
+        lambda task: None,
+        _not_alone,
+        Words("labels", "label", "Score a table", "worker, item, label; gold, time", unit="label"),
+    )
+}
+
+
 def get_format(slug: str) -> Format:
     """The format of this name, or Invalid."""
     try:
@@ -344,11 +362,14 @@ def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
     return found
 
 
-def format_for(task: Task, kind: str) -> Format:
+def format_for(task: Task | None, kind: str) -> Format:
     """The format of this kind, with what this task asks for; Invalid where it takes no such file.
 
-    A task that was never published has what its draft asks for.
+    A task that was never published has what its draft asks for. Without a task the file is a table
+    that is to become one.
     """
+    if task is None:
+        return TABLES[kind]
     one, kinds = get_format(kind), kinds_of(task)
     if kind not in kinds:
         raise Invalid(f"This task takes no {one.title.lower()}.", fields={"kind": ", ".join(kinds)})

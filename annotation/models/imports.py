@@ -10,7 +10,10 @@ from annotation.models.tasks import Task
 
 
 class ImportFile(models.Model):
-    """An uploaded file of rows for a task; what it holds is kept until it is imported."""
+    """An uploaded file of rows for a task; what it holds is kept until it is imported.
+
+    A table that is to become a task has none yet, and no project either unless one was chosen.
+    """
 
     class Kind(models.TextChoices):
         ITEMS = "items", "questions"
@@ -25,8 +28,10 @@ class ImportFile(models.Model):
         IMPORTED = "imported", "Imported"
         FAILED = "failed", "Not imported"
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="import_files")
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="import_files")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, related_name="import_files"
+    )
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, null=True, related_name="import_files")
     kind = models.CharField(max_length=16, choices=Kind.choices)
     name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField(default=0)

@@ -15,7 +15,7 @@ from annotation.accounts.tokens import actions as tokens
 from annotation.authoring.actions import tasks
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import process
-from annotation.formats.uploads.actions import keep_file
+from annotation.formats.uploads.actions import keep_file, keep_table
 from annotation.models import (
     Correction,
     Item,
@@ -43,6 +43,7 @@ from tests.support.servers import prolific
 from tests.support.servers.llm import make_model
 from tests.support.studies import judging
 
+FILES = {"files": "export_id", "score": "table_id"}  # what a file's id is, by how names begin
 # Addresses of a think-aloud task, and of a checklist that is made from it.
 THOUGHT = {
     "think_aloud_results",
@@ -202,6 +203,14 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         content=b"item_id,question\nx-1,Why?\n",
     )
     process.process(upload_row.pk)
+    table = keep_table(
+        by=world.requester,
+        project=project,
+        kind="label_table",
+        name="labels.csv",
+        content=b"worker,item,label\nw1,i1,yes\nw2,i1,no\n",
+    )
+    process.process(table.pk)
     invitation = invite(by=world.requester, project=project, role=Role.WORKER)
     study = pair_corpus.make_judged(
         workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3, project=project)
@@ -237,6 +246,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "number": batch.number,
         "membership_id": world.worker.pk,
         "file_id": upload_row.pk,
+        "table_id": table.pk,
         "kind": "items",
         "invitation_id": invitation.pk,
         "answer_id": submitted.answers.first().pk,
@@ -308,8 +318,7 @@ def address(name: str, values: dict[str, Any]) -> str:
     own = {**values, **access_api.places(name, values)}
     if name.startswith("run"):
         own["number"] = values["run_number"]
-    if name.startswith("files"):
-        own["file_id"] = values["export_id"]
+    own["file_id"] = values[FILES.get(name.partition("_")[0], "file_id")]
     if name == "notice_stop":
         own["token"] = values["stop"]
     own.update(WAYS_IN.get(name, {}))

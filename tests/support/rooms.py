@@ -37,6 +37,7 @@ ROOMS = (
     "evaluation.free_text",
     "evaluation.pairwise",
     "evaluation.labels",
+    "evaluation.score_table",
     "evaluation.writing",
     "evaluation.checklists",
     "evaluation.rescaling",

@@ -101,6 +101,7 @@ class CheckedRows:
     problems: Problems = field(default_factory=Problems)
     facts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what to know before it is imported
+    about: dict[str, Any] = field(default_factory=dict)  # the same as numbers, for a page
 
     def add(self, made: dict[str, Any], rows: int, *, there: bool) -> None:
         """Take in what several rows of the file make, where it is not there already."""
@@ -197,11 +198,9 @@ def closest_name(name: str, known: Iterable[str]) -> str:
 
 def span(keys: Sequence[str], noun: str = "The task") -> str:
     """``The task has voy-01 to voy-08.``"""
-    if not keys:
-        return f"{noun} has no question yet."
-    if len(keys) == 1:
-        return f"{noun} has only {keys[0]}."
-    return f"{noun} has {keys[0]} to {keys[-1]}."
+    if len(keys) > 1:
+        return f"{noun} has {keys[0]} to {keys[-1]}."
+    return f"{noun} has only {keys[0]}." if keys else f"{noun} has no question yet."
 
 
 class Refused(Exception):
@@ -364,6 +363,10 @@ class Importer(ABC):
     note: str = ""
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Field -> column, where nobody has said it."""
+        return guess(columns, self.fields)
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""

@@ -120,6 +120,11 @@ def import_sheet(
     _refuse_bad(found, leave_out_bad=leave_out_bad)
     good = found.checked.good
     new = get_format(kind).write(by=by, task=task, rows=good, name=name) if good else 0
+    return report_of(found, new)
+
+
+def report_of(found: CheckedFile, new: int) -> Report:
+    """What became of the rows of a file of which ``new`` were written."""
     return Report(_with_found_there(found, new), new, _lines(found))
 
 

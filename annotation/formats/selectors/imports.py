@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, guess, missing
+from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, missing
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
 from annotation.models import Project, Task
@@ -56,9 +56,11 @@ class CheckedFile:
 
 
 def check_rows(
-    task: Task, kind: str, sheet: Sheet, mapping: Mapping[str, str] | None = None
+    task: Task | None, kind: str, sheet: Sheet, mapping: Mapping[str, str] | None = None
 ) -> CheckedFile:
     """Check every row of a file that was read; nothing is written.
+
+    Without a task the file is a table that is to become one.
 
     ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
     the task takes no such file yet.
@@ -81,7 +83,7 @@ def _examined(
     chosen = (
         {name: column for name, column in mapping.items() if column in columns}
         if mapping
-        else guess(sheet.columns, one.fields)
+        else one.reader.guess(sheet.columns, sheet.rows)
     )
     unmapped = missing(chosen, one.fields)
     if unmapped:

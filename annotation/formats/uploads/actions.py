@@ -29,6 +29,7 @@ from crowdqc.errors import Conflict
 State, Kind = ImportFile.State, ImportPart.Kind
 ABANDONED = dt.timedelta(minutes=3)
 MOST_WAITING = 50  # of one project
+MOST_OWN = 10  # of one person, in no project
 
 
 @transaction.atomic
@@ -39,21 +40,51 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | So
     too many wait in the project.
     """
     get_format(kind)
+    return _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
+
+
+@transaction.atomic
+def keep_table(
+    *, by: User, project: Project | None, kind: str, name: str, content: bytes | Source
+) -> ImportFile:
+    """Keep a table that is to become a task, of this project or of one to be made.
+
+    Only who uploaded it sees it. Raises as ``keep_file``.
+    """
+    return _keep(by=by, project=project, task=None, kind=kind, name=name, content=content)
+
+
+def _keep(
+    *,
+    by: User,
+    project: Project | None,
+    task: Task | None,
+    kind: str,
+    name: str,
+    content: bytes | Source,
+) -> ImportFile:
     source = of_bytes(content) if isinstance(content, bytes) else content
     check_size(source.size)
     refuse_foreign(source.head())
     digest = hashlib.sha256()
     for piece in source.pieces():
         digest.update(piece)
-    Project.objects.select_for_update(no_key=True).get(pk=task.project_id)  # uploads stand in line
-    waiting = ImportFile.objects.filter(project=task.project_id).exclude(state__in=ENDED)
-    again = waiting.filter(task=task, kind=kind, sha256=digest.hexdigest()).first()
-    if again:
-        return again
+    waiting = ImportFile.objects.filter(project=project).exclude(state__in=ENDED)
+    if project is None:
+        User.objects.select_for_update(no_key=True).get(pk=by.pk)  # uploads stand in line
+        waiting = waiting.filter(uploaded_by=by)
+    else:
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    again = waiting.filter(task=task, kind=kind, sha256=digest.hexdigest())
+    same = again.first() if task else again.filter(uploaded_by=by).first()
+    if same:
+        return same
+    if project is None and waiting.count() >= MOST_OWN:
+        raise Conflict(f"{MOST_OWN} tables wait to be scored. Score or delete some.")
     if waiting.count() >= MOST_WAITING:
         raise Conflict(f"{MOST_WAITING} uploads wait in this project. Import or delete some.")
     file = ImportFile.objects.create(
-        project=task.project,
+        project=project,
         task=task,
         kind=kind,
         name=_name(name),
@@ -63,7 +94,7 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | So
     )
     for number, piece in enumerate(source.pieces()):
         ImportPart.objects.create(file=file, kind=Kind.FILE, number=number, data=piece)
-    record(by=by, project=task.project, action="upload.keep", on=file, kind=kind)
+    record(by=by, project=project, action="upload.keep", on=file, kind=kind)
     enqueue(file.pk)
     return file
 

@@ -59,6 +59,6 @@ def _columns(file: ImportFile, columns: list[str]) -> set[str]:
     """The columns of people: what is read as one, and what is called so."""
     fields = [one for one in format_for(file.task, file.kind).fields if one.name in PEOPLE]
     called = {plain(name) for one in fields for name in (one.name, *one.also)}
-    mapping = file.mapping or guess(columns, fields)
+    mapping = file.mapping or file.found.get("mapping") or guess(columns, fields)
     read = {mapping[one.name] for one in fields if one.name in mapping}
     return read | {name for name in columns if plain(name) in called}

@@ -227,6 +227,7 @@ def _summary(found: CheckedFile, listed: int) -> dict[str, Any]:
         "listed": listed,
         "facts": checked.facts,
         "notes": checked.notes,
+        "about": checked.about,
         "all_problems": len(checked.problems),
         "problems": _shown(checked.problems),
         "repeats": _shown(checked.repeats),
@@ -243,14 +244,14 @@ def _shown(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 
 def _imported(file: ImportFile) -> bool:
     """Write all rows or none; where the task refuses them now, they are checked again."""
-    by = file.imported_by
-    assert by is not None  # noqa: S101 (who asked for it)
+    by, task = file.imported_by, file.task
+    assert by is not None and task is not None  # noqa: S101 (who asked for it, and for which task)
     far = [0]
     try:
         with _pulse(file, far), transaction.atomic():
             report = import_sheet(
                 by=by,
-                task=file.task,
+                task=task,
                 kind=file.kind,
                 name=file.name,
                 sheet=sheet_of(file, lambda done: far.__setitem__(0, done)),
