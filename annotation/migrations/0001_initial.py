@@ -1278,6 +1278,7 @@ class Migration(FirstTables):
             model_name="importfile",
             name="project",
             field=models.ForeignKey(
+                null=True,
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="import_files",
                 to="annotation.project",
@@ -2108,6 +2109,7 @@ class Migration(FirstTables):
             model_name="importfile",
             name="task",
             field=models.ForeignKey(
+                null=True,
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="import_files",
                 to="annotation.task",

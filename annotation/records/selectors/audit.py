@@ -79,6 +79,7 @@ SENTENCES = {
     "invitation.accept": "joined by an invitation",
     "invitation.create": "invited a {role}, {cap} at most",
     "invitation.revoke": "revoked an invitation",
+    "item.known": "changed the known answer of item {key}",
     "item.priority": "changed which question comes first",
     "items.import": "imported questions",
     "items.wanted": "changed how many answers {items} questions get",
