@@ -91,7 +91,8 @@ def _state(file: ImportFile, rows: int) -> tuple[str, str, str]:
     if found["about"]["classes"] < 2:
         return "bad", "Only one label", f"{read}. Every row has the same label: nothing to compare."
     left = rows - found["new"]
-    said = f"{found['new']:,} can be used" + (f", {left:,} are left out" if left else "")
+    verb = "is" if left == 1 else "are"
+    said = f"{found['new']:,} can be used" + (f", {left:,} {verb} left out" if left else "")
     return "waiting", "Ready to score", f"{read}: {said}. Recognised as labels."
 
 
