@@ -318,7 +318,8 @@ def address(name: str, values: dict[str, Any]) -> str:
     own = {**values, **access_api.places(name, values)}
     if name.startswith("run"):
         own["number"] = values["run_number"]
-    own["file_id"] = values[FILES.get(name.partition("_")[0], "file_id")]
+    if file := FILES.get(name.partition("_")[0]):
+        own["file_id"] = values[file]
     if name == "notice_stop":
         own["token"] = values["stop"]
     own.update(WAYS_IN.get(name, {}))
