@@ -452,6 +452,4 @@ def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict
     }
 
 
-METHOD = PARAMS.as_method(
-    "Labels: majority, Dawid-Skene, MACE and GLAD", Labels, fit, internal="part of a label study"
-)
+METHOD = PARAMS.as_method("Labels: majority, Dawid-Skene, MACE and GLAD", Labels, fit)

@@ -36,6 +36,7 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
         "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
         "evaluation/checklists/filled/scores.html": ("checklist_scores", PLACES),
         "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),
+        "evaluation/score_table/start.html": ("score_table", {}),
     }
     assert set(forms) == set(pages), (
         "give a new form with a file its line in crowdqc.web.bodies.LIMITS"
