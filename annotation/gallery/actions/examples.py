@@ -1,0 +1,94 @@
+"""Begin a task from a template, and take its examples out again."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import edit_draft, lock_draft
+from annotation.authoring.actions.items import remove_group, save_group
+from annotation.authoring.actions.media import upload_media
+from annotation.authoring.actions.tasks import create_task, made_with
+from annotation.files.reading.importer import Row, refuse
+from annotation.formats.registry import format_for
+from annotation.gallery.example_files import make_file
+from annotation.gallery.selectors import examples_of
+from annotation.gallery.templates import EXAMPLE, Template
+from annotation.models import Candidate, Item, ItemGroup, MediaFile, Project, System, Task, User
+from annotation.pairs.actions.pair_items import make_pairs
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+
+
+@transaction.atomic
+def begin_task(*, by: User, project: Project, template: Template, key: UUID | None = None) -> Task:
+    """A draft with the template's words, fields and example items, ready to be previewed.
+
+    The form of a ``key`` makes one task, however often it is sent.
+    """
+    there = made_with(by=by, project=project, key=key)
+    if there is not None:
+        return there
+    task = create_task(by=by, project=project, type=template.type, title=template.title, key=key)
+    edit_draft(by=by, task=task, fields=template.rules)
+    _add_examples(by, task, template)
+    record(by=by, project=project, action="task.template", on=task, template=template.slug)
+    return task
+
+
+def _add_examples(by: User, task: Task, template: Template) -> None:
+    """Import the rows as a file of them would be, and pair them where pairs are asked."""
+    if template.files:
+        made = [(name, make_file(spec)) for name, spec in template.files.items()]
+        upload_media(by=by, task=task, files=made, make_items=False)
+    form = format_for(task, template.format)
+    rows = [Row(line, row) for line, row in enumerate(template.rows, 1)]
+    columns = {name: name for row in template.rows for name in row}
+    checked = form.check(rows, columns, form.known_of(task))
+    refuse(template.slug, checked.problems, checked.used + checked.there, "examples")
+    form.write(by=by, task=task, rows=list(checked.good), name=f"template: {template.slug}")
+    # Texts that another task of the project has from the same template are there already.
+    if checked.there and not checked.good:
+        form.write(by=by, task=task, rows=[dict(row.values) for row in rows], name="")
+    for key, passage in template.passages.items():
+        group = save_group(by=by, task=task, key=key, passage=passage)
+        task.items.filter(key=key).update(group=group)
+    if get_type(task.type).pairs_texts:
+        make_pairs(by=by, task=task)
+
+
+@transaction.atomic
+def remove_examples(*, by: User, task: Task) -> int:
+    """Take the example items out of the draft; returns how many. What a requester added stays.
+
+    A passage stays where another item is about it. Texts and systems of examples that nothing else
+    refers to leave the project.
+    """
+    draft = lock_draft(task, by=by)
+    examples = examples_of(task, draft)
+    number = examples.count()
+    examples.filter(since=draft.number).delete()
+    examples.update(until=draft.number)
+    groups = task.groups.in_version(draft.number).filter(key__startswith=EXAMPLE)
+    for group in groups:
+        if not group.items.in_version(draft.number).exists():
+            remove_group(by=by, task=task, group=group)
+    _remove_unused(task.project)
+    record(by=by, project=task.project, action="examples.remove", on=task, items=number)
+    return number
+
+
+def _remove_unused(project: Project) -> None:
+    """Delete example files and texts that no task of the project has any more, and systems."""
+    files = MediaFile.objects.filter(project=project, name__startswith=EXAMPLE)
+    files.filter(items__isnull=True).delete()
+    asked = Item.objects.filter(task__project=project)
+    topics = ItemGroup.objects.filter(task__project=project, key__startswith=EXAMPLE)
+    texts = Candidate.objects.filter(project=project, key__startswith=EXAMPLE)
+    texts = texts.exclude(topic__in=topics.values("key"))
+    texts = texts.exclude(pk__in=asked.filter(first__isnull=False).values("first"))
+    texts = texts.exclude(pk__in=asked.filter(second__isnull=False).values("second"))
+    systems = set(texts.values_list("system", flat=True))
+    texts.delete()
+    System.objects.filter(pk__in=systems, candidates=None, answers=None).delete()

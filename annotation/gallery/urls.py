@@ -1,0 +1,12 @@
+"""Addresses of templates and of copies, under a project."""
+
+from django.urls import path
+
+from annotation.gallery import views
+
+project_patterns = [
+    path("copy/", views.project_copy, name="project_copy"),
+    path("tasks/new/<slug:template>/", views.task_from_template, name="task_from_template"),
+    path("tasks/<int:task_id>/examples/", views.task_examples, name="task_examples"),
+    path("tasks/<int:task_id>/copy/", views.task_copy, name="task_copy"),
+]

@@ -1,0 +1,69 @@
+"""Begin a task from a template, remove its examples, and copy a task or a project."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from annotation.access import get_access, get_task
+from annotation.accounts.projects.forms import form_key
+from annotation.gallery.actions.duplicates import Copied, duplicate_project, duplicate_task
+from annotation.gallery.actions.examples import begin_task, remove_examples
+from annotation.gallery.templates import get_template
+from annotation.models import Role
+from crowdqc.numbers import plural
+
+
+@login_required
+@require_POST
+def task_from_template(request: HttpRequest, project_id: int, template: str) -> HttpResponse:
+    """Create a draft from a template and open its builder."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    key = form_key().clean(request.POST.get("key"))
+    task = begin_task(
+        by=access.user, project=access.project, template=get_template(template), key=key
+    )
+    return redirect("task_build", project_id, task.pk)
+
+
+@login_required
+@require_POST
+def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Remove the example items from the draft."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    number = remove_examples(by=access.user, task=task)
+    messages.success(request, f"{plural(number, 'example item')} removed.")
+    return redirect("task_build", project_id, task_id)
+
+
+@login_required
+@require_POST
+def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Duplicate a task as a draft, with its items where ``items`` is ticked."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    key = form_key().clean(request.POST.get("key"))
+    new, copied = duplicate_task(by=access.user, task=task, items="items" in request.POST, key=key)
+    messages.success(request, f"The copy is a draft. {_said(copied)}")
+    return redirect("task_build", project_id, new.pk)
+
+
+@login_required
+@require_POST
+def project_copy(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Duplicate a project, its tasks as drafts."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    key = form_key().clean(request.POST.get("key"))
+    new, copied = duplicate_project(by=access.user, project=access.project, key=key)
+    messages.success(request, f"“{new.name}” was created. {_said(copied)}")
+    return redirect("project", new.pk)
+
+
+def _said(copied: Copied) -> str:
+    said = f"{plural(copied.items, 'item')} copied."
+    if copied.left_out:
+        left = plural(copied.left_out, "item")
+        said += f" {left} left out: people wrote these texts."
+    return said
