@@ -1,0 +1,234 @@
+"""Images and sound of items: taken in once, made into items, deleted when nothing shows them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable
+from http import HTTPStatus
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import lock_draft
+from annotation.authoring.actions.items import STEP, default_group, supersede
+from annotation.files.reading.media import (
+    KINDS,
+    MAX_BYTES,
+    MAX_PIXELS,
+    Media,
+    read_media,
+    refused,
+)
+from annotation.models import Item, MediaContent, MediaFile, Project, Task, User
+from annotation.records.actions.audit import record
+from annotation.task_types.labels.content import FILES
+from crowdqc import outbound, queue
+from crowdqc.errors import Conflict, Invalid
+
+MAX_FILES = 100  # in one upload
+# A page waits while an upload is decoded: 25 million pixels of a few kB take up to 4 seconds.
+MAX_PIXELS_AT_ONCE = 10 * MAX_PIXELS
+
+
+def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
+    """Invalid where a task shows no such file: sound in a task of images, or any in one of text."""
+    content = task.versions.latest("number").settings.get("content", "")
+    if content not in FILES:
+        raise Invalid(
+            "The items of this task show no files.",
+            fields={"file": "Choose Image or Audio as the content of its items."},
+        )
+    if not media.type.startswith(FILES[content]):
+        noun = "image" if content == "image" else "sound"
+        raise refused(name, f"is no {noun}, as the items of this task are", KINDS)
+
+
+def store_media(
+    *, by: User, project: Project, media: Media, name: str, address: str = ""
+) -> MediaFile:
+    """The row of a file in a project; one that has the same bytes already is that one."""
+    sha256 = hashlib.sha256(media.data).hexdigest()
+    with transaction.atomic():
+        file, new = MediaFile.objects.get_or_create(
+            project=project,
+            sha256=sha256,
+            defaults={
+                "name": name[:160],
+                "type": media.type,
+                "size": len(media.data),
+                "width": media.width,
+                "height": media.height,
+                "address": address,
+                "by": by,
+            },
+        )
+        if new:
+            MediaContent.objects.create(file=file, data=media.data, thumbnail=media.thumbnail)
+            said = {"name": file.name, "sha256": sha256, "size": file.size}
+            record(by=by, project=project, action="media.add", on=file, **said)
+    return file
+
+
+def upload_media(
+    *, by: User, task: Task, files: Iterable[tuple[str, bytes]], make_items: bool = True
+) -> list[MediaFile]:
+    """Take in files (name, bytes), all or none, and make an item of each that is not shown yet.
+
+    Without ``make_items`` they wait for a table of items that names them. Invalid names the file
+    that cannot be taken.
+    """
+    read, pixels = [], 0
+    for given, data in files:
+        name = PurePath(given.replace("\\", "/")).name.replace("\x00", "")
+        media = read_media(data, name)
+        check_kind(task, media, name)
+        read.append((name, media))
+        pixels += media.width * media.height
+        if len(read) > MAX_FILES:
+            raise Invalid("Too many files.", fields={"file": f"{MAX_FILES} at a time at most."})
+        if pixels > MAX_PIXELS_AT_ONCE:
+            most = MAX_PIXELS_AT_ONCE // 10**6
+            raise refused(
+                name,
+                f"is one too many: an upload has {most} million pixels at most",
+                "Upload fewer at once.",
+            )
+    if not read:
+        raise Invalid("No file was chosen.", fields={"file": "Choose files."})
+    with transaction.atomic():
+        kept = [
+            store_media(by=by, project=task.project, media=media, name=name) for name, media in read
+        ]
+        if make_items:
+            _make_items(by, task, kept)
+    return kept
+
+
+def _make_items(by: User, task: Task, files: list[MediaFile]) -> None:
+    """An item at the end of the draft for each file that none of its items shows."""
+    draft, group = lock_draft(task, by=by), default_group(task, by=by)
+    items = task.items.in_version(draft.number)
+    shown = set(items.filter(media__isnull=False).values_list("media_id", flat=True))
+    new = {file.pk: file for file in files if file.pk not in shown}
+    taken = set(task.items.values_list("key", flat=True))
+    last = task.items.order_by("-position").values_list("position", flat=True).first() or 0
+    rows = []
+    for number, file in enumerate(new.values(), 1):
+        key = PurePath(file.name).stem.strip()[:80]
+        if not key or key in taken:
+            key = f"{key[:60]}-{file.sha256[:12]}".lstrip("-")
+        taken.add(key)
+        rows.append(
+            Item(
+                task=task,
+                group=group,
+                key=key,
+                question="",
+                media=file,
+                position=last + STEP * number,
+                since=draft.number,
+            )
+        )
+    Item.objects.bulk_create(rows)
+
+
+@transaction.atomic
+def attach_media(*, by: User, task: Task, item: Item, name: str, data: bytes) -> Item:
+    """Give an item of the draft this file instead of what it shows."""
+    media = read_media(data, name)
+    check_kind(task, media, name)
+    file = store_media(by=by, project=task.project, media=media, name=name)
+    draft = lock_draft(task, by=by)
+    live = task.items.filter(key=item.key, until__isnull=True).select_related("group").first()
+    if live is None:
+        raise Conflict(f"Item {item.key} was removed meanwhile. Reload the page.")
+    return live if live.media_id == file.pk else supersede(live, draft, media_id=file.pk)
+
+
+@transaction.atomic
+def delete_unused(*, by: User, project: Project) -> int:
+    """Delete the project's files that no item of any version shows; returns how many."""
+    files = project.media_files.select_for_update(of=("self",)).filter(items__isnull=True)
+    names = list(files.values_list("pk", "name"))
+    MediaFile.objects.filter(pk__in=[pk for pk, _ in names]).delete()
+    if names:
+        listed = [name for _, name in names]
+        record(by=by, project=project, action="media.delete", on=project, names=listed)
+    return len(names)
+
+
+# Fetched by address ------------------------------------------------------------------------------
+
+FETCH = "fetch"  # of an item's settings, until its file is here: {address, by, error}
+WAITING = {"media__isnull": True, "until__isnull": True, "settings__fetch__error": ""}
+FETCH_SECONDS = 30.0
+TURN_SECONDS = 120.0  # of one job, which calls of payments wait beside; the next one goes on
+
+
+def to_fetch(address: str, by: User) -> dict[str, Any]:
+    """What an item's settings say as long as its file is still to be fetched for ``by``."""
+    return {FETCH: {"address": address, "by": by.pk, "error": ""}}
+
+
+def fetch_due() -> int:
+    """Fetch the files that items of drafts name by address; returns how many came.
+
+    Each goes through the one client for other systems: no private network, no redirect, 30 seconds,
+    10 MB. What is wrong with one stands with its item, until somebody asks for it again.
+    """
+    done, end = 0, time.monotonic() + TURN_SECONDS
+    with outbound.Client(seconds=FETCH_SECONDS, most_bytes=MAX_BYTES) as client:
+        for pk in list(Item.objects.filter(**WAITING).order_by("pk").values_list("pk", flat=True)):
+            if time.monotonic() > end:
+                break
+            item = Item.objects.select_related("task__project").filter(pk=pk, **WAITING).first()
+            done += bool(item and _fetched(client, item))
+    return done
+
+
+def _fetched(client: outbound.Client, item: Item) -> bool:
+    """Whether the file of one item came; else the item says why not."""
+    wanted = item.settings[FETCH]
+    address = wanted["address"]
+    name = PurePath(urlsplit(address).path).name or address
+    try:
+        answer = client.send("GET", address)
+        if answer.status != HTTPStatus.OK:
+            raise refused(name, f"was not given: {address} answered {answer.status}", "Upload it.")
+        media = read_media(answer.body, name)
+        check_kind(item.task, media, name)
+    except (outbound.OutboundError, Invalid) as error:
+        said = error.message if isinstance(error, Invalid) else str(error)
+        with transaction.atomic():
+            _settle(item, settings=item.settings | {FETCH: wanted | {"error": said[:300]}})
+        return False
+    with transaction.atomic():
+        by = User.objects.get(pk=wanted["by"])
+        file = store_media(
+            by=by, project=item.task.project, media=media, name=name, address=address
+        )
+        rest = {key: value for key, value in item.settings.items() if key != FETCH}
+        return _settle(item, settings=rest, media=file)
+
+
+def _settle(item: Item, **changes: Any) -> bool:
+    """Change an item that still waits for the same file; one that was changed meanwhile stays."""
+    same = Item.objects.filter(pk=item.pk, settings=item.settings, **WAITING)
+    return bool(same.update(**changes))
+
+
+@transaction.atomic
+def fetch_again(*, by: User, task: Task) -> int:
+    """Have the files fetched that could not be; returns how many."""
+    draft = lock_draft(task, by=by)
+    items = task.items.in_version(draft.number).filter(media__isnull=True)
+    failed = list(items.filter(settings__has_key=FETCH).exclude(settings__fetch__error=""))
+    for item in failed:
+        item.settings = item.settings | to_fetch(item.settings[FETCH]["address"], by)
+    Item.objects.bulk_update(failed, ["settings"])
+    record(by=by, project=task.project, action="media.fetch", on=task, files=len(failed))
+    queue.enqueue("annotation.jobs.fetch_media")
+    return len(failed)

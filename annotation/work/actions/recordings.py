@@ -1,0 +1,74 @@
+"""Recordings of people who think aloud: kept with an item while its assignment is in progress."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.db import transaction
+
+from annotation.accounts.projects.actions import current_consent
+from annotation.authoring.selectors.steps import settings_of
+from annotation.files.reading.recordings import read_recording
+from annotation.models import Assignment, AssignmentItem, Recording, RecordingContent, User
+from annotation.models.assignments import AssignmentState
+from annotation.records.actions.audit import record
+from annotation.task_types import get_type
+from annotation.work.actions.leases import lock_own
+from crowdqc.errors import Conflict, Missing, NotAllowed
+
+MAX_SECONDS = 60 * 60  # of one recording
+
+
+@transaction.atomic
+def keep_recording(*, by: User, assignment: Assignment, position: int, data: bytes) -> Recording:
+    """Keep what the worker said at this item (from 0) in place of what was kept before.
+
+    Raises Invalid where the bytes are no sound that may be kept, Conflict where the assignment is
+    over, the task takes none or the worker's agreement is missing.
+    """
+    read = read_recording(data, most_seconds=MAX_SECONDS)
+    locked, entry = _open_entry(assignment, by, position)
+    if not get_type(locked.task.type).records_speech(settings_of(locked, entry)):
+        raise Conflict("This task records nobody.")
+    if current_consent(locked.worker) is None:
+        raise NotAllowed("Agree to what is recorded first.")
+    told = {
+        "sha256": hashlib.sha256(read.data).hexdigest(),
+        "type": read.type,
+        "size": len(read.data),
+        "seconds": round(read.seconds, 3),
+    }
+    kept, _ = Recording.objects.update_or_create(entry=entry, defaults=told)
+    RecordingContent.objects.update_or_create(recording=kept, defaults={"data": read.data})
+    project = locked.task.project
+    record(
+        by=by,
+        project=project,
+        action="recording.keep",
+        on=locked,
+        item=entry.item_id,
+        seconds=kept.seconds,
+    )
+    return kept
+
+
+@transaction.atomic
+def remove_recording(*, by: User, assignment: Assignment, position: int) -> None:
+    """Take a recording back before the work is submitted; nothing to do where there is none."""
+    locked, entry = _open_entry(assignment, by, position)
+    gone, _ = Recording.objects.filter(entry=entry).delete()
+    if gone:
+        project = locked.task.project
+        record(by=by, project=project, action="recording.remove", on=locked, item=entry.item_id)
+
+
+def _open_entry(
+    assignment: Assignment, by: User, position: int
+) -> tuple[Assignment, AssignmentItem]:
+    locked = lock_own(assignment, by)
+    if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
+        raise Conflict("This assignment is no longer in progress.")
+    entry = locked.entries.select_related("item").filter(position=position).first()
+    if entry is None:
+        raise Missing("There is no such item in this assignment.")
+    return locked, entry

@@ -1,0 +1,54 @@
+"""Recordings of who thinks aloud: taken in from the answering page, and played to who may hear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.utils.http import content_disposition_header
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_own_assignment, get_recording
+from annotation.files.reading.recordings import EXTENSIONS
+from annotation.work.actions import recordings
+from annotation.work.selectors.recordings import address_of, bytes_of
+from annotation.work.views.page_api import for_scripts, wants_json
+from crowdqc.errors import Invalid
+from crowdqc.web.ranges import in_ranges
+
+
+@for_scripts
+def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
+    """Keep the file ``recording`` with an item (from 1), or take it back with ``remove``.
+
+    Scripts get {url, seconds}; a plain form gets its page again.
+    """
+    assignment = get_own_assignment(request, assignment_id)
+    whose: dict[str, Any] = {"by": request.user, "assignment": assignment, "position": position - 1}
+    told: dict[str, Any] = {"url": "", "seconds": 0}
+    if "remove" in request.POST:
+        recordings.remove_recording(**whose)
+    else:
+        sent = request.FILES.get("recording")
+        if sent is None:
+            raise Invalid("No recording came.", fields={"recording": "Record or choose a file."})
+        kept = recordings.keep_recording(**whose, data=sent.read())
+        told = {"url": address_of(kept, assignment.task.project_id), "seconds": kept.seconds}
+    if wants_json(request):
+        return JsonResponse(told)
+    return redirect("work_item", assignment_id=assignment.pk, position=position)
+
+
+@login_required
+@require_safe
+@never_cache
+def recording_file(request: HttpRequest, project_id: int, recording_id: int) -> HttpResponse:
+    """A recording's bytes, or a stretch of them."""
+    found = get_recording(request, project_id, recording_id)
+    response = in_ranges(request, bytes_of(found), found.type)
+    name = f"recording-{found.pk}.{EXTENSIONS[found.type]}"
+    response["Content-Disposition"] = content_disposition_header(False, name) or "inline"
+    return response
