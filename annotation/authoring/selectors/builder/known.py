@@ -1,0 +1,69 @@
+"""Items whose answer is known, as their authors see them, and what of them is missing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from annotation.models import Item, Task, TaskVersion
+from annotation.task_types import get_type
+from annotation.task_types.known import KnownField, in_words, wrong_in
+from annotation.task_types.missing import Missing
+
+LISTED = 100
+MOST_NAMED = 3  # known answers that no longer fit, named one by one
+
+
+class KnownBuild:
+    """The known answers of a draft. ``build`` is a ``Build``."""
+
+    def __init__(self, build: Any) -> None:
+        self.build = build
+        self.settings = build.version.settings
+
+    @property
+    def fields(self) -> list[KnownField]:
+        """What can be known of an item."""
+        return self.build.type.known_fields(self.settings)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Items with their known answers in words, the first of them."""
+        items = self.build.items.filter(expected__isnull=False).select_related("first")
+        return [
+            {"item": item, "words": in_words(self.fields, item.expected)}
+            for item in items.order_by("position", "pk")[:LISTED]
+        ]
+
+    @property
+    def choices(self) -> list[Item]:
+        """Items that could have one: their ids are offered while one is typed."""
+        asked = self.build.asked.select_related("first").order_by("position", "pk")
+        return list(asked[:LISTED])
+
+
+def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
+    """What the known answers of a version lack: enough of them, and that they fit what is asked."""
+    task_type, own = get_type(task.type), version.settings
+    fields, noun = task_type.known_fields(own), task_type.known_noun
+    if not fields:
+        return []
+    known = task.items.in_version(version.number).filter(expected__isnull=False).order_by("pk")
+    rows = list(known.values_list("key", "expected"))
+    there = f"there {'is' if len(rows) == 1 else 'are'} {len(rows) or 'none'}"
+    wanted, quiz, part = own.get("gold_per_assignment", 0), own.get("quiz_items", 0), task_type
+    found = []
+    if wanted > len(rows):
+        wants = f"{wanted} {noun}s an assignment, {there}"
+        found.append(Missing(wants, part.known_part))
+    if quiz > len(rows):
+        found.append(Missing(f"The quiz asks {quiz} {noun}s, {there}", part.known_part))
+    if quiz and own.get("quiz_pass", 1) > quiz:
+        wrong = f"The quiz is passed from {own['quiz_pass']} right, and asks {quiz}"
+        found.append(Missing(wrong, part.known_part))
+    unfit = [(key, wrong) for key, expected in rows if (wrong := wrong_in(fields, expected))]
+    article = "An" if noun[0] in "aeiou" else "A"
+    return found + [
+        Missing(f"{article} {noun} {wrong}", part.known_part, key)
+        for key, wrong in unfit[:MOST_NAMED]
+    ]

@@ -1,0 +1,101 @@
+"""Known answers of items that the draft holds: item, answer; field, tolerance, explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from annotation.files.reading.importer import Field, Importer, Reader, Row, closest_name
+from annotation.task_types.known import KnownField, clean_known
+from crowdqc.errors import Invalid
+
+# In files of items: narrow names, as a column "answer" is seldom meant for workers to be tried by.
+GOLD = (
+    Field("gold", "Known answer", False, ("known_answer", "gold_answer", "gold_label")),
+    Field("within", "Tolerance", False, ("tolerance",)),
+)
+
+
+def known_given(reader: Reader, row: Row, one: KnownField, names: Sequence[str]) -> dict[str, str]:
+    """The known answer that a row gives for a field, in its columns of these two names.
+
+    Several that are accepted are written with | between them. Raises Refused.
+    """
+    value, within = (reader.value(row, name) for name in names)
+    given = {"value": "\n".join(value.split("|")), "within": within}
+    try:
+        clean_known([one], {one.name: given})
+    except Invalid as error:
+        reader.refuse(row, names, error.message, next(iter(error.fields.values()), ""))
+    return given
+
+
+def known_of_item(reader: Reader, row: Row, fields: Sequence[KnownField]) -> dict[str, str]:
+    """What the columns of ``GOLD`` tell of a new item: field, value, within; or {}.
+
+    Raises Refused where the task asks for more than one thing, or for nothing that can be known.
+    """
+    if not reader.value(row, "gold"):
+        return {}
+    if len(fields) != 1:
+        wrong = "A known answer of this task has no single field."
+        reader.refuse(row, "gold", wrong, "Leave it out; import known answers as their own file.")
+    return {"field": fields[0].name, **known_given(reader, row, fields[0], ["gold", "within"])}
+
+
+@dataclass(frozen=True)
+class KnownFields:
+    """What the draft holds: the keys of its items; and what can be known of one."""
+
+    items: frozenset[str] = frozenset()
+    fields: Sequence[KnownField] = ()
+
+
+class KnownAnswersFile(Importer):
+    """A row is what is known of one field of one item; accepted answers stand in lines or by |."""
+
+    slug = "known_answers"
+    title = "Known answers"
+    fields = (
+        Field("item", "Item id", True, ("item_id", "key", "id", "question_id", "text_id")),
+        Field("answer", "Known answer", True, ("known_answer", "gold", "truth", "expected")),
+        Field("field", "Field", False, ("scale", "name", "dimension", "question_name")),
+        Field("within", "Tolerance", False, ("tolerance", "off")),
+        Field("explanation", "Explanation", False, ("why", "reason", "feedback")),
+    )
+    limits = (("item", 80, "an id"), ("explanation", 600, "an explanation"))
+    note = (
+        "Answers that are all accepted are written with | between them. An item with a known "
+        "answer is mixed in among the others and never counts. Workers never see the file."
+    )
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: KnownFields) -> None:
+        """One good row an item and field."""
+        by_name = {one.name: one for one in known.fields}
+        only = known.fields[0].name if len(known.fields) == 1 else ""
+        first: dict[tuple[str, str], int] = {}
+        for row in rows:
+            with reader:
+                values = reader.values(row, self.fields)
+                reader.needed(row, "item", "There is no item id.", "Write it, or delete the row.")
+                reader.needed(row, "answer", "There is no answer.", "Write it, or delete the row.")
+                reader.limit(row, self.limits)
+                name = values["field"] or only
+                if values["item"] not in known.items:
+                    self._unknown(reader, row, "item", values["item"], known.items)
+                if name not in by_name:
+                    self._unknown(reader, row, "field", name, by_name)
+                given = known_given(reader, row, by_name[name], ["answer", "within"])
+                line = first.setdefault((values["item"], name), row.line)
+                if line != row.line:
+                    wrong = f"This item has a known answer on line {line:,}."
+                    reader.refuse(row, ["item", "field"], wrong, "Give each field one row.")
+                good = {"item": values["item"], "field": name, **given}
+                reader.checked.good.append({**good, "explanation": values["explanation"]})
+
+    @staticmethod
+    def _unknown(reader: Reader, row: Row, name: str, said: str, known: Iterable[str]) -> None:
+        near = closest_name(said, list(known))
+        what = "item" if name == "item" else "field"
+        mend = f"Did you mean {near}?" if near else f"Use an id of the task’s {what}s."
+        reader.refuse(row, name, f"The task has no such {what}.", mend)

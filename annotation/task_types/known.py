@@ -1,0 +1,193 @@
+"""Known answers: what a type lets be known of an item, how it is stored, and what matches it.
+
+Pure. ``Item.expected`` holds, by the name of what is asked: a code (``"yes"``); a number and how
+far an answer may be off, ``{"value": "4", "within": "1"}``; or the answers in words that are
+accepted, ``{"accept": ["stork", "a stork"]}``. Who works never reads it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from crowdqc.errors import Invalid
+from crowdqc.numbers import exact
+
+CHOICE, POINT, WORDS = "choice", "point", "words"
+MOST_ACCEPTED, LONGEST = 20, 200  # answers in words that are accepted, and characters of each
+LARGEST = 10**12
+THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+Expected = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownField:
+    """One thing that is asked of an item and can be known of it.
+
+    ``kind``: a code out of the options, a point of a scale that may be off, or words. ``options``
+    are codes with their labels, the codes as they are stored.
+    """
+
+    name: str
+    label: str
+    kind: str = CHOICE
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def takes_tolerance(self) -> bool:
+        """Whether an answer may be off by so much."""
+        return self.kind != CHOICE
+
+
+def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Known answers as stored, without empty ones; Invalid names the field.
+
+    ``given``: by field a text, or ``{"value", "within"}`` with an answer (in words: one a line)
+    and how far a number may be off.
+    """
+    by_name, found = {one.name: one for one in fields}, {}
+    for name, raw in given.items():
+        row = raw if isinstance(raw, Mapping) else {"value": raw}
+        value, within = (str(row.get(key) or "").strip() for key in ("value", "within"))
+        if not value:
+            continue
+        if name not in by_name:
+            raise Invalid(
+                f"{name!r} is no field that can have a known answer.",
+                fields={name: ", ".join(by_name) or "No field can."},
+            )
+        found[name] = _read(by_name[name], value, within)
+    return found
+
+
+def _read(one: KnownField, value: str, within: str) -> Any:
+    codes = [code for code, _ in one.options]
+    if one.options and value not in codes:
+        raise Invalid(
+            f"“{one.label}” has no option {value[:40]!r}.",
+            fields={one.name: ", ".join(codes)[:300]},
+        )
+    if not one.takes_tolerance:
+        if within:
+            raise Invalid(
+                f"“{one.label}” takes no tolerance.", fields={one.name: "Leave it empty."}
+            )
+        return value
+    if one.kind == WORDS and not within:
+        return {"accept": _accepted(one, value)}
+    off = exact(within or "0", 0, LARGEST)
+    if off is None:
+        raise Invalid(
+            f"The tolerance of “{one.label}” is {within[:40]!r}.",
+            fields={one.name: "A number from 0."},
+        )
+    if number_in(value) is None:
+        raise Invalid(
+            f"“{one.label}” has a tolerance, and {value[:40]!r} is no number.",
+            fields={one.name: "One number, or no tolerance."},
+        )
+    return {"value": value, "within": str(off)}
+
+
+def _accepted(one: KnownField, value: str) -> list[str]:
+    lines = list(dict.fromkeys(line.strip() for line in value.splitlines() if line.strip()))
+    if len(lines) > MOST_ACCEPTED or any(len(line) > LONGEST for line in lines):
+        raise Invalid(
+            f"“{one.label}” accepts too much.",
+            fields={one.name: f"{MOST_ACCEPTED} answers of {LONGEST} characters at most."},
+        )
+    if not all(plain(line) for line in lines):
+        raise Invalid(
+            f"“{one.label}” accepts an answer without letters or digits.",
+            fields={one.name: "Write a word or a number."},
+        )
+    return lines
+
+
+def plain(text: str) -> str:
+    """A text without what makes no difference: case, spaces, and signs around it."""
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    ends = [at for at, sign in enumerate(folded) if sign.isalnum()]
+    return folded[ends[0] : ends[-1] + 1] if ends else ""
+
+
+def number_in(text: str) -> Decimal | None:
+    """The number that a text is, "1,250" and "3,5" too; None for any other text."""
+    text = text.strip().rstrip(".")
+    text = text.replace(",", "") if THOUSANDS.fullmatch(text) else text
+    return exact(text, -LARGEST, LARGEST)
+
+
+def matches(expected: Expected, given: Iterable[tuple[str, str]]) -> bool:
+    """Whether an answer says what is known, on every line of which something is.
+
+    ``given``: the fields of the answer, each with its code or text. A line that is left out or
+    declined does not match.
+    """
+    said: dict[str, list[str]] = {}
+    for name, value in given:
+        said.setdefault(name, []).append(value)
+    return all(
+        any(_fits(known, value) for value in said.get(name, ())) for name, known in expected.items()
+    )
+
+
+def given_of(values: Any) -> list[tuple[str, str]]:
+    """The fields of ``Values`` as ``matches`` wants them."""
+    said = [(name, code) for name, code, _ in values.choices]
+    return said + [(name, text) for name, _, text in values.texts]
+
+
+def _fits(known: Any, value: str) -> bool:
+    if not isinstance(known, Mapping):
+        return bool(known == value)
+    if "accept" in known:
+        return plain(value) in {plain(one) for one in known["accept"]}
+    number, right = number_in(value), number_in(known["value"])
+    return (
+        number is not None and right is not None and abs(number - right) <= Decimal(known["within"])
+    )
+
+
+def as_cell(known: Any) -> str:
+    """A known answer as a cell of a table: a code, a number, or accepted answers, a line each."""
+    if not isinstance(known, Mapping):
+        return str(known)
+    return "\n".join(known["accept"]) if "accept" in known else str(known["value"])
+
+
+def in_words(fields: Sequence[KnownField], expected: Expected | None) -> str:
+    """Known answers in one line, for those who author: "Quality: 4, 1 off at most"."""
+    known, several = expected or {}, len(fields) > 1
+    return "; ".join(
+        (f"{one.label}: " if several else "") + _said(one, known[one.name])
+        for one in fields
+        if one.name in known
+    )
+
+
+def _said(one: KnownField, known: Any) -> str:
+    labels = dict(one.options)
+    if not isinstance(known, Mapping):
+        return labels.get(known) or str(known)
+    if "accept" in known:
+        return " or ".join(f"“{text}”" for text in known["accept"])
+    value = labels.get(known["value"]) or known["value"]
+    return f"{value}, {known['within']} off at most" if Decimal(known["within"]) else str(value)
+
+
+def wrong_in(fields: Sequence[KnownField], expected: Expected) -> str:
+    """Why known answers do not fit what is asked now; empty where they do."""
+    by_name = {one.name: one for one in fields}
+    for name, known in expected.items():
+        if name not in by_name:
+            return f"expects something of “{name}”, which is not asked"
+        one = by_name[name]
+        code = known.get("value", "") if isinstance(known, Mapping) else known
+        if one.options and code not in dict(one.options):
+            return f"expects “{code}” of “{one.label}”, which does not offer it"
+    return ""
