@@ -1,0 +1,395 @@
+"""May a model do the work of one of the people, and how much does it save beside them.
+
+The alternative annotator test (annotator.py) for every model, at every epsilon; and, where only
+models labelled a part of the items, prediction-powered estimates (combined.py).
+
+Tables of estimates. Indices are those of the input ``Beside``; NaN means not known.
+
+``model``, a row a model: model, items (that somebody and the model labelled), people (compared),
+advantage, low, high (advantage probability, 95 %), reason (why it cannot be tested, else "").
+
+``person``, a row a model and a person compared: model, person, items, model_share, person_share
+(share of the items on which each is at least as close to the remaining people as the other),
+difference (model less person), low, high (95 %, t over items), worse (the person's less the
+model's) and error as the test takes them.
+
+``curve``, a row a model and an epsilon: model, epsilon, winning_rate, chance (that a model as good
+as everybody passes, power.py), needed (items from which this chance is .8; NaN: more than were
+tried), verdict (VERDICTS).
+
+``combined``, a row a model and a label (one, -1, for the mean of numbers): model, label, labelled,
+rest (items that people and the model, and that the model alone labelled), bias (the model's mean
+less the people's on the labelled), bias_low, bias_high, people, people_low, people_high, judge,
+judge_low, judge_high, both, both_low, both_high, tuning, worth (so many items with labels of people
+alone would be as exact), reason (why there is none; words that follow "because").
+
+``rates``, a row a model and a label, beside what most people said of an item (items on which they
+are even are left out): model, label, and sensitivity, specificity and corrected (the share of the
+label among all items of the model, judges.py), each with _low and _high; sensitivity_n and
+specificity_n items; reason (why there are no rates), corrected_reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from evaluation.methods.core.base import (
+    EmptyData,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Result,
+    of_rows,
+)
+from evaluation.methods.core.params import Params, real_number, whole_number
+from evaluation.methods.replacement import annotator, combined, judges, power
+from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, LEVEL, PEOPLE
+
+NAME, VERSION = "replacement", "1.0"
+ACCURACY, RMSE, COSINE = "accuracy", "rmse", "cosine"
+YES, NARROWLY, NO, UNDECIDED = "yes", "narrowly", "no", "undecided"
+VERDICTS = (YES, NARROWLY, NO, UNDECIDED)
+SAFE = 0.65  # winning rate below which a model passes narrowly, rounded down for 2 of 3
+MARGIN = 5  # steps of .01 by which epsilon may shrink without a change, else narrowly
+MOST_LABELS = 20  # classes whose share is estimated
+ESTIMATES = ("people", "judge", "both")
+COMBINED = (
+    "model",
+    "label",
+    "labelled",
+    "rest",
+    "bias",
+    "bias_low",
+    "bias_high",
+    *(f"{one}{end}" for one in ESTIMATES for end in ("", "_low", "_high")),
+    "tuning",
+    "worth",
+    "reason",
+)
+RATE = ("sensitivity", "specificity")
+RATES = (
+    "model",
+    "label",
+    *(f"{one}{end}" for one in (*RATE, "corrected") for end in ("", "_low", "_high")),
+    *(f"{one}_n" for one in RATE),
+    "reason",
+    "corrected_reason",
+)
+PERSON = (
+    "model",
+    "person",
+    "items",
+    "model_share",
+    "person_share",
+    "difference",
+    "low",
+    "high",
+    "worse",
+    "error",
+)
+CURVE = ("model", "epsilon", "winning_rate", "chance", "needed", "verdict")
+Row = dict[str, Any]
+BoolArray = NDArray[np.bool_]
+
+PARAMS = Params(
+    NAME,
+    (
+        real_number(
+            "epsilon",
+            0.15,
+            0,
+            0.3,
+            label="Epsilon",
+            help="How much worse a model may be. .20 beside experts, .15 trained, .10 a crowd.",
+        ),
+        whole_number(
+            "people_per_item",
+            2,
+            2,
+            50,
+            label="People per item",
+            help="Items with fewer people are left out.",
+        ),
+        whole_number(
+            "items_per_person",
+            ITEMS,
+            ITEMS,
+            10_000,
+            label="Items per person",
+            help="People with fewer items beside others and the model are left out.",
+        ),
+        whole_number("draws", power.DRAWS, 100, 5000),
+    ),
+    version=VERSION,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What people and models said of the same items.
+
+    ``person``, ``item``, ``value`` (n,): who gave which value to which item, once each; ``model``
+    (models, items): the models' values, NaN where one gave none. By ``score`` a value is the index
+    of one of ``labels`` (accuracy), a number (rmse), or a row of ``vectors`` (cosine).
+    """
+
+    person: IntArray
+    item: IntArray
+    value: FloatArray
+    model: FloatArray
+    people: tuple[str, ...]
+    models: tuple[str, ...]
+    score: str = ACCURACY
+    labels: tuple[str, ...] = ()
+    vectors: FloatArray | None = None
+
+
+def fit(
+    data: Beside,
+    *,
+    rng: np.random.Generator | None = None,
+    hooks: Hooks | None = None,
+    **params: Any,
+) -> Result:
+    """Test every model. Raises EmptyData without people or models, BadParameter."""
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
+    if not len(data.value) or not len(data.models):
+        raise EmptyData("there are no answers of people and of a model to the same items")
+    rng = rng or np.random.default_rng(0)
+    models: list[Row] = []
+    people: list[Row] = []
+    curves: list[Row] = []
+    for at, name in enumerate(data.models):
+        found = _compare(data, at, settings)
+        hooks.step(f"test: {name}", at + 1, len(data.models))
+        models.append({"model": at, **_summary(data, at, found)})
+        if isinstance(found, str):
+            continue
+        people += [{"model": at, **row} for row in _by_person(data, found)]
+        curves += [{"model": at, **row} for row in _curve(found, settings, rng, hooks)]
+    estimates = {
+        "model": of_rows(models),
+        "person": of_rows(people, PERSON),
+        "curve": of_rows(curves, CURVE),
+        "combined": of_rows(_combined(data), COMBINED),
+        "rates": of_rows(_rates(data), RATES),
+    }
+    return PARAMS.result(settings, estimates, {"score": data.score})
+
+
+def _compare(data: Beside, at: int, settings: Mapping[str, Any]) -> annotator.Comparisons | str:
+    """People beside one model, or why they are too few, in words."""
+    own = data.model[at]
+    given = np.bincount(data.item, minlength=len(own))
+    kept = given[data.item] >= settings["people_per_item"]
+    person, item, value = data.person[kept], data.item[kept], data.value[kept]
+    least = settings["items_per_person"]
+    beside = ~np.isnan(own[item])
+    items = np.bincount(person[beside], minlength=len(data.people))
+    enough = int((items >= least).sum())
+    if enough < PEOPLE:
+        return (
+            f"The test needs {PEOPLE} people with {least} items each that another person and the "
+            f"model labelled as well; {enough} of {len(data.people)} have them, and the most that "
+            f"one of the others has is {int(items[items < least].max(initial=0))}."
+        )
+    if data.score == COSINE:
+        similarity = _similarity(data, person, item, value, own)
+        return annotator.compare_similarities(
+            person, item, similarity, people=data.people, items_per_person=least
+        )
+    return annotator.compare_labels(
+        person,
+        item,
+        value,
+        own,
+        people=data.people,
+        score=data.score,
+        items_per_person=least,
+    )
+
+
+def _similarity(
+    data: Beside, person: IntArray, item: IntArray, value: FloatArray, own: FloatArray
+) -> list[FloatArray]:
+    """Of each item (k + 1, k): cosines of the k people's texts, and of the model's to them."""
+    assert data.vectors is not None  # noqa: S101 (texts come with their vectors)
+    length = np.linalg.norm(data.vectors, axis=1, keepdims=True)
+    unit = data.vectors / np.where(length > 0, length, 1)
+    order = np.argsort(item, kind="stable")
+    found = []
+    for at, rows in enumerate(
+        np.split(order, np.cumsum(np.bincount(item, minlength=len(own)))[:-1])
+    ):
+        texts = unit[value[rows].astype(np.int64)]
+        model = texts @ unit[int(own[at])] if not np.isnan(own[at]) else np.full(len(rows), np.nan)
+        # Equal texts are ties, whatever the last digits say.
+        found.append(np.round(np.vstack([texts @ texts.T, model[None, :]]), 9))
+    return found
+
+
+def _summary(data: Beside, at: int, found: annotator.Comparisons | str) -> Row:
+    own = data.model[at]
+    items = int((~np.isnan(own[np.unique(data.item)])).sum())
+    if isinstance(found, str):
+        none = dict.fromkeys(("advantage", "low", "high"), np.nan)
+        return {"items": items, "people": 0, **none, "reason": found}
+    advantage = np.bincount(found.person, found.advantage) / np.bincount(found.person)
+    low, high = annotator.advantage_interval(found)
+    return {
+        "items": len(np.unique(found.item)),
+        "people": len(found.people),
+        "advantage": float(advantage.mean()),
+        "low": low,
+        "high": high,
+        "reason": "",
+    }
+
+
+def _by_person(data: Beside, found: annotator.Comparisons) -> list[Row]:
+    items, worse, error = annotator.moments(found)
+    place = {name: at for at, name in enumerate(data.people)}
+    model = np.bincount(found.person, found.advantage) / items
+    half = scipy.special.stdtrit(items - 1, 0.975) * error
+    return [
+        {
+            "person": place[name],
+            "items": int(items[at]),
+            "model_share": float(model[at]),
+            "person_share": float(model[at] + worse[at]),
+            "difference": float(-worse[at]),
+            "low": max(-1.0, float(-worse[at] - half[at])),
+            "high": min(1.0, float(-worse[at] + half[at])),
+            "worse": float(worse[at]),
+            "error": float(error[at]),
+        }
+        for at, name in enumerate(found.people)
+    ]
+
+
+def _curve(
+    found: annotator.Comparisons,
+    settings: Mapping[str, Any],
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> list[Row]:
+    rates = annotator.winning_rates(found)
+    own = len(np.unique(found.item))
+    chance = power.chances(
+        found, (*power.SIZES, own), rng=rng, draws=settings["draws"], hooks=hooks
+    )
+    needed = power.items_needed(chance[:-1], power.SIZES)
+    shown = shown_worse(*annotator.moments(found))
+    return [
+        {
+            "epsilon": float(epsilon),
+            "winning_rate": float(rates[at]),
+            "chance": float(chance[-1, at]),
+            "needed": np.nan if needed[at] is None else float(needed[at] or 0),
+            "verdict": decide(rates, at, float(chance[-1, at]), shown),
+        }
+        for at, epsilon in enumerate(EPSILONS)
+    ]
+
+
+def shown_worse(items: IntArray, worse: FloatArray, error: FloatArray) -> float:
+    """Share of the people to whom the model is shown not to be equal, but worse (corrected)."""
+    p = annotator.p_values(items, -worse, error, 0.0)
+    return float((annotator.correct(p) <= LEVEL).mean())
+
+
+def decide(rates: FloatArray, at: int, chance: float, shown: float) -> str:
+    """The verdict at the ``at``-th epsilon; ``rates`` (epsilons,) is the curve of winning rates.
+
+    Narrowly: under two thirds of the people, or no longer at an epsilon of .05 less. A model that
+    does not pass is not good enough where it is shown to be worse than half of the people, or where
+    one as good as they would have passed; else too few items tell.
+    """
+    if rates[at] >= HALF:
+        return YES if rates[at] >= SAFE and rates[max(0, at - MARGIN)] >= HALF else NARROWLY
+    return NO if shown >= HALF or chance >= power.ENOUGH else UNDECIDED
+
+
+def _combined(data: Beside) -> list[Row]:
+    """The share of each class, or the mean, three ways, by each model as the judge."""
+    if data.score == COSINE:
+        return []
+    size = data.model.shape[1]
+    given = np.bincount(data.item, minlength=size)
+    rows = []
+    for at in range(len(data.models)):
+        own = data.model[at]
+        there = ~np.isnan(own)
+        ours, rest = there & (given > 0), there & (given == 0)
+        codes = range(len(data.labels)) if data.score == ACCURACY else (-1,)
+        for label in list(codes)[:MOST_LABELS]:
+            said = data.value if label < 0 else (data.value == label).astype(float)
+            human = np.bincount(data.item, said, minlength=size) / given.clip(1)
+            judge = own if label < 0 else (own == label).astype(float)
+            rows.append(
+                {"model": at, "label": label, **_estimate(human[ours], judge[ours], judge[rest])}
+            )
+    return rows
+
+
+def _estimate(human: FloatArray, judge: FloatArray, rest: FloatArray) -> Row:
+    row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "reason": ""}
+    row.update(labelled=len(human), rest=len(rest))
+    if len(rest) < 2:
+        return row | {"reason": "people labelled every item that the model labelled"}
+    try:
+        combined.check_judge(human, judge, rest)
+    except combined.NoEstimate as problem:
+        return row | {"reason": str(problem)}
+    found = combined.combine_means(human, judge, rest)
+    off = judge - human
+    half = scipy.special.stdtrit(len(off) - 1, 0.975) * off.std(ddof=1) / np.sqrt(len(off))
+    row.update(bias=float(off.mean()), bias_low=off.mean() - half, bias_high=off.mean() + half)
+    for name in ESTIMATES:
+        one = getattr(found, name)
+        row.update({name: one.value, f"{name}_low": one.low, f"{name}_high": one.high})
+    return row | {"tuning": found.tuning, "worth": found.worth}
+
+
+def _rates(data: Beside) -> list[Row]:
+    """What each model sees and spares of every label, and the label's share corrected by it."""
+    if data.score != ACCURACY:
+        return []
+    size, many = data.model.shape[1], len(data.labels)
+    votes = np.zeros((size, many))
+    np.add.at(votes, (data.item, data.value.astype(np.int64)), 1)
+    ordered = np.sort(votes, axis=1)
+    decided = ordered[:, -1] > ordered[:, -2]
+    truth = votes.argmax(axis=1)
+    return [
+        {"model": at, "label": label, **_rate(own, truth == label, decided & ~np.isnan(own), label)}
+        for at, own in enumerate(data.model)
+        for label in range(min(many, MOST_LABELS))
+    ]
+
+
+def _rate(own: FloatArray, truth: BoolArray, beside: BoolArray, label: int) -> Row:
+    row: Row = {**dict.fromkeys(RATES[2:], np.nan), "reason": "", "corrected_reason": ""}
+    try:
+        rates = judges.judge_rates(truth[beside], own[beside] == label)
+    except combined.NoEstimate as problem:
+        return row | {"reason": str(problem), "corrected_reason": str(problem)}
+    for name in RATE:
+        one = getattr(rates, name)
+        row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+        row[f"{name}_n"] = one.n
+    there = own[~np.isnan(own)]
+    try:
+        one = judges.correct_share(int((there == label).sum()), len(there), rates)
+    except combined.NoEstimate as problem:
+        return row | {"corrected_reason": str(problem)}
+    return row | {"corrected": one.value, "corrected_low": one.low, "corrected_high": one.high}
+
+
+METHOD = PARAMS.as_method("Can a model replace your annotators?", Beside, fit)

@@ -1,0 +1,329 @@
+"""What the page says of a test whether models may replace people, from the figures of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Membership, Task
+from annotation.work.snapshots import labels as label_fields
+from crowdqc.numbers import count, format_signed, plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts.agreement import known_estimate
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.charts.replacement import winning_curve
+from evaluation.methods.replacement import annotator
+from evaluation.methods.replacement.method import NARROWLY, NO, UNDECIDED, YES
+from evaluation.methods.replacement.power import SIZES
+from evaluation.models import Run, RunState
+from evaluation.replacement import texts
+from evaluation.replacement.run import SLUG
+
+SAID = {
+    YES: ("done", "Yes"),
+    NARROWLY: ("done", "Yes, narrowly"),
+    NO: ("bad", "No"),
+    UNDECIDED: ("draft", "Cannot be decided"),
+}
+SENTENCES = {
+    YES: "{} can replace one of your annotators on this task.",
+    NARROWLY: "{} passes narrowly.",
+    NO: "{} cannot replace one of your annotators.",
+    UNDECIDED: "There are too few answers to decide about {}.",
+}
+OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the second text"}
+NAMED = 3
+Told = Mapping[str, Any]
+
+
+def method_of(task: Task) -> str:
+    """The method of the tests that the task's answers can be put to."""
+    return texts.SLUG if texts.RUNS.fits(task) else SLUG
+
+
+def shown_run(task: Task, number: int | None = None) -> Run | None:
+    """The newest finished test of the task, or the one of this number."""
+    found = task.runs.filter(method=method_of(task), state=RunState.DONE).select_related("snapshot")
+    found = found.defer("snapshot__answer_ids")
+    return (found.filter(number=number) if number else found).order_by("-id").first()
+
+
+def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dict[str, Any]:
+    """All of the page at an epsilon in hundredths, with one model (its place) opened; 2 queries."""
+    steps = len(annotator.EPSILONS) - 1
+    at = round(100 * run.params["epsilon"]) if epsilon is None else epsilon
+    at = min(max(at, 0), steps)
+    rows = model_rows(told, at)
+    opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
+    chosen = next(row for row in rows if row["place"] == opened)
+    return {
+        "verdict": verdict(rows),
+        "basis": _basis(run, told),
+        "epsilon": at,
+        "epsilon_said": score(at / 100, 2),
+        "most": steps,
+        "models": rows,
+        "rate_axis": charts.forest_axis(_shares()),
+        "advantage_axis": charts.forest_axis(_shares()),
+        "chosen": chosen,
+        "facts": facts(run, chosen),
+        "curve": curve_of(told, opened, at, chosen["short"]),
+        "people": person_rows(run, told, opened, at / 100),
+        "combined": combined_rows(run, told, opened),
+        "rates": rate_rows(run, told, opened),
+    }
+
+
+def _shares() -> Scale:
+    return Scale(0.0, 1.0, 150.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+
+
+def _basis(run: Run, told: Told) -> str:
+    counts = run.snapshot.counts if run.snapshot else {}
+    return (
+        f"{plural(len(told['frame']['models']), 'model')}, "
+        f"{plural(counts.get('workers', 0), 'person', 'people')}, "
+        f"{plural(counts.get('questions', 0), 'item')}; “{told['frame']['field'][1]}”."
+    )
+
+
+def curve_of(told: Told, model: int, at: int, name: str) -> str:
+    """The chart of a model's winning rate at every epsilon; "" where it was not tested."""
+    points = [row for row in told["curve"] if row["model"] == model]
+    if not points:
+        return ""
+    rates = [row["winning_rate"] for row in points]
+    return winning_curve(
+        [row["epsilon"] for row in points], rates, at, half=annotator.HALF, name=name
+    )
+
+
+def facts(run: Run, chosen: Told) -> list[tuple[str, str]]:
+    """What the test rests on, for the rail."""
+    counts = run.snapshot.counts if run.snapshot else {}
+    return [
+        ("Annotators", count(counts.get("workers", 0))),
+        ("Compared with the model", count(chosen["people"])),
+        ("Items that people answered", count(counts.get("questions", 0))),
+        (f"Of them tested with {chosen['short']}", count(chosen["items"])),
+        ("Answers of people", count(counts.get("answers", 0))),
+        ("Answers of models", count(counts.get("system_answers", 0))),
+    ]
+
+
+def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
+    """A row a model with its verdict at the ``at``-th epsilon; those that pass stand first."""
+    names = [name for _, name in told["frame"]["models"]]
+    short = [name.partition(",")[0] for name in names]
+    curves: dict[int, list[Told]] = {}
+    for point in told["curve"]:
+        curves.setdefault(point["model"], []).append(point)
+    rows = []
+    for one in told["model"]:
+        at_place = one["model"]
+        row = _model_row(one, names[at_place], curves.get(at_place), at)
+        name, _, detail = names[at_place].partition(", ")
+        unique = short.count(name) == 1
+        rows.append(row | {"short": name if unique else names[at_place]})
+        rows[-1]["detail"] = detail if unique else ""
+    order = [YES, NARROWLY, UNDECIDED, NO, ""]
+    return sorted(rows, key=lambda row: (order.index(row["verdict"]), -(row["advantage"] or 0)))
+
+
+def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> dict[str, Any]:
+    row = {**one, "place": one["model"], "name": name, "verdict": "", "mark": "draft"}
+    if curve is None:
+        return row | {"said": "Not tested", "wins": "", "plot": "", "rate_plot": "", "next": ""}
+    point, advantage = curve[at], Estimate(one["advantage"], one["low"], one["high"])
+    mark, said = SAID[point["verdict"]]
+    wins = round(point["winning_rate"] * one["people"])
+    return row | {
+        "verdict": point["verdict"],
+        "mark": mark,
+        "said": said,
+        "wins": f"{count(wins)} of {count(one['people'])}",
+        "rate_plot": charts.forest_cell(
+            _shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=name
+        ),
+        "plot": charts.forest_cell(_shares(), advantage, reference=annotator.HALF, name=name),
+        "next": _next(point),
+        "changes": _changes(curve, at),
+    }
+
+
+def _next(point: Told) -> str:
+    """What would decide where nothing can be decided."""
+    if point["verdict"] != UNDECIDED:
+        return ""
+    if point["needed"] is None:
+        return f"More than {count(SIZES[-1])} items would be needed."
+    return (
+        f"About {count(point['needed'])} items would tell: a model as good as your annotators "
+        "would then pass with a chance of 80%."
+    )
+
+
+def _changes(curve: Sequence[Told], at: int) -> str:
+    """From which epsilon on the model passes, or down to which it still does."""
+    passes = [point["verdict"] in (YES, NARROWLY) for point in curve]
+    if passes[at]:
+        below = [k for k in range(at) if not passes[k]]
+        return f"Passes down to ε = {score((below[-1] + 1) / 100, 2)}." if below else ""
+    above = [k for k in range(at, len(passes)) if passes[k]]
+    if above:
+        return f"Would pass from ε = {score(above[0] / 100, 2)}."
+    return f"Passes at no ε up to {score((len(passes) - 1) / 100, 2)}."
+
+
+def verdict(rows: Sequence[Told]) -> str:
+    """One sentence a kind of verdict, those that pass first; models that were not tested last."""
+    said = []
+    for kind, sentence in SENTENCES.items():
+        names = [row["short"] for row in rows if row["verdict"] == kind]
+        if names:
+            said.append(sentence.format(_listed(names)))
+    untested = [row["short"] for row in rows if not row["verdict"]]
+    if untested:
+        said.append(f"{_listed(untested)} could not be tested.")
+    return " ".join(said)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with "and"; those behind the first ``NAMED`` are only counted."""
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, Any]:
+    """Everybody whom the model was compared with, where it does best first (1 query)."""
+    rows = [row for row in told["person"] if row["model"] == model]
+    if not rows:
+        return {"rows": []}
+    items, worse, error = (
+        np.array([row[name] for row in rows], dtype=float) for name in ("items", "worse", "error")
+    )
+    p = annotator.correct(annotator.p_values(items, worse, error, epsilon))
+    ids = told["frame"]["people"]
+    people = dict(
+        Membership.objects.filter(pk__in=[ids[row["person"]] for row in rows]).values_list(
+            "pk", "pseudonym"
+        )
+    )
+    ends = [row[name] for row in rows for name in ("low", "high")]
+    scale = Scale.around(ends, width=220.0, include=[0.0, -epsilon])
+    made = [
+        {
+            **row,
+            "id": ids[row["person"]],
+            "name": people.get(ids[row["person"]], "a removed person"),
+            "difference_said": format_signed(row["difference"]),
+            "p": float(p[at]),
+            "wins": bool(p[at] <= annotator.LEVEL),
+            "plot": charts.forest_cell(
+                scale,
+                Estimate(row["difference"], row["low"], row["high"]),
+                reference=-epsilon,
+                name=people.get(ids[row["person"]], ""),
+            ),
+        }
+        for at, row in enumerate(rows)
+    ]
+    return {
+        "rows": sorted(made, key=lambda row: -row["difference"]),
+        "axis": charts.forest_axis(scale),
+    }
+
+
+def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
+    """Of each label: its share by people, by the model, and by both, or why there is none."""
+    words = _label_words(run, told)
+    found = []
+    for row in told["combined"]:
+        if row["model"] != model:
+            continue
+        title = f"Share of “{words[row['label']]}”" if row["label"] >= 0 else "Mean"
+        one: dict[str, Any] = {**row, "title": title, "lines": []}
+        if not row["reason"]:
+            one |= _lines(row)
+        found.append(one)
+    reasons = {one["reason"] for one in found}
+    if len(found) > 1 and len(reasons) == 1 and "" not in reasons:
+        return [found[0] | {"title": "The shares of all labels"}]
+    return found
+
+
+def rate_rows(run: Run, told: Told, model: int) -> dict[str, Any]:
+    """Of each label: what the model sees and spares of it, and its share corrected by that."""
+    words = _label_words(run, told)
+    rows = [row for row in told.get("rates", []) if row["model"] == model]
+    scale = _shares()
+    return {
+        "axis": charts.forest_axis(scale),
+        "rows": [
+            {
+                **row,
+                "title": words[row["label"]],
+                **{
+                    f"{name}_plot": charts.forest_cell(
+                        scale,
+                        known_estimate(row[name], row[f"{name}_low"], row[f"{name}_high"]),
+                        name=f"{words[row['label']]}, {name}",
+                    )
+                    for name in ("sensitivity", "specificity")
+                },
+            }
+            for row in rows
+        ],
+    }
+
+
+def _label_words(run: Run, told: Told) -> list[str]:
+    """What each stored code of the field is called."""
+    name = told["frame"]["field"][0]
+    fields = label_fields.fields_of(run.task.current)
+    known = next((one.labels for one in fields if one.name == name), OF_PAIRS)
+    return [known.get(code, code) for code in told["frame"]["labels"]]
+
+
+def _lines(row: Told) -> dict[str, Any]:
+    kinds = ("people", "judge", "both")
+    ends = [row[f"{kind}{end}"] for kind in kinds for end in ("_low", "_high")]
+    scale = Scale.around(ends, width=220.0)
+    used = {
+        "people": count(row["labelled"]),
+        "judge": count(row["labelled"] + row["rest"]),
+        "both": f"{count(row['labelled'])} + {count(row['rest'])}",
+    }
+    notes = {
+        "people": "unbiased, but wide",
+        "judge": f"leaves out that the model is off by {format_signed(row['bias'])} "
+        f"({score(row['bias_low'], 2)} to {score(row['bias_high'], 2)})",
+        "both": f"unbiased; λ = {score(row['tuning'], 2)}",
+    }
+    titles = {"people": "People only", "judge": "Model only", "both": "Combined"}
+    lines = [
+        {
+            "title": titles[kind],
+            "value": row[kind],
+            "low": row[f"{kind}_low"],
+            "high": row[f"{kind}_high"],
+            "used": used[kind],
+            "note": notes[kind],
+            "plot": charts.forest_cell(
+                scale,
+                Estimate(row[kind], row[f"{kind}_low"], row[f"{kind}_high"]),
+                name=titles[kind],
+            ),
+        }
+        for kind in kinds
+    ]
+    saved = round(row["worth"] - row["labelled"])
+    return {
+        "lines": lines,
+        "axis": charts.forest_axis(scale),
+        "saved": saved,
+        "worth": round(row["worth"]),
+    }

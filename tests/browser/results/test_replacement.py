@@ -1,0 +1,43 @@
+"""A requester asks which models may replace a person, moves epsilon and reads a model's people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, expect
+
+from evaluation.models import Run, RunState
+from evaluation.runs import engine as runs
+from tests.browser.sign_in import sign_in
+from tests.evaluation.corpora.labels import make_compared
+from tests.support.crawl import overflows, violations, watch
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
+    context: BrowserContext, live_server: Any
+) -> None:
+    task = make_compared()  # LOOK
+    sign_in(context, task.project.owner, live_server.url)
+    page, errors = context.new_page(), list[str]()
+    watch(page, errors)
+    address = live_server.url + reverse("replacement", args=[task.project_id, task.pk])
+    page.goto(address)
+    found = overflows(page) + violations(page)
+    page.get_by_role("link", name="Test the models").click()
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
+    assert runs.execute(Run.objects.get(task=task).pk) == RunState.DONE
+    page.goto(address)
+    expect(page.get_by_text("Alder can replace one of your annotators")).to_be_visible()
+    expect(page.get_by_text("Birch cannot replace one")).to_be_visible()
+    expect(page.get_by_text("There are too few answers to decide about Cedar")).to_be_visible()
+    page.get_by_label("how much worse a model may be").fill("5")
+    expect(page.locator("output")).to_have_text(".05")
+    page.locator("#models").get_by_role("link", name="Cedar", exact=True).click()
+    expect(page.get_by_role("heading", name="Cedar against each annotator")).to_be_visible()
+    found += overflows(page) + violations(page)
+    assert errors == [] and found == []
