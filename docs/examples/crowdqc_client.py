@@ -104,6 +104,26 @@ class WorkerScore(Row):
 
 
 @dataclass(frozen=True)
+class Live(Row):
+    """A live evaluation; ``board`` is the last look, and the result once it has ended."""
+
+    task: int
+    state: str
+    reason: str
+    systems: list[str]
+    half_width: float
+    max_judgments: int
+    prompts_left: int
+    money: str
+    board: dict[str, Any]
+    budget: str | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.state == "ended"
+
+
+@dataclass(frozen=True)
 class Waiting(Row):
     """Work that waits for a decision about its pay."""
 
@@ -266,6 +286,27 @@ class Client:
 
     def worker_scores(self, run: int) -> Iterator[WorkerScore]:
         return map(WorkerScore.of, self.rows(f"/api/runs/{run}/scores/workers/"))
+
+    # -- live evaluations ------------------------------------------------------------------------
+
+    def open_live(self, task: int, systems: Sequence[str], **limits: Any) -> Live:
+        """Compare systems on a pairwise task; ``limits``: half_width, max_judgments, budget."""
+        body = {"systems": list(systems), **limits}
+        return Live.of(self.call("POST", f"/api/tasks/{task}/live/", body))
+
+    def add_outputs(self, task: int, key: str, outputs: Sequence[Mapping[str, Any]]) -> int:
+        """Send rows of prompt, question, system and text: all or none.
+
+        Gives how many pairs they make. The same ``key`` with the same rows adds nothing again.
+        """
+        body = {"key": key, "outputs": list(outputs)}
+        return int(self.call("POST", f"/api/tasks/{task}/live/outputs/", body)["pairs"])
+
+    def live(self, task: int) -> Live:
+        return Live.of(self.call("GET", f"/api/tasks/{task}/live/"))
+
+    def end_live(self, task: int) -> Live:
+        return Live.of(self.call("POST", f"/api/tasks/{task}/live/end/"))
 
     # -- paying ----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betainc, betaln
+import scipy
 
 from evaluation.methods.bradley_terry import ties as bt_ties
 from evaluation.methods.bradley_terry.cells import cells_of
@@ -176,7 +176,7 @@ def concentration(yes: FloatArray, no: FloatArray, chance: FloatArray) -> float:
     value = -0.5 * (np.log(grid / USUAL) / SPREAD) ** 2
     for k, s in enumerate(grid):
         a, b = s * chance, s * (1 - chance)
-        value[k] += (betaln(a + for_, b + against) - betaln(a, b)).sum()
+        value[k] += (scipy.special.betaln(a + for_, b + against) - scipy.special.betaln(a, b)).sum()
     top = int(np.clip(value.argmax(), 1, len(grid) - 2))
     before, at, after = value[top - 1 : top + 2]
     bend = before - 2 * at + after
@@ -228,16 +228,18 @@ def _beyond(own: FloatArray, other: FloatArray) -> list[FloatArray]:
     """
     x = np.append(0.5, OTHER)
     a, b = other[:, None], own[:, None]
-    now = betainc(a, b, x)
-    step = np.exp(a * np.log(x) + b * np.log1p(-x) - betaln(a, b))
+    now = scipy.special.betainc(a, b, x)
+    step = np.exp(a * np.log(x) + b * np.log1p(-x) - scipy.special.betaln(a, b))
     return [now, now + step / b, np.maximum(now - step / a, 0.0)]
 
 
 def _below(neutral: FloatArray, decided: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Chance (p,) that the chance of neutral is below 1/3, and how it grows with v (p, nodes)."""
     a, b = neutral[:, None], decided[:, None]
-    density = np.exp((a - 1) * np.log(LEVEL) + (b - 1) * np.log1p(-LEVEL) - betaln(a, b))
-    return betainc(neutral, decided, 1 / 3), density / (2 - OTHER) ** 2
+    density = np.exp(
+        (a - 1) * np.log(LEVEL) + (b - 1) * np.log1p(-LEVEL) - scipy.special.betaln(a, b)
+    )
+    return scipy.special.betainc(neutral, decided, 1 / 3), density / (2 - OTHER) ** 2
 
 
 def _of_two(first: FloatArray, second: FloatArray) -> FloatArray:

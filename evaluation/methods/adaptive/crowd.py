@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from evaluation.methods.adaptive.beliefs import systems_of
 from evaluation.methods.adaptive.method import Rules
@@ -100,7 +100,7 @@ class Design:
             tuple(merits.tolist()),
             self.ties,
             DAVIDSON,
-            -float(logit(self.right)),
+            -float(scipy.special.logit(self.right)),
             self.spammers,
             self.item_sd,
         )
@@ -120,7 +120,7 @@ class Design:
         They are closer together than the true ones, since pairs differ and some people guess.
         """
         one, two = np.triu_indices(self.systems, 1)
-        side = -float(logit(self.right)) * np.array([1.0, -1.0])
+        side = -float(scipy.special.logit(self.right)) * np.array([1.0, -1.0])
         felt = (merits[one] - merits[two])[:, None] + self.item_sd * NODES
         win, tie = outcome_chances(felt[:, :, None] + side, ties=self.ties)
         seen = [(x.mean(axis=2) @ WEIGHTS) / WEIGHTS.sum() for x in (win, tie, 1 - win - tie)]

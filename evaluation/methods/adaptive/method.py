@@ -34,10 +34,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtr, owens_t, xlogy
 
 from evaluation.methods.adaptive.beliefs import (
     FIRST,
@@ -66,7 +64,7 @@ FAR = 8.0  # standard errors beyond which an order is not in doubt
 
 def entropy(chance: FloatArray) -> FloatArray:
     """Entropy (...) in nats of chances (..., k)."""
-    return np.asarray(-xlogy(chance, chance).sum(axis=-1), dtype=np.float64)
+    return np.asarray(-scipy.special.xlogy(chance, chance).sum(axis=-1), dtype=np.float64)
 
 
 def label_gain(posterior: FloatArray, now: FloatArray, after: FloatArray) -> FloatArray:
@@ -87,7 +85,7 @@ def order_gain(z: FloatArray) -> FloatArray:
     the truth are jointly normal with correlation sqrt(q)). Divided by q at q = AHEAD.
     """
     size = np.minimum(np.abs(z), FAR)
-    fall = ndtr(-size) - 2 * owens_t(size, np.sqrt((1 - AHEAD) / AHEAD))
+    fall = scipy.special.ndtr(-size) - 2 * scipy.special.owens_t(size, np.sqrt((1 - AHEAD) / AHEAD))
     return np.asarray(np.maximum(fall, 0.0) / AHEAD, dtype=np.float64)
 
 
@@ -127,8 +125,10 @@ class Field:
         win, loss = believed.prior[:, FIRST], believed.prior[:, SECOND]
         fisher = np.where(first == second, 0.0, (win + loss - (win - loss) ** 2) / 4)
         k = len(believed.merit)
-        graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(k, k))
-        _, part = connected_components(graph, directed=False)
+        graph = scipy.sparse.coo_array(
+            (np.ones(len(first), dtype=np.int8), (first, second)), shape=(k, k)
+        )
+        _, part = scipy.sparse.csgraph.connected_components(graph, directed=False)
         return cls(believed, first, second, fisher, part[:, None] == part[None, :])
 
     def ranking(self, votes: FloatArray, certainty: float) -> Ranking:
@@ -150,7 +150,7 @@ class Field:
         # Sum over (c, d) of gain / variance * Cov(m_c - m_d, m_a - m_b)^2, for all (a, b) at once.
         wanted = _laplacian(np.where(asked, order_gain(z) / variance, 0.0))
         return Ranking(
-            certain=~asked | (ndtr(np.abs(z)) >= certainty),
+            certain=~asked | (scipy.special.ndtr(np.abs(z)) >= certainty),
             gain=np.maximum(_differences(covariance @ wanted @ covariance), 0.0),
         )
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from evaluation.methods.adaptive.beliefs import beliefs, next_vote
 from evaluation.methods.adaptive.crowd import Design, Drawn, draw
@@ -263,7 +263,7 @@ def _short(curves: Curves, design: Design) -> Table:
         part = np.array([np.interp(votes, curves.points, one[:, 1 + k]) for one in curves.adaptive])
         gap = part - curves.uniform[:, design.equal - 1, k]
         error = gap.std(ddof=1) / len(gap) ** 0.5
-        reach = float(ndtri(0.975)) * error
+        reach = float(scipy.special.ndtri(0.975)) * error
         rows.append((votes, gap.mean(), error, gap.mean() - reach, gap.mean() + reach))
     names = ("votes", "difference", "mc_error", "low", "high")
     columns = dict(zip(names, np.array(rows).T, strict=True))

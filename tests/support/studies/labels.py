@@ -1,12 +1,17 @@
-"""Small studies of labels: a task of leaves with a field that depends on another, for tests."""
+"""Small studies of labels: leaves as texts or images, and a field that depends on another."""
 
 from __future__ import annotations
 
+import io
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.authoring.actions import items, tasks
-from annotation.models import Project, Task
+from PIL import Image
+
+from annotation.authoring.actions import items, media, tasks
+from annotation.files.reading.media import read_media
+from annotation.models import MediaFile, Project, Task
 
 TEXTS = (
     "A leaf with brown spots.",
@@ -70,5 +75,42 @@ def make_labels(
         items.save_item(by=by, task=task, key=f"leaf-{number}", question=text)
     if publish:
         tasks.publish(by=by, task=task)
+    task.refresh_from_db()
+    return task
+
+
+def png(color: str = "green", size: tuple[int, int] = (400, 300), **saved: Any) -> bytes:
+    """An image of one colour as a file; ``saved``: what Pillow is told to write with it."""
+    out = io.BytesIO()
+    Image.new("RGB", size, color).save(out, saved.pop("format", "PNG"), **saved)
+    return out.getvalue()
+
+
+def wav(seconds: float = 1.0) -> bytes:
+    """Silence as a file, with a tag that says who recorded it."""
+    samples = bytes(int(8000 * seconds))
+    chunks = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8)
+    chunks += b"LIST" + struct.pack("<I", 8) + b"INFOanna"
+    chunks += b"data" + struct.pack("<I", len(samples)) + samples
+    return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WAVE" + chunks
+
+
+def make_image(project: Project, name: str = "leaf.png", data: bytes | None = None) -> MediaFile:
+    """A file of the project that no item shows."""
+    read = read_media(data or png(), name)
+    return media.store_media(by=project.owner, project=project, media=read, name=name)
+
+
+def make_images(project: Project, colors: Sequence[str] = ("green", "brown"), **more: Any) -> Task:
+    """A labels task over images, keyed by their colours, described for who cannot see them."""
+    publish = more.pop("publish", True)
+    more.setdefault("items_per_assignment", len(colors))
+    task = make_labels(project, (), settings={"content": "image"}, publish=False, **more)
+    files = [(f"{color}.png", png(color)) for color in colors]
+    media.upload_media(by=project.owner, task=task, files=files)
+    for item in task.items.all():
+        items.save_item(by=project.owner, task=task, item=item, question=f"A leaf, {item.key}.")
+    if publish:
+        tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import uuid
+import wave
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.think_topics import save_dimension
-from annotation.models import Assignment, Candidate, Project, Task
+from annotation.files.reading.recordings import read_recording
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Candidate,
+    Project,
+    Recording,
+    RecordingContent,
+    Task,
+)
 from annotation.pairs.actions import checklist_items
 from annotation.work.actions import answers
 from tests.support.studies.judging import make_candidate
@@ -150,3 +161,17 @@ def submit(held: Assignment, draft: Mapping[str, Any]) -> Assignment:
     assert user is not None
     drafts = {entry.item_id: dict(draft) for entry in held.entries.all()}
     return answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+
+
+def make_recording(entry: AssignmentItem, seconds: float = 0.5) -> Recording:
+    """A silent WAV, kept with the entry as if its worker had said nothing for so long."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, 8_000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * round(8_000 * seconds)))
+    read = read_recording(out.getvalue(), most_seconds=60)
+    kept = Recording.objects.create(
+        entry=entry, sha256="0" * 64, type=read.type, size=len(read.data), seconds=read.seconds
+    )
+    RecordingContent.objects.create(recording=kept, data=read.data)
+    return kept

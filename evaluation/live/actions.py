@@ -1,0 +1,291 @@
+"""A live evaluation's life: opened, given outputs, looked at, and ended exactly once.
+
+Locks: the evaluation's row, then the task's, then the project's. Whatever ends it holds the
+evaluation's row, so that the state, the task, the result and what is told of it change together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.accounts.named.actions import systems_by_name
+from annotation.authoring.actions import tasks
+from annotation.models import Task, User
+from annotation.models.tasks import TaskState
+from annotation.notifications.actions.webhooks import emit
+from annotation.pairs.actions.prompts import add_prompts
+from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
+from annotation.task_types import get_type
+from annotation.work.snapshots.judgments import system_names, version_items, vote_counts
+from crowdqc.errors import Conflict, Invalid
+from evaluation.live.budget import Used, used_by
+from evaluation.live.dataset import as_rows, shares_of
+from evaluation.live.outputs import Rows, read_outputs
+from evaluation.models import AdaptivePlan, LiveBatch, LiveEvaluation
+
+logger = logging.getLogger(__name__)
+MOST_SYSTEMS, MOST_JUDGMENTS = 12, 100_000
+DEFAULT_HALF_WIDTH, LEAST_HALF_WIDTH, MOST_HALF_WIDTH = 0.05, 0.01, 0.3
+DEFAULT_JUDGMENTS = 2_000
+State = LiveEvaluation.State
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What was added; ``again``: by an earlier request under the same key."""
+
+    prompts: int
+    pairs: int
+    again: bool
+
+
+@transaction.atomic
+def open_evaluation(
+    *,
+    by: User,
+    task: Task,
+    systems: Sequence[str],
+    half_width: float = DEFAULT_HALF_WIDTH,
+    max_judgments: int = DEFAULT_JUDGMENTS,
+    budget: Decimal | None = None,
+    dimension: str = "",
+) -> LiveEvaluation:
+    """Open it on a pairwise task, which from then on keeps to ``max_judgments`` and ``budget``.
+
+    ``dimension`` is the one judged (the last one where empty). Raises Invalid naming the field, and
+    Conflict where the task has a live evaluation, collects adaptively, is closed, or asks for more
+    already.
+    """
+    task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
+    if not get_type(task.type).pairs_texts:
+        raise Invalid("Only pairwise tasks compare systems.", fields={"task": "A pairwise task."})
+    if LiveEvaluation.objects.filter(task=task).exists():
+        raise Conflict("This task has a live evaluation already.", code="opened-already")
+    if task.state == TaskState.CLOSED:
+        raise Conflict("The task is closed. Reopen it first, or make another one.")
+    if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
+        raise Conflict("Switch adaptive collection off first.")
+    names = _names(systems)
+    _check_limits(half_width, max_judgments, budget)
+    by_name = systems_by_name(task.project, [{"system": name} for name in names])
+    evaluation = LiveEvaluation.objects.create(
+        task=task,
+        systems=[by_name[name, ""].pk for name in names],
+        dimension=_dimension(task, dimension),
+        half_width=half_width,
+        max_judgments=max_judgments,
+        budget=budget,
+        opened_by=by,
+    )
+    task.most_answers, task.most_pay = max_judgments, budget
+    task.save(update_fields=["most_answers", "most_pay"])
+    tasks.within_limit(task)
+    record(
+        by=by,
+        project=task.project,
+        action="live.open",
+        on=task,
+        half_width=half_width,
+        max_judgments=max_judgments,
+        budget=None if budget is None else str(budget),
+    )
+    return evaluation
+
+
+def _names(systems: Sequence[str]) -> list[str]:
+    names = [clean_text(name, "systems", 120) for name in systems]
+    if not 2 <= len(names) <= MOST_SYSTEMS or len(set(names)) < len(names) or not all(names):
+        raise Invalid(
+            "Name the systems to compare.",
+            fields={"systems": f"2 to {MOST_SYSTEMS} different names."},
+        )
+    return names
+
+
+def _check_limits(half_width: float, max_judgments: int, budget: Decimal | None) -> None:
+    wrong = {}
+    if not LEAST_HALF_WIDTH <= half_width <= MOST_HALF_WIDTH:
+        wrong["half_width"] = f"{LEAST_HALF_WIDTH} to {MOST_HALF_WIDTH}, as a share of votes."
+    if not 1 <= max_judgments <= MOST_JUDGMENTS:
+        wrong["max_judgments"] = f"1 to {MOST_JUDGMENTS:,}."
+    if budget is not None and not (
+        budget.is_finite() and 0 < budget <= 1_000_000 and budget == round(budget, 2)
+    ):
+        wrong["budget"] = "More than 0, with two decimals at most; or nothing."
+    if wrong:
+        raise Invalid("The limits cannot be taken.", fields=wrong)
+
+
+def _dimension(task: Task, wanted: str) -> str:
+    version = task.current or task.versions.latest("number")
+    known = [one.name for one in version_items(version)]
+    if wanted and wanted not in known:
+        raise Invalid("There is no such dimension.", fields={"dimension": ", ".join(known)})
+    return wanted or known[-1]
+
+
+def _held(task: Task) -> LiveEvaluation:
+    """The task's open evaluation, locked; Conflict where there is none."""
+    found = LiveEvaluation.objects.select_for_update().filter(task=task).first()
+    if found is None:
+        raise Conflict("This task has no live evaluation. Open one first.", code="not-opened")
+    return found
+
+
+@transaction.atomic
+def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
+    """Take in outputs and ask about every pair of each prompt: all of them or none.
+
+    ``rows`` are prompt (a key), question, system and text. The same ``key`` with the same rows
+    again adds nothing and says what was added. A task that was never published is published with
+    its first outputs. Raises Invalid naming row and field, and Conflict where it has ended, where
+    the key was used for other rows, a prompt is there already, or the judgments would be too many.
+    """
+    key = clean_text(key, "key", 120)
+    if not key:
+        raise Invalid("The outputs need a key.", fields={"key": "Any text that you use once."})
+    evaluation = _held(task)
+    cells = ("prompt", "question", "system", "text")
+    clean = [{name: row[name].replace("\x00", "").strip() for name in cells} for row in rows]
+    digest = hashlib.sha256(json.dumps(clean, sort_keys=True).encode()).hexdigest()
+    before = LiveBatch.objects.filter(evaluation=evaluation, key=key).first()
+    if before is not None:
+        if before.digest != digest:
+            raise Conflict("This key was used for other outputs.", code="key-used")
+        return Batch(before.prompts, before.pairs, again=True)
+    if evaluation.state != State.OPEN:
+        raise Conflict("This live evaluation has ended.", code="ended")
+    names = system_names(evaluation.systems)
+    prompts = read_outputs(clean, {names[pk]: pk for pk in evaluation.systems})
+    used = used_by(evaluation, _task_of(evaluation))
+    need = len(prompts) * used.prompt
+    if need > used.room:
+        raise Conflict(
+            f"These outputs would ask for {need} judgments; {used.room} of {used.most} are left, "
+            f"enough for {used.prompts_left} prompts. Nothing was added.",
+            code="too-many-judgments",
+        )
+    pairs = add_prompts(by=by, task=task, prompts=prompts)
+    LiveBatch.objects.create(
+        evaluation=evaluation, key=key, digest=digest, prompts=len(prompts), pairs=pairs
+    )
+    record(
+        by=by,
+        project=task.project,
+        action="live.outputs",
+        on=task,
+        prompts=len(prompts),
+        pairs=pairs,
+    )
+    fresh = _task_of(evaluation)
+    if fresh.current is None:
+        tasks.publish(by=by, task=fresh)
+    return Batch(len(prompts), pairs, again=False)
+
+
+def _task_of(evaluation: LiveEvaluation) -> Task:
+    return Task.objects.select_related("current", "project").get(pk=evaluation.task_id)
+
+
+def check_all() -> int:
+    """Look at every open evaluation, and end those that are done; how many ended.
+
+    One that somebody else holds is left for the next time.
+    """
+    ended = 0
+    rows = LiveEvaluation.objects.filter(state=State.OPEN).exclude(task__state=TaskState.DRAFT)
+    for pk in list(rows.values_list("pk", flat=True)):
+        ended += check(pk)
+    return ended
+
+
+@transaction.atomic
+def check(pk: int) -> bool:
+    """Look at one evaluation where votes came, and end it where it is done; whether it ended."""
+    held = LiveEvaluation.objects.select_for_update(skip_locked=True)
+    evaluation = held.filter(pk=pk, state=State.OPEN).first()
+    if evaluation is None:
+        return False
+    task = _task_of(evaluation)
+    used = used_by(evaluation, task)
+    out = used.money_out or used.judgments_out
+    mark = _mark(evaluation, task)
+    if evaluation.seen.get("mark") != mark or out:
+        _look(evaluation, task, mark)
+    width = evaluation.seen.get("half_width")
+    if width is not None and width <= evaluation.half_width:
+        _end(evaluation, task, LiveEvaluation.Reason.PRECISE, used, by=None)
+    elif out:
+        reasons = LiveEvaluation.Reason
+        reason = reasons.BUDGET if used.money_out else reasons.JUDGMENTS
+        _end(evaluation, task, reason, used, by=None)
+    return evaluation.state == State.ENDED
+
+
+def _mark(evaluation: LiveEvaluation, task: Task) -> list[list[Any]]:
+    """The running counts: they change when votes come or go, or stop counting."""
+    return [list(row) for row in vote_counts(task, evaluation.dimension)]
+
+
+def _look(evaluation: LiveEvaluation, task: Task, mark: list[list[Any]]) -> None:
+    found, votes = shares_of(evaluation, task)
+    evaluation.seen = {**as_rows(evaluation, found, votes), "mark": mark}
+    evaluation.seen_at = timezone.now()
+    evaluation.save(update_fields=["seen", "seen_at"])
+
+
+@transaction.atomic
+def end(*, by: User, task: Task) -> LiveEvaluation:
+    """End it by hand, with the result as it stands; one that has ended stays as it ended."""
+    evaluation = _held(task)
+    if evaluation.state == State.OPEN:
+        fresh = _task_of(evaluation)
+        used = used_by(evaluation, fresh)
+        _look(evaluation, fresh, _mark(evaluation, fresh))
+        _end(evaluation, fresh, LiveEvaluation.Reason.BY_HAND, used, by=by)
+    return evaluation
+
+
+def _end(
+    evaluation: LiveEvaluation,
+    task: Task,
+    reason: LiveEvaluation.Reason,
+    used: Used,
+    *,
+    by: User | None,
+) -> None:
+    """Part of a transaction that holds the evaluation: close the task, keep and tell the result.
+
+    Assignments in work may still be submitted and are paid; the result stays as it is.
+    """
+    told = {name: value for name, value in evaluation.seen.items() if name != "mark"}
+    evaluation.state, evaluation.reason = State.ENDED, reason
+    evaluation.ended_at, evaluation.ended_by = timezone.now(), by
+    evaluation.result = {**told, "money": str(used.money), "in_work": used.leases}
+    evaluation.save(update_fields=["state", "reason", "ended_at", "ended_by", "result"])
+    if task.state in (TaskState.OPEN, TaskState.PAUSED):
+        tasks.move(by=by, task=task, to="close")
+    Task.objects.filter(pk=task.pk).update(most_answers=None, most_pay=None)
+    record(by=by, project=task.project, action="live.end", on=task, reason=reason)
+    emit(project=task.project, event="live.ended", data=event_of(evaluation))
+
+
+def event_of(evaluation: LiveEvaluation) -> dict[str, Any]:
+    """What other systems are told of the end."""
+    return {
+        "evaluation": evaluation.pk,
+        "task": evaluation.task_id,
+        "reason": str(evaluation.reason),
+        "half_width": evaluation.half_width,
+        "result": evaluation.result,
+    }

@@ -1,0 +1,158 @@
+"""Live evaluations over the API: open one, send outputs, read its state, end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_task_by_id
+from annotation.api.frame.base import Body, read
+from annotation.api.frame.endpoint import Endpoint
+from annotation.models import Role, Task
+from crowdqc.errors import Missing
+from evaluation.live import actions as live
+from evaluation.live import selectors
+from evaluation.live.outputs import MOST_ROWS
+
+MONEY: dict[str, Any] = {"max_digits": 12, "decimal_places": 2}
+
+
+class LiveIn(Body):
+    systems = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        min_length=2,
+        max_length=live.MOST_SYSTEMS,
+        help_text="The names of the systems to compare",
+    )
+    half_width = serializers.FloatField(
+        default=live.DEFAULT_HALF_WIDTH,
+        min_value=live.LEAST_HALF_WIDTH,
+        max_value=live.MOST_HALF_WIDTH,
+        help_text="It ends when every share of votes won is known this precisely, as ± .05",
+    )
+    max_judgments = serializers.IntegerField(
+        default=live.DEFAULT_JUDGMENTS, min_value=1, max_value=live.MOST_JUDGMENTS
+    )
+    budget = serializers.DecimalField(
+        **MONEY,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Pay of claimed and submitted assignments together; null: no limit",
+    )
+    dimension = serializers.CharField(
+        default="", allow_blank=True, help_text="The dimension that decides; empty: the last one"
+    )
+
+
+class OutputIn(Body):
+    prompt = serializers.CharField(help_text="The prompt's key", allow_blank=True)
+    question = serializers.CharField(help_text="What the systems were asked", allow_blank=True)
+    system = serializers.CharField(allow_blank=True)
+    text = serializers.CharField(help_text="What the system wrote", allow_blank=True)
+
+
+class OutputsIn(Body):
+    key = serializers.CharField(
+        max_length=120, help_text="Any text used once: sent again with the same rows, adds nothing"
+    )
+    outputs = OutputIn(many=True, min_length=1, max_length=MOST_ROWS)
+
+
+class OutputsOut(serializers.Serializer[Any]):
+    prompts = serializers.IntegerField()
+    pairs = serializers.IntegerField()
+    again = serializers.BooleanField(help_text="They were added by an earlier request")
+
+
+class ShareOut(serializers.Serializer[Any]):
+    system = serializers.CharField()
+    share = serializers.FloatField(allow_null=True, help_text="Of votes won; a tie is half")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    votes = serializers.IntegerField()
+
+
+class BoardOut(serializers.Serializer[Any]):
+    votes = serializers.IntegerField(default=0)
+    workers = serializers.IntegerField(default=0)
+    prompts = serializers.IntegerField(default=0)
+    half_width = serializers.FloatField(allow_null=True, default=None)
+    why_no_interval = serializers.CharField(default="", allow_blank=True)
+    systems = ShareOut(many=True, default=list)
+
+
+class LiveOut(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    task = serializers.IntegerField()
+    state = serializers.CharField(help_text="open or ended")
+    reason = serializers.CharField(
+        allow_blank=True, help_text="precise, judgments, budget or by_hand; empty while open"
+    )
+    systems = serializers.ListField(child=serializers.CharField())
+    dimension = serializers.CharField()
+    half_width = serializers.FloatField()
+    max_judgments = serializers.IntegerField()
+    budget = serializers.DecimalField(**MONEY, allow_null=True)
+    prompts = serializers.IntegerField()
+    prompts_left = serializers.IntegerField(help_text="How many more fit in max_judgments")
+    judgments_asked = serializers.IntegerField()
+    judgments_taken = serializers.IntegerField(help_text="Given or in work")
+    in_work = serializers.IntegerField(help_text="Assignments in work")
+    money = serializers.DecimalField(**MONEY)
+    opened_at = serializers.DateTimeField()
+    seen_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    board = BoardOut(help_text="The last look; the result once it has ended")
+
+
+def _reply(task: Task, code: int = status.HTTP_200_OK) -> Response:
+    found = selectors.evaluation_of(task)
+    if found is None:
+        raise Missing("This task has no live evaluation.")
+    return Response(LiveOut(selectors.told_of(found, task)).data, status=code)
+
+
+class Live(Endpoint):
+    @extend_schema(responses=LiveOut, summary="A live evaluation and its board")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        return _reply(task)
+
+    @extend_schema(
+        request=LiveIn,
+        responses={201: LiveOut},
+        summary="Open a live evaluation on a pairwise task",
+        description="It ends by itself when it is precise enough or its limits are used.",
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        live.open_evaluation(by=access.user, task=task, **read(LiveIn, request))
+        return _reply(task, status.HTTP_201_CREATED)
+
+
+class LiveOutputs(Endpoint):
+    @extend_schema(
+        request=OutputsIn,
+        responses={201: OutputsOut, 200: OutputsOut},
+        summary="Add outputs of the systems: all or none",
+        description="Every prompt needs one text of each system; every pair is then judged.",
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        body = read(OutputsIn, request)
+        found = live.add_outputs(by=access.user, task=task, key=body["key"], rows=body["outputs"])
+        code = status.HTTP_200_OK if found.again else status.HTTP_201_CREATED
+        return Response(OutputsOut(found).data, status=code)
+
+
+class LiveEnd(Endpoint):
+    @extend_schema(request=None, responses=LiveOut, summary="End a live evaluation now")
+    def post(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        live.end(by=access.user, task=task)
+        return _reply(task)

@@ -1,0 +1,71 @@
+"""What a live evaluation has asked for and what it has left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import comb
+
+from django.db.models import Sum
+
+from annotation.models import Assignment, Task
+from annotation.models.assignments import AssignmentState
+from annotation.work.selectors.spending import claimed_pay
+from evaluation.models import LiveEvaluation
+
+
+@dataclass(frozen=True)
+class Used:
+    """Judgments and money of a live evaluation.
+
+    ``asked`` judgments are wanted by its pairs, ``held`` of them are given or in work; ``prompt``
+    is how many one more prompt would take. ``leases`` are assignments in work.
+    """
+
+    asked: int
+    held: int
+    most: int
+    prompt: int
+    leases: int
+    money: Decimal
+    pay: Decimal  # of one more assignment
+    budget: Decimal | None
+
+    @property
+    def room(self) -> int:
+        """Judgments that more prompts may ask for."""
+        return max(0, self.most - self.asked)
+
+    @property
+    def prompts_left(self) -> int:
+        return self.room // self.prompt
+
+    @property
+    def money_out(self) -> bool:
+        """Whether no assignment can be claimed for lack of money, nor is one in work."""
+        short = self.budget is not None and self.money + self.pay > self.budget
+        return short and not self.leases
+
+    @property
+    def judgments_out(self) -> bool:
+        """Whether all judgments that may be asked for are given."""
+        return not self.leases and self.held >= self.asked and self.room < self.prompt
+
+
+def used_by(evaluation: LiveEvaluation, task: Task) -> Used:
+    """What is asked, given and spent now, in three queries."""
+    version = task.current or task.versions.latest("number")
+    slots = task.items.filter(expected__isnull=True).aggregate(
+        asked=Sum("redundancy", default=0), held=Sum("held", default=0)
+    )
+    leased = Assignment.objects.filter(task=task, state=AssignmentState.LEASED)
+    return Used(
+        asked=slots["asked"],
+        held=slots["held"],
+        most=evaluation.max_judgments,
+        prompt=comb(len(evaluation.systems), 2) * version.redundancy,
+        leases=leased.count(),
+        money=claimed_pay(task),
+        pay=version.pay,
+        budget=evaluation.budget,
+    )

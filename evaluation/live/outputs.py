@@ -1,0 +1,80 @@
+"""Reading outputs that were sent: rows of prompt, system and text become prompts, or none do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotation.pairs.actions.prompts import Prompt
+from crowdqc.errors import Invalid
+
+MOST_ROWS, MOST_SHOWN = 5_000, 50
+MOST = {"prompt": 60, "question": 20_000, "text": 20_000}
+NEEDED = {
+    "prompt": "Give every prompt a key of its own.",
+    "question": "Send what the systems were asked.",
+    "text": "Send what the system wrote.",
+}
+Rows = Sequence[Mapping[str, str]]
+
+
+def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
+    """Rows (prompt, question, system, text) as prompts with one text of each system.
+
+    ``systems`` are names with their ids. Raises Invalid, naming the row, its field and what to do,
+    for the first 50 rows that are wrong.
+    """
+    if not 1 <= len(rows) <= MOST_ROWS:
+        raise Invalid(
+            "There are too many outputs." if rows else "There is no output.",
+            fields={"outputs": f"1 to {MOST_ROWS:,} at a time."},
+        )
+    wrong: list[dict[str, Any]] = []
+    questions: dict[str, str] = {}
+    texts: dict[str, dict[int, str]] = {}
+    lines: dict[str, int] = {}
+    for line, row in enumerate(rows, 1):
+        found = _wrong(row, systems)
+        key, system = row["prompt"], systems.get(row["system"], 0)
+        if found is None and questions.get(key, row["question"]) != row["question"]:
+            found = "question", "It differs from another row of this prompt", "Send the same words."
+        if found is None and system in texts.get(key, {}):
+            found = "system", "This prompt has a text of this system already", "Send one text."
+        if found is not None:
+            field, why, mend = found
+            wrong.append(_bad(line, field, row.get(field, ""), why, mend))
+            continue
+        questions[key] = row["question"]
+        lines.setdefault(key, line)
+        texts.setdefault(key, {})[system] = row["text"]
+    for key, own in texts.items() if not wrong else ():
+        lack = [name for name, pk in systems.items() if pk not in own]
+        if lack:
+            why = f"There is no text of {', '.join(lack)} for this prompt"
+            wrong.append(_bad(lines[key], "system", key, why, "Send one text of each system."))
+    if wrong:
+        one, shown = wrong[0], wrong[:MOST_SHOWN]
+        raise Invalid(
+            f"Row {one['line']}, {one['column']}: {one['wrong']}. {one['mend']} Nothing was added.",
+            fields={
+                f"outputs.{row['line'] - 1}.{row['column']}": row["wrong"] for row in wrong[:1]
+            },
+            rows=shown,
+        )
+    return [Prompt(key, questions[key], own) for key, own in texts.items()]
+
+
+def _wrong(row: Mapping[str, str], systems: Mapping[str, int]) -> tuple[str, str, str] | None:
+    """The field that is wrong, why, and what to do; None for a row that can be taken."""
+    if row["system"] not in systems:
+        return "system", "It is not compared here", f"Use {', '.join(systems)}."
+    for name, most in MOST.items():
+        if not row[name]:
+            return name, "It is empty", NEEDED[name]
+        if len(row[name]) > most:
+            return name, "It is too long", f"Use {most:,} characters at most."
+    return None
+
+
+def _bad(line: int, column: str, value: str, wrong: str, mend: str) -> dict[str, Any]:
+    return {"line": line, "column": column, "value": value[:80], "wrong": wrong, "mend": mend}

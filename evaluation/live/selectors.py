@@ -1,0 +1,130 @@
+"""What is told of a live evaluation: its state, how near the end is, and its board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation.models import Task
+from annotation.models.tasks import TaskState
+from annotation.work.snapshots.judgments import system_names, version_items
+from crowdqc.numbers import count, interval, money, plural, score
+from evaluation.live.budget import Used, used_by
+from evaluation.models import LiveEvaluation
+
+REFRESH = 5  # seconds between two looks at an open one
+
+NOTHING_KNOWN = 0.5  # the half-width of an interval from 0 to 1
+
+
+def evaluation_of(task: Task) -> LiveEvaluation | None:
+    """The task's live evaluation, with who opened and ended it."""
+    rows = LiveEvaluation.objects.select_related("opened_by", "ended_by")
+    return rows.filter(task=task).first()
+
+
+def told_of(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
+    """What the API tells of it: its limits, what is used, the last look or the result."""
+    used, names = used_by(evaluation, task), system_names(evaluation.systems)
+    board = evaluation.result if evaluation.result is not None else evaluation.seen
+    return {
+        "id": evaluation.pk,
+        "task": task.pk,
+        "state": evaluation.state,
+        "reason": evaluation.reason,
+        "systems": [names[pk] for pk in evaluation.systems],
+        "dimension": evaluation.dimension,
+        "half_width": evaluation.half_width,
+        "max_judgments": evaluation.max_judgments,
+        "budget": evaluation.budget,
+        "prompts": sum(evaluation.batches.values_list("prompts", flat=True)),
+        "prompts_left": used.prompts_left if evaluation.state == "open" else 0,
+        "judgments_asked": used.asked,
+        "judgments_taken": used.held,
+        "in_work": used.leases,
+        "money": used.money,
+        "opened_at": evaluation.opened_at,
+        "seen_at": evaluation.seen_at,
+        "ended_at": evaluation.ended_at,
+        "board": {name: value for name, value in board.items() if name != "mark"},
+    }
+
+
+def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
+    """What the page shows of it."""
+    used = used_by(evaluation, task)
+    board = evaluation.result if evaluation.result is not None else evaluation.seen
+    rows = sorted(board.get("systems", []), key=lambda row: -(row["share"] or 0))
+    going = evaluation.state == LiveEvaluation.State.OPEN
+    return {
+        "evaluation": evaluation,
+        "going": going,
+        "figures": figures(evaluation, used, board, task.project.currency),
+        "rows": [{**row, "interval": interval(row["low"], row["high"], 2)} for row in rows],
+        "why": board.get("why_no_interval", ""),
+        "votes": board.get("votes", 0),
+        "used": used,
+        "sentence": sentence(evaluation, used, task),
+        "seconds": REFRESH if going and task.state in (TaskState.OPEN, TaskState.DRAFT) else 0,
+        "waits_for_outputs": not used.asked,
+        "dimension_label": next(
+            (
+                one.label
+                for one in version_items(task.current or task.versions.latest("number"))
+                if one.name == evaluation.dimension
+            ),
+            evaluation.dimension,
+        ),
+    }
+
+
+def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
+    """One sentence on what it waits for, or why it ended."""
+    if evaluation.state == LiveEvaluation.State.ENDED:
+        return f"{evaluation.get_reason_display()}."
+    if not used.asked:
+        return "Send outputs of the systems; the first ones publish the task."
+    if task.state == TaskState.PAUSED:
+        return "The task is paused, so nobody can claim work."
+    if task.state == TaskState.CLOSED:
+        return "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
+    if used.held >= used.asked and not used.leases:
+        return (
+            f"Every pair is judged. Send more outputs: up to {plural(used.prompts_left, 'prompt')}."
+        )
+    return "It ends by itself when the intervals are narrow enough or the budget is used."
+
+
+def figures(
+    evaluation: LiveEvaluation, used: Used, board: dict[str, Any], currency: str
+) -> list[dict[str, Any]]:
+    """Precision, judgments and money, each with what it is of."""
+    width, votes = board.get("half_width"), board.get("votes", 0)
+    precision: dict[str, Any] = {
+        "label": "Precision",
+        "value": "none yet" if width is None or width >= NOTHING_KNOWN else f"± {score(width)}",
+        "of": f"target ± {score(evaluation.half_width)}",
+        "note": board.get("why_no_interval", ""),
+    }
+    if width is not None and width >= NOTHING_KNOWN:
+        precision["note"] = "so far the judgments leave every win rate open"
+    if width is not None:
+        # The work that an interval takes grows with the square of its narrowness.
+        precision["done"] = min(100, round(100 * (evaluation.half_width / width) ** 2))
+        precision["total"] = 100
+    judgments = {
+        "label": "Judgments",
+        "value": count(votes),
+        "of": f"of {count(evaluation.max_judgments)}",
+        "done": min(votes, evaluation.max_judgments),
+        "total": evaluation.max_judgments,
+        "note": f"{count(used.asked)} requested, {plural(used.leases, 'assignment')} in progress",
+    }
+    spent: dict[str, Any] = {
+        "label": "Cost",
+        "value": money(used.money, currency),
+        "of": "" if evaluation.budget is None else f"of {money(evaluation.budget, currency)}",
+        "note": "claimed and submitted assignments",
+    }
+    if evaluation.budget is not None:
+        spent |= {"done": min(used.money, evaluation.budget), "total": evaluation.budget}
+    return [precision, judgments, spent]

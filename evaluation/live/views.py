@@ -1,0 +1,102 @@
+"""The page of a live evaluation: state, board, how it is opened and ended. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import Access, get_task
+from annotation.accounts.projects.forms import add_errors
+from annotation.models import Role, Task
+from annotation.task_types import get_type
+from crowdqc.errors import Conflict, Invalid, Missing
+from evaluation.live import actions as live
+from evaluation.live import selectors
+from evaluation.runs.selectors import lists as reads
+
+MID = {"class": "mid num"}
+
+
+class OpenForm(forms.Form):
+    """What a requester chooses; the actions decide."""
+
+    systems = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3}),
+        max_length=2_000,
+        help_text="One name per line. Use the same names when you send outputs.",
+    )
+    half_width = forms.FloatField(
+        label="Target precision (±)",
+        initial=live.DEFAULT_HALF_WIDTH,
+        min_value=live.LEAST_HALF_WIDTH,
+        max_value=live.MOST_HALF_WIDTH,
+        help_text="Stops when each win rate is known this precisely. .05 means ± 5 points.",
+        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+    )
+    max_judgments = forms.IntegerField(
+        label="Maximum judgments",
+        initial=live.DEFAULT_JUDGMENTS,
+        min_value=1,
+        max_value=live.MOST_JUDGMENTS,
+        help_text="Workers are never given more than this. ± .05 often needs 1,000 to 3,000.",
+        widget=forms.NumberInput(attrs=MID),
+    )
+    budget = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
+        help_text="Pay for all assignments together. Empty: no limit.",
+        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """State and board; POST opens it, or ends it (``do=end``)."""
+    roles = (Role.REQUESTER,) if request.method == "POST" else ()
+    access, task = get_task(request, project_id, task_id, *roles)
+    if not get_type(task.type).pairs_texts:
+        raise Missing("Only pairwise tasks have live evaluations.")
+    form, status = OpenForm(), 200
+    if request.method == "POST":
+        form, status = _posted(request, access, task)
+        if status == 302:
+            return redirect("live_evaluation", project_id, task_id)
+    context: dict[str, Any] = {"task": task, "title": reads.title_of(task), "form": form}
+    found = selectors.evaluation_of(task)
+    if found is not None:
+        context.update(selectors.page(found, task))
+    response = render(request, "evaluation/live/page.html", context, status=status)
+    began = "first" in request.GET and not context.get("waits_for_outputs")
+    if "HX-Request" in request.headers and (began or not context.get("going")):
+        response["HX-Refresh"] = "true"  # what stands around the board is no longer true
+    return response
+
+
+def _posted(request: HttpRequest, access: Access, task: Task) -> tuple[OpenForm, int]:
+    """Do what the button says; 302 when it is done, else the status of the refusal."""
+    ending = request.POST.get("do") == "end"
+    form = OpenForm(None if ending else request.POST)
+    if ending:
+        live.end(by=access.user, task=task)
+        messages.success(request, "The live evaluation has ended.")
+        return form, 302
+    if not form.is_valid():
+        return form, 422
+    chosen = dict(form.cleaned_data)
+    names = [line.strip() for line in chosen.pop("systems").splitlines() if line.strip()]
+    try:
+        live.open_evaluation(by=access.user, task=task, systems=names, **chosen)
+    except (Invalid, Conflict) as error:
+        add_errors(form, error)
+        return form, error.status
+    messages.success(request, "The live evaluation is open. Send outputs next.")
+    return form, 302

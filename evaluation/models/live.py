@@ -1,0 +1,87 @@
+"""Live evaluations of systems, and the batches of outputs that were sent to them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotation.models import Task
+
+
+class LiveEvaluation(models.Model):
+    """A comparison of systems on a pairwise task that ends by itself, once.
+
+    It ends when every system's share of votes won is known to ``half_width``, or when
+    ``max_judgments`` or ``budget`` is used; or by hand.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        ENDED = "ended", "Ended"
+
+    class Reason(models.TextChoices):
+        PRECISE = "precise", "The intervals are as narrow as was asked for"
+        JUDGMENTS = "judgments", "All judgments are given"
+        BUDGET = "budget", "The budget is used"
+        BY_HAND = "by_hand", "Somebody ended it"
+
+    task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="live_evaluation")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    # The ids of the systems compared, in the order in which they were named.
+    systems = models.JSONField()
+    dimension = models.CharField(max_length=40)
+    half_width = models.FloatField(default=0.05)
+    max_judgments = models.PositiveIntegerField()
+    budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    # What the last look found: shares, intervals, votes; {} before the first vote.
+    seen = models.JSONField(default=dict, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True)
+    opened_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    opened_at = models.DateTimeField(auto_now_add=True)
+    reason = models.CharField(max_length=10, choices=Reason.choices, blank=True)
+    result = models.JSONField(null=True, blank=True)
+    # Empty where it ended by itself.
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state="open", reason="", result__isnull=True, ended_at__isnull=True)
+                | Q(
+                    state="ended",
+                    reason__in=("precise", "judgments", "budget", "by_hand"),
+                    result__isnull=False,
+                    ended_at__isnull=False,
+                ),
+                name="live_ended_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(half_width__gt=0)
+                & Q(half_width__lt=0.5)
+                & Q(max_judgments__gte=1)
+                & (Q(budget__isnull=True) | Q(budget__gt=0)),
+                name="live_sane",
+            ),
+        ]
+
+
+class LiveBatch(models.Model):
+    """Outputs that were taken in together, under the client's key."""
+
+    evaluation = models.ForeignKey(LiveEvaluation, on_delete=models.CASCADE, related_name="batches")
+    key = models.CharField(max_length=120)
+    digest = models.CharField(max_length=64)
+    prompts = models.PositiveIntegerField()
+    pairs = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "key"], name="live_batch_once")
+        ]

@@ -1,0 +1,177 @@
+"""How often intervals of a live evaluation hold the truth where collecting stopped.
+
+``python -m tests.studies.live_coverage [replicates]`` (400 by default, 3 minutes). A look every 20
+votes; collecting stops at the first where all intervals are as narrow as the target, or at the
+budget. "one": the share of intervals at .95 that hold the truth there; "all": of evaluations where
+all hold it; "looks": of those where all hold it at every look until then; "votes" on average; "by
+width": the share that stopped before the budget. The error of simulation is .011 at .95. All lie
+above .95: intervals that hold at every look cover more at one of them, and the normal mixture is
+narrowest at the target, not at the looks before it.
+
+====================================== ===== ===== ===== ===== ========
+crowd                                    one   all looks votes by width
+====================================== ===== ===== ===== ===== ========
+2 systems, 30 workers alike            1.000 1.000  .993  1175     1.00
+2 systems, 30 workers                  1.000 1.000 1.000  1025      .99
+2 systems, 30 workers, 3 votes a pair   .995  .995  .988   809     1.00
+2 systems, 60 workers, ties            1.000 1.000  .990  1738      .98
+2 systems, 12 workers                  1.000 1.000 1.000   885      .94
+2 systems, 6 workers                   1.000 1.000 1.000   517      .83
+2 systems, 8 of 40 do most              .998  .998  .993  1220      .84
+2 systems far apart                    1.000 1.000 1.000   183     1.00
+4 systems, 30 workers                  1.000 1.000  .995  1620     1.00
+4 systems, 12 workers                  1.000 1.000 1.000  2074      .84
+====================================== ===== ===== ===== ===== ========
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from evaluation.methods.adaptive.anytime import Votes, WinShares, win_shares
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Systems, people and prompts of a simulated evaluation; spreads are of log-odds."""
+
+    name: str
+    merits: tuple[float, ...]
+    workers: int
+    lean: float  # spread among workers
+    topic: float  # spread among prompts
+    redundancy: int = 1
+    bundle: int = 10
+    ties: float = 0.0
+    target: float = 0.05
+    budget: int = 4000
+    unequal: bool = False  # a few workers do most of the work
+
+
+CROWDS = (
+    Crowd("2 systems, 30 workers alike", (0.0, 0.4), 30, 0.0, 0.3),
+    Crowd("2 systems, 30 workers", (0.0, 0.4), 30, 0.3, 0.5, target=0.08),
+    Crowd(
+        "2 systems, 30 workers, 3 votes a pair", (0.0, 0.4), 30, 0.3, 0.8, redundancy=3, target=0.08
+    ),
+    Crowd("2 systems, 60 workers, ties", (0.0, 0.0), 60, 0.4, 0.5, ties=0.3),
+    Crowd("2 systems, 12 workers", (0.0, 0.4), 12, 0.3, 0.5, target=0.13),
+    Crowd("2 systems, 6 workers", (0.0, 0.4), 6, 0.3, 0.5, target=0.25, budget=1500),
+    Crowd("2 systems, 8 of 40 do most", (0.0, 0.4), 40, 0.5, 0.5, target=0.15, unequal=True),
+    Crowd("2 systems far apart", (0.0, 3.0), 30, 0.3, 0.5, target=0.08),
+    Crowd("4 systems, 30 workers", (0.0, 0.2, 0.5, 0.9), 30, 0.3, 0.5, target=0.1),
+    Crowd("4 systems, 12 workers", (0.0, 0.2, 0.5, 0.9), 12, 0.3, 0.5, target=0.15),
+)
+
+
+def chance(crowd: Crowd, first: int, second: int) -> float:
+    """The share of votes that one system wins over another, over all workers and prompts."""
+    spread = np.sqrt(2) * np.hypot(crowd.lean, crowd.topic)
+    apart = crowd.merits[first] - crowd.merits[second] + spread * NODES
+    won = float(np.sum(WEIGHTS * scipy.special.expit(apart)) / np.sum(WEIGHTS))
+    return crowd.ties / 2 + (1 - crowd.ties) * won
+
+
+def truth(crowd: Crowd) -> Any:
+    """The share of each system (k,)."""
+    places = range(len(crowd.merits))
+    return np.array([np.mean([chance(crowd, i, j) for j in places if j != i]) for i in places])
+
+
+def draw(crowd: Crowd, rng: np.random.Generator) -> Votes:
+    """All votes that the budget allows, in the order in which they would come."""
+    systems = len(crowd.merits)
+    pairs = [(i, j) for i in range(systems) for j in range(i + 1, systems)]
+    slots = [
+        (prompt, *pair)
+        for prompt in range(-(-crowd.budget // (len(pairs) * crowd.redundancy)))
+        for pair in pairs
+    ] * crowd.redundancy
+    asked = np.array(slots)[: crowd.budget]
+    many = -(-len(asked) // crowd.bundle)
+    share = np.ones(crowd.workers)
+    if crowd.unequal:
+        share[: crowd.workers // 5] = 16
+    # People come in turn; the first of each make sure that all are there at all.
+    people = rng.choice(crowd.workers, many, p=share / share.sum())
+    worker = np.repeat(people, crowd.bundle)[: len(asked)]
+    asked = asked[_mixed(len(asked), crowd.bundle * 10, rng)]
+    lean = rng.normal(0, crowd.lean, (crowd.workers, systems))
+    topic = rng.normal(0, crowd.topic, (asked[:, 0].max() + 1, systems))
+    prompt, first, second = asked.T
+    merits = np.array(crowd.merits)
+    value = merits + lean[worker] + topic[prompt]
+    rows = np.arange(len(asked))
+    won = rng.random(len(asked)) < scipy.special.expit(value[rows, first] - value[rows, second])
+    score = np.where(rng.random(len(asked)) < crowd.ties, 0.5, won * 1.0)
+    return Votes(first, second, score, worker, prompt)
+
+
+def _mixed(number: int, width: int, rng: np.random.Generator) -> Any:
+    """An order in which nothing moves further than about ``width``."""
+    return np.argsort(np.arange(number) + rng.random(number) * width, kind="stable")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where collecting stopped: what was told, after how many votes, whether by the width, and
+    whether every interval of every look until then held the truth."""
+
+    found: WinShares
+    votes: int
+    narrow: bool
+    always: bool
+
+
+def stop(crowd: Crowd, rng: np.random.Generator, real: Any, every: int = 20) -> Stop:
+    """Collect votes and look after every so many, until it is precise enough or the budget ends."""
+    votes, always = draw(crowd, rng), True
+    number = len(votes.first)
+    for end in [*range(every, number, every), number]:
+        found = win_shares(votes.head(end), systems=len(crowd.merits), target=crowd.target)
+        if not found.why:
+            always &= bool(holds(found, real).all())
+        if found.half_width <= crowd.target:
+            return Stop(found, end, narrow=True, always=always)
+    return Stop(found, number, narrow=False, always=always)
+
+
+def holds(found: WinShares, real: Any) -> Any:
+    """Which intervals hold the truth (k,)."""
+    return (found.low <= real) & (real <= found.high)
+
+
+def measured(crowd: Crowd, replicates: int, seed: int = 1) -> dict[str, float]:
+    """Coverage at the stop of one interval, of all, and at every look; votes; stops by width."""
+    rng, real = np.random.default_rng([seed, len(crowd.name)]), truth(crowd)
+    stops = [stop(crowd, rng, real) for _ in range(replicates)]
+    held = np.array([holds(one.found, real) for one in stops])
+    return {
+        "one": float(held.mean()),
+        "all": float(held.all(axis=1).mean()),
+        "looks": float(np.mean([one.always for one in stops])),
+        "votes": float(np.mean([one.votes for one in stops])),
+        "narrow": float(np.mean([one.narrow for one in stops])),
+    }
+
+
+def main(replicates: int = 400) -> None:
+    print(f"{'crowd':40} {'one':>6} {'all':>6} {'looks':>6} {'votes':>7} {'by width':>9}")
+    for crowd in CROWDS:
+        row = measured(crowd, replicates)
+        print(
+            f"{crowd.name:40} {row['one']:6.3f} {row['all']:6.3f} {row['looks']:6.3f}"
+            f" {row['votes']:7.0f} {row['narrow']:9.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*(int(one) for one in sys.argv[1:]))
