@@ -9,10 +9,10 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
 from evaluation.methods.core.base import BadParameter
-from evaluation.runs.adapters import AGREEMENT, COMPETENCE, ShapeAdapter
-from evaluation.runs.precision import Precision, plan_precision, recipe_words
+from evaluation.pairwise.planning import GAP, PairPlanner
+from evaluation.runs.adapters import AGREEMENT, COMPETENCE, KnownWords, ShapeAdapter
+from evaluation.runs.planning.precision import Precision, plan_precision, recipe_words
 
-GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 PAIR_REPLICATES = 400
 
 
@@ -70,6 +70,18 @@ def _rounded(value: int) -> int:
     return int(round(value / step) * step)
 
 
+ATTENTION = KnownWords(
+    "Attention pairs",
+    "pairs with one sensible answer; they never count as judgments",
+    "attention pair",
+    "Passed",
+    "Failed",
+    "Share passed",
+    "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
+    "interval says so.",
+)
+
+
 class Pairs(ShapeAdapter):
     """Two texts side by side."""
 
@@ -83,6 +95,8 @@ class Pairs(ShapeAdapter):
         "somebody who met a pair twice the first vote counts. Nulls, cross-fitting and resampled "
         "labels follow in a run of their own, when this one is done."
     )
+    known_words = ATTENTION
+    planner = PairPlanner()
     results = "pair_results"
     item_page = "pair"
     exclusion, after_exclusion = "pair_exclude", "pair_agreement"

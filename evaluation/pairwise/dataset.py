@@ -20,10 +20,12 @@ from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
 from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments, ShownVotes
 from evaluation.methods.rescaling.ratings import Ratings
+from evaluation.methods.text.style import STYLE, style_counts
 from evaluation.models import Snapshot
 from evaluation.runs.freezing.snapshots import keep_snapshot
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
+Counts = Mapping[int, Sequence[int]]  # candidate -> what is counted in its text, as STYLE names it
 
 
 def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
@@ -168,12 +170,24 @@ class RatingsDataset:
         return tuple(one.name for one in self.asked)
 
 
-def load(snapshot: Snapshot) -> PairsDataset:
-    """The frozen judgments as arrays.
+def load(snapshot: Snapshot, *, counted: bool = False) -> PairsDataset:
+    """The frozen judgments as arrays; ``counted``: with what can be counted in the texts.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """
-    return to_arrays(reload_judgments(snapshot), *texts_of(snapshot.task))
+    read, (texts, names) = reload_judgments(snapshot), texts_of(snapshot.task)
+    return to_arrays(read, texts, names, counts=counts_of(texts) if counted else {})
+
+
+def counts_of(texts: Sequence[TextRow]) -> dict[int, tuple[int, ...]]:
+    """What is counted in each text, as STYLE names it; texts that say nothing are left out."""
+    ids = [row.candidate_id for row in texts]
+    found: dict[int, tuple[int, ...]] = {}
+    for at in range(0, len(ids), collected.CHUNK):
+        for pk, text in collected.candidate_texts(ids[at : at + collected.CHUNK]).items():
+            if text.strip():
+                found[pk] = style_counts(text)
+    return found
 
 
 def load_rated(snapshot: Snapshot) -> RatingsDataset:
@@ -241,9 +255,13 @@ def current_judgments(task: Task) -> PairsDataset:
 
 
 def to_arrays(
-    read: SnapshotParts, known: Sequence[TextRow], names: Mapping[int, str]
+    read: SnapshotParts,
+    known: Sequence[TextRow],
+    names: Mapping[int, str],
+    *,
+    counts: Counts | None = None,
 ) -> PairsDataset:
-    """What was read as arrays, with the texts it is about and their sources' names."""
+    """What was read as arrays, with the texts, their sources' names and what is counted in them."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)
@@ -265,8 +283,8 @@ def to_arrays(
         return _shown(read, rows, authors, place, labels)
 
     grouped = {
-        "origin": _grouped(shown, sources, [row.origin for row in shown]),
-        "style": _grouped(shown, sources, [row.style for row in shown]),
+        name: _grouped(shown, sources, [getattr(row, name) for row in shown])
+        for name in ("origin", "style")
     }
     data = Judgments.build(
         votes(people, workers),
@@ -280,6 +298,7 @@ def to_arrays(
         forced=np.array([not one.neutral for one in read.asked]),
         machine=votes(machine, machines) if machine else None,
         groups={name: found for name, (_, found) in grouped.items()},
+        counts=_by_name(counts or {}, [row.candidate_id for row in shown]),
     )
     return PairsDataset(
         data=data,
@@ -294,6 +313,13 @@ def to_arrays(
         asked=tuple(read.asked),
         groups={name: found for name, (found, _) in grouped.items()},
     )
+
+
+def _by_name(counts: Counts, shown: Sequence[int]) -> dict[str, list[int]]:
+    """The counts of the texts ``shown`` by name; none where one of them is not known."""
+    if not all(pk in counts for pk in shown):
+        return {}
+    return {name: [counts[pk][k] for pk in shown] for k, name in enumerate(STYLE)}
 
 
 def _grouped(

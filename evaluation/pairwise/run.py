@@ -25,7 +25,7 @@ from evaluation.runs.exports.tables import PAIR_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import OWN_ROWS, RunType
+from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
 
 CORE, CHECKS, RATED = pairwise.NAME, pairwise_checks.NAME, ratings.NAME
 
@@ -45,7 +45,11 @@ def compute(run: Run, steps: Recorder) -> Computed:
     if run.snapshot is None and run.source_id is not None:
         raise Conflict("The run that this one belongs to has no snapshot.")
     snapshot = freeze(run, judged.freeze_judgments)
-    frozen = (judged.load_rated if run.method == RATED else judged.load)(snapshot)
+    frozen: PairsDataset | RatingsDataset
+    if run.method == RATED:
+        frozen = judged.load_rated(snapshot)
+    else:
+        frozen = judged.load(snapshot, counted=run.method == CORE)
     steps.say(
         sub=snapshot.content_hash[:8],
         mono=True,
@@ -102,6 +106,9 @@ PAIRS = RunType(
     chooses=True,
     detail=lambda run: "one competence" if run.params.get("pooled") else "by dimension",
     reads_texts=False,
+    shared=SharedPage(
+        "evaluation/runs/sharing/board.html", "evaluation.pairwise.selectors.shared.parts"
+    ),
 )
 PAIR_CHECKS = RunType(
     pairwise_checks.METHOD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+import scipy
 
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.core.base import FloatArray
@@ -47,7 +47,7 @@ def arena_ratings(data: Pairs) -> dict[str, list[Any]]:
     table, points = found.estimates["player"], SCALE / np.log(BASE)
     rating = CENTRE + points * table["estimate"]
     variance = points**2 * _variances(data, np.nan_to_num(table["estimate"]))
-    reach = ndtri(0.975) * np.sqrt(variance)
+    reach = scipy.special.ndtri(0.975) * np.sqrt(variance)
     rows = zip(rating, rating - reach, rating + reach, variance, strict=True)
     columns: dict[str, list[Any]] = {name: [] for name in (*names, "reasons")}
     for row, component in zip(rows, table["component"].tolist(), strict=True):
@@ -60,7 +60,7 @@ def arena_ratings(data: Pairs) -> dict[str, list[Any]]:
 def _variances(data: Pairs, merit: FloatArray) -> FloatArray:
     """Variances (k,) of log-merits by votes: (H + r I)^-1 G (H + r I)^-1, a tie being one half."""
     won = np.array([1.0, 0.5, 0.0])[data.outcome]
-    chance = expit(merit[data.first] - merit[data.second])
+    chance = scipy.special.expit(merit[data.first] - merit[data.second])
     k = len(data.players)
     information = _between(data, data.weight * chance * (1 - chance), k)
     score = _between(data, data.weight * (won - chance) ** 2, k)

@@ -14,15 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import DataError, FloatArray, IntArray
+from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.components import components
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 
-MOST = 4000  # players of one component: its matrices are dense
-
-
-class TooManyPlayers(DataError):
-    """A connected component too large for dense matrices."""
+DENSE = 16_000_000  # numbers in blocks up to which they are dense: 4,000 players of one component
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +27,8 @@ class Layout:
 
     ``player`` (k,) leads back to the players, ``component`` (k,) counts from 1, ``classes`` lists
     (first node, blocks, size of each). All blocks lie in one flat array of ``size`` numbers, and
-    that of nodes i and j of one block is at ``base[i] + local[j]``.
+    that of nodes i and j of one block is at ``base[i] + local[j]``. Past DENSE numbers there are
+    none: what is solved then is sparse.
     """
 
     player: IntArray
@@ -43,6 +40,11 @@ class Layout:
 
     def __len__(self) -> int:
         return len(self.player)
+
+    @property
+    def dense(self) -> bool:
+        """Whether matrices of whole components are kept."""
+        return self.size <= DENSE
 
     def blocks(self, flat: FloatArray) -> list[FloatArray]:
         """Views (blocks, size, size) of a flat array, one a class."""
@@ -60,7 +62,9 @@ class Layout:
         ]
 
     def centred(self, values: FloatArray) -> FloatArray:
-        """Values (k,) less the mean of their component."""
+        """Values (k,) or columns (k, p) less the mean of their component."""
+        if values.ndim > 1:
+            return np.stack([self.centred(column) for column in values.T], axis=1)
         total = np.bincount(self.component, weights=values)
         mean = total / np.maximum(np.bincount(self.component), 1)
         return np.asarray(values - mean[self.component], dtype=np.float64)
@@ -70,13 +74,14 @@ class Layout:
 class Cells:
     """Counts (c,) of ``win``, ``tie`` and ``loss`` of node ``first`` against node ``second``.
 
-    ``left`` (c,) is 1, 0, -1 as in Pairs. ``row`` (n,) maps each row of the Pairs to its cell, and
+    ``linear`` (c, q) is what is known of the comparison beside who met: where ``first`` was shown
+    (1, 0, -1 as in Pairs), and covariates. ``row`` (n,) maps each row of the Pairs to its cell, and
     ``place`` (c,) each cell to the entry of its two nodes in the flat array of blocks.
     """
 
     first: IntArray
     second: IntArray
-    left: FloatArray
+    linear: FloatArray
     win: FloatArray
     tie: FloatArray
     loss: FloatArray
@@ -90,14 +95,19 @@ class Cells:
         return self.win, self.tie, self.loss
 
 
-def cells_of(data: Pairs, *, side: bool) -> Cells:
-    """Add rows up by pair, and by who was on the left where ``side`` asks for it.
+def cells_of(data: Pairs, *, side: bool, columns: FloatArray | None = None) -> Cells:
+    """Add rows up by pair, by who was on the left where ``side`` asks for it, and by covariates.
 
-    Raises TooManyPlayers.
+    ``columns`` (n, q) has a row for each row of ``data``.
     """
     key = data.first * len(data.players) + data.second
+    linear = np.zeros((len(key), 0)) if columns is None else columns
     if side:
         key = key * 3 + data.left + 1
+        linear = np.column_stack([data.left.astype(np.float64), linear])
+    if columns is not None:
+        rows, row = np.unique(columns, axis=0, return_inverse=True)
+        key = key * len(rows) + row.reshape(-1)
     # Rows are sorted by pair already, so this is nearly free without sides.
     kinds, at, row = _unique(key)
     counts = np.bincount(row * 3 + data.outcome, data.weight, 3 * len(kinds)).reshape(-1, 3)
@@ -107,7 +117,7 @@ def cells_of(data: Pairs, *, side: bool) -> Cells:
     return Cells(
         first=first,
         second=second,
-        left=data.left[at].astype(np.float64) if side else np.zeros(len(at)),
+        linear=linear[at],
         win=weight[:, FIRST],
         tie=weight[:, TIE],
         loss=weight[:, SECOND],
@@ -139,10 +149,6 @@ def layout_of(first: IntArray, second: IntArray, players: int) -> tuple[Layout, 
     node[player] = np.arange(len(player))
     component = number[player]
     sizes = np.bincount(component)[1:]
-    if sizes[0] > MOST:
-        raise TooManyPlayers(
-            f"{sizes[0]} players are connected by comparisons; at most {MOST} can be fitted at once"
-        )
     begins = np.cumsum(sizes) - sizes
     offset = np.cumsum(sizes**2) - sizes**2
     block = component - 1

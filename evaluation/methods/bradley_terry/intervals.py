@@ -4,6 +4,10 @@ The sandwich is a covariance that does not trust the model. With A the inverse o
 and J the summed outer products of the scores of independent units, it is A J A (White 1982,
 Econometrica 50:1-25; in clusters Liang and Zeger 1986, Biometrika 73:13-22). The regularising
 comparisons are units too: without them a candidate that won everything would look exactly known.
+
+Where blocks are too large to be dense, the diagonal of A J A is sampled: units' scores with random
+signs have covariance J, so A times them has A J A (the score bootstrap of Kline and Santos 2012,
+J. Econometric Methods 1:23-41). A standard error from s samples is itself known to 1 / sqrt(2 s).
 """
 
 from __future__ import annotations
@@ -12,40 +16,46 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, stdtrit
+import scipy
 
 from evaluation.methods.bradley_terry import ties as bt_ties
 from evaluation.methods.bradley_terry.cells import Cells, Layout, Units, redrawn_games
 from evaluation.methods.bradley_terry.fit import (
+    Curvature,
     Model,
     Point,
     Solution,
+    dense_blocks,
     derivatives,
+    inverse_times,
     log_likelihood_terms,
     log_odds,
     maximise,
-    solve_blocks,
     tie_of,
 )
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
 
 DENSE = 4_000_000  # scores up to this many numbers are worked on as a plain matrix
+SAMPLES, TOGETHER = 128, 16  # of the diagonal of a covariance without blocks; columns at once
+ROUGH = 1e-4  # how far a sample may be off, relative: far below the error of sampling
+SAMPLED = float(1 / np.sqrt(2 * SAMPLES))  # error of a sampled standard error, relative, at most
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Of the merits, centred in each component (``blocks``, flat as Layout has it), and of the
-    ``shared`` parameters (p, p).
+    """Of the merits, centred in each component (``blocks``, flat as Layout has it; none where they
+    are too large), and of the ``shared`` parameters (p, p). ``variance`` (k,) of the merits.
     """
 
     blocks: FloatArray
     shared: FloatArray
+    variance: FloatArray
 
-    def variances(self, layout: Layout) -> FloatArray:
-        """Of the merits (k,)."""
-        return np.maximum(self.blocks[layout.base + layout.local], 0.0)
+    @classmethod
+    def of_blocks(cls, layout: Layout, blocks: FloatArray, shared: FloatArray) -> Covariance:
+        """With the variances on the diagonals of the blocks."""
+        return cls(blocks, shared, np.maximum(blocks[layout.base + layout.local], 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,29 +64,44 @@ class Scores:
     comparisons add to their squares, (k,) and (p,).
     """
 
-    merit: FloatArray | csr_array
+    merit: FloatArray | scipy.sparse.csr_array
     shared: FloatArray
     merit_held: FloatArray
     shared_held: FloatArray
 
 
-def sandwich(cells: Cells, model: Model, point: Point, units: Units) -> Covariance:
-    """A J A at the maximum, whose inverse Hessian is taken block by block."""
-    layout = cells.layout
+def sandwich(
+    cells: Cells, model: Model, point: Point, units: Units, rng: np.random.Generator
+) -> Covariance:
+    """A J A at the maximum: exact, or sampled with ``rng`` where its blocks are too large."""
     _, curvature = derivatives(cells, model, point, log_likelihood_terms(cells, model, point)[0])
     scores = _scores(cells, model, point, units)
-    through = -solve_blocks(layout, curvature.blocks, curvature.border)
-    schur = np.linalg.inv(curvature.corner + curvature.border.T @ through)
+    through = -inverse_times(cells, curvature, curvature.border)
+    corner = curvature.corner + curvature.border.T @ through
+    schur = np.linalg.inv(corner).astype(np.float64)
     # F = (through, identity) carries the shared parameters; J F and F' J F follow.
     along = scores.merit @ through + scores.shared
-    bent = scores.merit.T @ along + scores.merit_held[:, None] * through
     inner = along.T @ along + through.T @ (scores.merit_held[:, None] * through)
     inner += np.diag(scores.shared_held)
     shared = schur @ inner @ schur
+    if not cells.layout.dense:
+        variance = _sampled(cells, curvature, scores, (through, schur), rng)
+        return Covariance(np.zeros(0), shared, variance)
+    bent = scores.merit.T @ along + scores.merit_held[:, None] * through
+    blocks = _exact(cells, curvature, scores, (through, bent, schur, shared))
+    return Covariance.of_blocks(cells.layout, blocks, shared)
+
+
+def _exact(
+    cells: Cells, curvature: Curvature, scores: Scores, carried: tuple[FloatArray, ...]
+) -> FloatArray:
+    """Blocks of the merits' covariance; ``carried`` are F, J F, the shared parameters' inverse and
+    their covariance."""
+    layout, (through, bent, schur, shared) = cells.layout, carried
     blocks = _outer(layout, scores)
     views = zip(
         layout.blocks(blocks),
-        layout.blocks(curvature.blocks),
+        layout.blocks(dense_blocks(cells, curvature)),
         layout.rows(through),
         layout.rows(bent),
         strict=True,
@@ -88,19 +113,49 @@ def sandwich(cells: Cells, model: Model, point: Point, units: Units) -> Covarian
         full = inverse @ meat @ inverse + mixed + mixed.transpose(0, 2, 1) + f @ shared @ turned
         full -= full.mean(axis=1, keepdims=True)
         meat[:] = full - full.mean(axis=2, keepdims=True)
-    return Covariance(blocks, shared)
+    return blocks
+
+
+def _sampled(
+    cells: Cells,
+    curvature: Curvature,
+    scores: Scores,
+    carried: tuple[FloatArray, FloatArray],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Variances (k,) of the merits from SAMPLES sums of scores with random signs; ``carried`` are F
+    and the shared parameters' inverse.
+
+    Most of a merit's error is its own comparisons', whose variance is known: the samples only say
+    by how much the others' change it.
+    """
+    k, units, (through, schur) = len(cells.layout), len(scores.shared), carried
+    own = np.asarray((scores.merit**2).sum(axis=0)).reshape(-1) + scores.merit_held
+    held, shared_held = np.sqrt(scores.merit_held), np.sqrt(scores.shared_held)
+    found, alone = np.zeros(k), np.zeros(k)
+    for _ in range(0, SAMPLES, TOGETHER):
+        sign = 2.0 * rng.integers(0, 2, (units, TOGETHER), dtype=np.int8) - 1
+        raw = scores.merit.T @ sign + held[:, None] * rng.standard_normal((k, TOGETHER))
+        both = scores.shared.T @ sign
+        both += shared_held[:, None] * rng.standard_normal((len(shared_held), TOGETHER))
+        moved = inverse_times(cells, curvature, raw, ROUGH)
+        moved += through @ (schur @ (both + through.T @ raw))
+        found += (cells.layout.centred(moved) ** 2).sum(axis=1)
+        alone += ((raw / curvature.own[:, None]) ** 2).sum(axis=1)
+    known = own / curvature.own**2
+    return np.asarray(found / np.maximum(alone, 1e-300) * known, dtype=np.float64)
 
 
 def _scores(cells: Cells, model: Model, point: Point, units: Units) -> Scores:
     by_x, by_tie = bt_ties.scores(model.ties, log_odds(cells, model, point), tie_of(model, point))
     x, tie = by_x.T.reshape(-1), by_tie.T.reshape(-1)
-    columns = {"side": x * np.repeat(cells.left, 3), "tie": tie}
-    shared = [columns[name] for name in model.shared]
+    shared = [x * np.repeat(column, 3) for column in cells.linear.T[: len(model.linear)]]
+    shared += [tie] if len(model.shared) > len(shared) else []
     # Equal votes in one row: scaled so that their squares add up, not their sum squared.
     scale, count = units.weight / np.sqrt(units.size[units.row]), len(units.size)
     by_unit = [np.bincount(units.row, column[units.kind] * scale, count) for column in shared]
     r = model.regularisation
-    held = [r if name == "side" else 0.0 for name in model.shared]
+    held = [r if i < len(model.linear) else 0.0 for i in range(len(model.shared))]
     return Scores(
         merit=_by_merit(cells, units, x[units.kind] * scale),
         shared=np.array(by_unit, dtype=np.float64).reshape(-1, count).T,
@@ -109,7 +164,9 @@ def _scores(cells: Cells, model: Model, point: Point, units: Units) -> Scores:
     )
 
 
-def _by_merit(cells: Cells, units: Units, values: FloatArray) -> FloatArray | csr_array:
+def _by_merit(
+    cells: Cells, units: Units, values: FloatArray
+) -> FloatArray | scipy.sparse.csr_array:
     """Values of the entries summed by unit and node (u, k): plus for the first, minus second."""
     shape = len(units.size), len(cells.layout)
     cell = units.kind // 3
@@ -118,12 +175,12 @@ def _by_merit(cells: Cells, units: Units, values: FloatArray) -> FloatArray | cs
     if shape[0] * shape[1] <= DENSE:
         flat = np.bincount(row * shape[1] + node, both, shape[0] * shape[1])
         return np.asarray(flat.reshape(shape), dtype=np.float64)
-    return csr_array(coo_array((both, (row, node)), shape=shape))
+    return scipy.sparse.csr_array(scipy.sparse.coo_array((both, (row, node)), shape=shape))
 
 
 def _squares(at: FloatArray) -> FloatArray:
     """Squared scores of one win and one loss against the dummy."""
-    chance = expit(at)
+    chance = scipy.special.expit(at)
     return np.asarray(chance**2 + (1 - chance) ** 2, dtype=np.float64)
 
 
@@ -137,7 +194,7 @@ def _outer(layout: Layout, scores: Scores) -> FloatArray:
             blocks.append(product[at[:, :, None], at[:, None, :]].reshape(-1))
         flat = np.concatenate(blocks)
     else:
-        entries = coo_array(product)
+        entries = scipy.sparse.coo_array(product)
         row, column = entries.coords
         same = layout.component[row] == layout.component[column]
         place = layout.base[row[same]] + layout.local[column[same]]
@@ -150,7 +207,8 @@ def _outer(layout: Layout, scores: Scores) -> FloatArray:
 class Spread:
     """How sure the merits of the nodes (k,) and the shared parameters (p,) are.
 
-    ``rank_low``, ``rank_high`` and ``group`` are 0 where no resamples were asked for.
+    ``rank_low``, ``rank_high`` and ``group`` are 0 where no resamples were asked for, or where the
+    board is too large for the differences of all its pairs.
     """
 
     se: FloatArray
@@ -180,7 +238,8 @@ def from_sandwich(
     t has one degree of freedom less than there are units touching the candidate, and standard
     errors are widened by n / (n - 1): both as for a mean of n.
     """
-    cov, total = sandwich(cells, model, found.point, units), round(units.size.sum())
+    cov = sandwich(cells, model, found.point, units, rng)
+    total = round(units.size.sum())
     return from_covariance(
         cells.layout,
         found,
@@ -208,12 +267,14 @@ def from_covariance(
     level, resamples = settings["level"], settings["resamples"]
     merit = layout.centred(found.point.merit)
     wide = bootstrap.widening_factor(n, complete=True)
-    se = np.sqrt(cov.variances(layout)) * wide
-    reach = -stdtrit(np.maximum(n, 2) - 1, (1 - level) / 2) * se
+    se = np.sqrt(cov.variance) * wide
+    reach = -scipy.special.stdtrit(np.maximum(n, 2) - 1, (1 - level) / 2) * se
     total = np.array([units])
     error = np.sqrt(np.diag(cov.shared)) * bootstrap.widening_factor(total, complete=True)
-    far = -stdtrit(np.maximum(total, 2) - 1, (1 - level) / 2) * error
-    draws = _normal(layout, cov.blocks, merit, resamples, rng) if resamples else None
+    far = -scipy.special.stdtrit(np.maximum(total, 2) - 1, (1 - level) / 2) * error
+    draws = None
+    if resamples and layout.dense:
+        draws = _normal(layout, cov.blocks, merit, resamples, rng)
     hooks.step("intervals", 1, 1)
     return Spread(
         se,
@@ -247,7 +308,7 @@ def bootstrapped(
     for b in range(resamples):
         hooks.step("resamples", b, resamples)
         drawn = units.redrawn(rng, cells)
-        games = redrawn_games(rng, model.regularisation, len(layout) + model.side)
+        games = redrawn_games(rng, model.regularisation, len(layout) + len(model.linear))
         again = maximise(drawn, replace(model, games=games), found.point)
         draws[b], shared[b] = layout.centred(again.point.merit), again.point.shared
     low, high = bootstrap.percentile_interval(draws, n, level, complete=False)

@@ -10,21 +10,25 @@ comparisons connects are never ranked against each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
+from evaluation.methods.bradley_terry import intervals
 from evaluation.methods.bradley_terry import ties as bt_ties
 from evaluation.methods.bradley_terry.cells import CLUSTERS, Cells, cells_of, units_of
+from evaluation.methods.bradley_terry.covariates import Covariates
 from evaluation.methods.bradley_terry.fit import (
     Model,
+    Point,
     Solution,
     derivatives,
+    inverse_times,
     log_likelihood_terms,
     maximise,
-    solve_blocks,
+    rough_point,
 )
 from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
 from evaluation.methods.core.base import BadParameter, DataError, Hooks, IntArray, Result, Table
@@ -63,6 +67,7 @@ PARAMS = Params(
 )
 DEFAULTS = PARAMS.defaults
 FEWEST_JUDGES = 10  # from which a variance between judges says something
+LEAST_OWN = 0.01  # of what a covariate says: less, and merits and coefficients trade freely
 NAMED = 20  # names that a diagnostic lists in full
 
 
@@ -78,12 +83,32 @@ class TooFewJudges(DataError):
     """Intervals were to be clustered by judge, of whom there are too few to say how they differ."""
 
 
+class TooManyPlayers(DataError):
+    """A bootstrap was asked for on a board that is too large to be fitted again and again."""
+
+
 class NoSides(DataError):
     """A side term was asked for, but the data cannot tell it."""
 
 
+class Confounded(DataError):
+    """A covariate always depended on who was compared, so the two cannot be told apart.
+
+    ``name`` is the covariate without which the others may be.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} nearly always depended on who was compared, or on the others")
+        self.name = name
+
+
 def fit(
-    data: Pairs, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+    data: Pairs,
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks | None = None,
+    covariates: Covariates | None = None,
+    **params: Any,
 ) -> Result:
     """Rank the candidates of ``data``; weights count as that many votes (competence: parts of one).
 
@@ -99,7 +124,12 @@ def fit(
     (ranks that cannot be separated), ``n`` (votes, by weight, rounded up), ``component`` (0: never
     compared, not scored). ``shared``: rows 'side' (log-odds that the left adds) and 'tie'
     (Davidson's log nu or Rao and Kupper's log theta) with ``estimate``, ``se``, ``low``, ``high``.
+    ``covariates`` (of rows that stand for themselves: StyledPairs) have a row each in ``shared``,
+    the log-odds that one standard deviation of difference adds; merits then hold at equal columns.
     ``converged`` is False if Newton's method ran out of rounds.
+
+    Boards of more than 4,000 connected players (``cells.DENSE``) are solved sparsely: their
+    merits are as exact, their standard errors are sampled, and there are no ranges of ranks.
 
     The comparisons with the dummy are a prior: they are no votes in ``n`` and form no cluster, but
     both intervals count them as unsure (``bt_sandwich``, ``bt_units.redrawn_games``). Six
@@ -107,16 +137,22 @@ def fit(
     and .91 (with the prior held fixed .81, .88, .92), the sandwich .99, .98 and .96. So the
     sandwich is the default; more cases are in ``tests/studies/ranking_coverage``.
 
-    Raises AllTied, Unbounded, NoSides, TooFewJudges, TooManyPlayers, BadParameter, Cancelled.
+    Raises AllTied, Unbounded, NoSides, Confounded, TooFewJudges, TooManyPlayers, NotSolved,
+    BadParameter, Cancelled.
     """
     settings = PARAMS.settings(params)
     if settings["cluster"] == "judge":
         _refuse_few(data)
-    return fit_units(data, settings, rng=rng, hooks=hooks or Hooks())
+    return fit_units(data, settings, rng=rng, hooks=hooks or Hooks(), covariates=covariates)
 
 
 def fit_units(
-    data: Pairs, settings: dict[str, Any], *, rng: np.random.Generator, hooks: Hooks
+    data: Pairs,
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+    covariates: Covariates | None = None,
 ) -> Result:
     """``fit`` where judges stand for any units (topics, pairs) and the caller answers for their
     number; ``settings`` are complete. Raises as ``fit``, but TooFewJudges.
@@ -124,7 +160,7 @@ def fit_units(
     try:
         # Separation shows first as an overflow, then as a matrix without an inverse.
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            return _fit(data, settings, rng=rng, hooks=hooks)
+            return _fit(data, settings, covariates, rng=rng, hooks=hooks)
     except (np.linalg.LinAlgError, FloatingPointError) as problem:
         raise Unbounded(_advice(settings)) from problem
 
@@ -150,17 +186,31 @@ def _refuse_few(data: Pairs) -> None:
 
 
 def _fit(
-    data: Pairs, settings: dict[str, Any], *, rng: np.random.Generator, hooks: Hooks
+    data: Pairs,
+    settings: dict[str, Any],
+    covariates: Covariates | None,
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
 ) -> Result:
-    cells = cells_of(data, side=settings["side"])
+    columns = None if covariates is None else covariates.values
+    cells = cells_of(data, side=settings["side"], columns=columns)
     model = _model(data, cells, settings)
+    if covariates is not None:
+        model = replace(model, covariates=covariates.names)
     hooks.step("merits", 0, 1)
-    found = maximise(cells, model)
+    start = rough_point(cells, model)
+    if model.linear:
+        _refuse_confounded(cells, model, start)
+    found = maximise(cells, model, start)
     hooks.step("merits", 1, 1)
-    if model.side:
-        _refuse_confounded(cells, model, found)
     units = units_of(data, cells, settings["cluster"])
     if settings["interval"] == "bootstrap":
+        if not cells.layout.dense:
+            raise TooManyPlayers(
+                f"{len(cells.layout):,} players are too many to fit {settings['resamples']} times; "
+                "take interval 'sandwich'"
+            )
         spread = bootstrapped(cells, model, found, units, settings, rng=rng, hooks=hooks)
     else:
         spread = from_sandwich(cells, model, found, units, settings, rng=rng, hooks=hooks)
@@ -181,7 +231,7 @@ def _model(data: Pairs, cells: Cells, settings: dict[str, Any]) -> Model:
     decided = float(cells.win.sum() + cells.loss.sum())
     if not decided:
         raise AllTied(f"all {tied:g} comparisons are ties: there is nothing to rank")
-    if settings["side"] and not cells.left.any():
+    if settings["side"] and not data.left.any():
         raise NoSides("a side term was asked for, but no comparison says who was on the left")
     if not settings["regularisation"]:
         _refuse_unbounded(data, cells)
@@ -196,8 +246,10 @@ def _refuse_unbounded(data: Pairs, cells: Cells) -> None:
         np.concatenate([cells.second[beats[0]], cells.first[beats[1]]]),
     )
     k = len(cells.layout)
-    graph = coo_array((np.ones(len(from_), dtype=np.int8), (from_, to)), shape=(k, k))
-    strong, label = connected_components(graph, directed=True, connection="strong")
+    graph = scipy.sparse.coo_array((np.ones(len(from_), dtype=np.int8), (from_, to)), shape=(k, k))
+    strong, label = scipy.sparse.csgraph.connected_components(
+        graph, directed=True, connection="strong"
+    )
     if strong == cells.layout.component[-1]:
         return
     size = np.bincount(label)[label]
@@ -214,16 +266,21 @@ def _listed(data: Pairs, cells: Cells, nodes: IntArray) -> str:
     return ", ".join(_names(data, cells.layout.player[nodes]))
 
 
-def _refuse_confounded(cells: Cells, model: Model, found: Solution) -> None:
-    plain = Model(model.ties, 0.0, side=True, tie=model.tie)
-    part, _ = log_likelihood_terms(cells, plain, found.point)
-    _, curvature = derivatives(cells, plain, found.point, part)
-    side = curvature.border[:, :1]
-    left = curvature.corner[0, 0] - float(
-        (side * solve_blocks(cells.layout, curvature.blocks, side)).sum()
-    )
-    if left < 1e-8 * curvature.corner[0, 0]:
+def _refuse_confounded(cells: Cells, model: Model, point: Point) -> None:
+    plain = replace(model, regularisation=0.0)
+    part, _ = log_likelihood_terms(cells, plain, point)
+    _, curvature = derivatives(cells, plain, point, part)
+    q = len(model.linear)
+    border, whole = curvature.border[:, :q], curvature.corner[:q, :q]
+    left = whole - border.T @ inverse_times(cells, curvature, border)
+    size = np.sqrt(np.diag(whole))
+    if model.side and left[0, 0] < 1e-8 * whole[0, 0]:
         raise NoSides("who was on the left always depended on who it was: sides need changing")
+    if model.covariates and np.linalg.eigvalsh(left / np.outer(size, size))[0] < LEAST_OWN:
+        share = (np.diag(left) / size**2)[-len(model.covariates) :]
+        # The one that who was compared says best; of those that only say each other, the last.
+        worst = int(np.argmin(share)) if share.min() < LEAST_OWN else len(share) - 1
+        raise Confounded(model.covariates[worst])
 
 
 def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Table:
@@ -281,6 +338,11 @@ def _diagnostics(
         )
     if len(missing):
         notes.append(f"{len(missing)} players were never compared and are not scored")
+    if not layout.dense:
+        notes.append(
+            f"{len(layout):,} players are too many to compare every two of them: there are no "
+            f"ranges of ranks, and standard errors are known to {intervals.SAMPLED:.0%}"
+        )
     if settings["ties"] != model.ties:
         notes.append("no comparison was tied, so no tie parameter was estimated")
     return {

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from evaluation.methods.core.base import FloatArray
 
@@ -58,7 +58,7 @@ def probabilities(
         win, even, loss, _ = _shares(x, tie)
         return win, even, loss
     shift = tie if ties == "rao_kupper" else 0.0
-    win, loss = expit(x - shift), expit(-x - shift)
+    win, loss = scipy.special.expit(x - shift), scipy.special.expit(-x - shift)
     return win, np.expm1(2 * shift) * win * loss, loss
 
 

@@ -9,6 +9,7 @@ few topics the pairs are the clusters, with too few workers these are taken as t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.bradley_terry.cells import Layout, cells_of, units_of
+from evaluation.methods.bradley_terry.covariates import Covariates, StyledPairs
 from evaluation.methods.bradley_terry.fit import Model, maximise
 from evaluation.methods.bradley_terry.intervals import Covariance, Spread, from_covariance, sandwich
-from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table
+from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
@@ -59,7 +61,7 @@ class Boards:
 
 
 @dataclass(frozen=True, eq=False)
-class _Votes:
+class BoardVotes:
     """Votes (n,) between systems a and b, ``outcome`` as in Pairs, and what they belong to."""
 
     a: IntArray
@@ -70,6 +72,31 @@ class _Votes:
     topic: IntArray
     pair: IntArray
     worker: IntArray
+
+    @classmethod
+    def joined(cls, parts: Sequence[BoardVotes]) -> BoardVotes:
+        """One after the other."""
+        return cls(
+            *(
+                np.concatenate([getattr(one, column.name) for one in parts])
+                for column in fields(cls)
+            )
+        )
+
+    def styled(
+        self, data: Judgments, difference: FloatArray, names: Sequence[str] = ()
+    ) -> StyledPairs:
+        """Every vote for itself, with the differences (n, p) of its texts."""
+        return StyledPairs.build(
+            self.a,
+            self.b,
+            self.outcome,
+            difference,
+            players=data.systems,
+            names=names,
+            left=self.left,
+            weight=self.weight,
+        )
 
     def clustered(self, data: Judgments, unit: IntArray) -> Pairs:
         """As Pairs whose judges are these units (n,)."""
@@ -101,11 +128,9 @@ def boards(
     those of unknown competence are left out; None: all weigh the same.
     """
     size = len(data.dimensions)
-    votes = _votes(data, people, competence)
+    votes = votes_of(data, people, competence)
     of = np.repeat(np.arange(size), [len(one.a) for one in votes])
-    every = _Votes(
-        *(np.concatenate([getattr(one, column.name) for one in votes]) for column in fields(_Votes))
-    )
+    every = BoardVotes.joined(votes)
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
     notes, clusters, converged = _left_out(data, people), {}, True
@@ -114,7 +139,7 @@ def boards(
         hooks.step(STAGE, k + 1, size + 1)
         name = "all dimensions" if k == EVERY else data.dimensions[k]
         try:
-            found = _board(data, every if k == EVERY else votes[k], settings, rngs[k], hooks)
+            found = board_of(data, every if k == EVERY else votes[k], settings, rngs[k], hooks)
         except DataError as problem:
             notes.append(f"{name}: no board of systems, since {problem}.")
             continue
@@ -133,7 +158,9 @@ def boards(
     )
 
 
-def _votes(data: Judgments, people: ShownVotes, competence: FloatArray | None) -> list[_Votes]:
+def votes_of(
+    data: Judgments, people: ShownVotes, competence: FloatArray | None
+) -> list[BoardVotes]:
     """The votes of each dimension between different systems."""
     a, b = data.system[data.first][people.pair], data.system[data.second][people.pair]
     left = np.where(people.flipped, -1, 1)
@@ -144,7 +171,7 @@ def _votes(data: Judgments, people: ShownVotes, competence: FloatArray | None) -
         weight = np.ones(len(vote)) if competence is None else competence[people.worker, k]
         use = (vote != MISSING) & (a != b) & (np.nan_to_num(weight) > 0)
         found.append(
-            _Votes(
+            BoardVotes(
                 a[use],
                 b[use],
                 vote[use],
@@ -166,7 +193,9 @@ def _left_out(data: Judgments, people: ShownVotes) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Board:
+class Board:
+    """One dimension's tables of systems and of what all comparisons share, as Boards has them."""
+
     player: Table
     shared: Table
     notes: list[str]
@@ -174,42 +203,65 @@ class _Board:
     converged: bool
 
 
-def _board(
-    data: Judgments, votes: _Votes, settings: dict[str, Any], rng: np.random.Generator, hooks: Hooks
-) -> _Board:
+def board_of(
+    data: Judgments,
+    votes: BoardVotes,
+    settings: dict[str, Any],
+    rng: np.random.Generator,
+    hooks: Hooks,
+    *,
+    styled: StyledPairs | None = None,
+) -> Board:
+    """One board; ``styled``: at equal columns, from the same votes with what is known of them."""
     by_topic = len(np.unique(votes.topic)) >= FEWEST
     by_worker = len(np.unique(votes.worker)) >= FEWEST
     own = votes.topic if by_topic else votes.pair
-    main = votes.clustered(data, own)
+    covariates = None if styled is None else styled.covariates
+
+    def clustered(unit: IntArray) -> Pairs:
+        return votes.clustered(data, unit) if styled is None else styled.clustered(unit)
+
+    def fitted() -> Result:
+        return bradley_terry.fit_units(
+            main, choices, rng=rng, hooks=hooks.quiet(), covariates=covariates
+        )
+
+    main = clustered(own)
     choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
     notes = []
     try:
-        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=hooks.quiet())
+        result = fitted()
     except bradley_terry.NoSides:
         choices["side"] = False
-        result = bradley_terry.fit_units(main, choices, rng=rng, hooks=hooks.quiet())
+        result = fitted()
     if not choices["side"]:
         notes.append("no side effect is taken out, since the systems kept their sides")
     player, shared = result.estimates["player"], result.estimates["shared"]
     said = "topic" if by_topic else "pair"
     if not by_topic:
         notes.append(f"fewer than {FEWEST} topics: intervals hold for texts on these topics only")
-    if by_worker:
+    if not by_worker:
+        notes.append(f"fewer than {FEWEST} workers: intervals hold for these workers only")
+    elif not cells_of(main, side=False).layout.dense:
+        notes.append("too many systems to cluster two ways: intervals hold for these workers only")
+    else:
         both = own * len(data.votes.workers) + votes.worker
-        others = [votes.clustered(data, unit) for unit in (votes.worker, both)]
         spread, layout = _crossed(
-            [main, *others], result.diagnostics["ties_model"], choices, rng=rng, hooks=hooks.quiet()
+            [main, clustered(votes.worker), clustered(both)],
+            result.diagnostics["ties_model"],
+            covariates,
+            choices,
+            rng=rng,
+            hooks=hooks.quiet(),
         )
         player, shared = _replaced(player, shared, spread, layout)
         said += " and worker"
-    else:
-        notes.append(f"fewer than {FEWEST} workers: intervals hold for these workers only")
     n = np.bincount(votes.a, minlength=len(data.systems)) + np.bincount(
         votes.b, minlength=len(data.systems)
     )
     player = Table({**player.columns, "system": player["player"], "n": n})
     notes += [note for note in result.diagnostics["notes"] if "tie parameter" not in note]
-    return _Board(player, shared, notes, said, result.converged)
+    return Board(player, shared, notes, said, result.converged)
 
 
 def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
@@ -226,21 +278,26 @@ def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
 def _crossed(
     units: list[Pairs],
     ties: str,
+    covariates: Covariates | None,
     choices: dict[str, Any],
     *,
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> tuple[Spread, Layout]:
     """Intervals and ranks clustered two ways: by the first units + the second - their crossing."""
-    cells = [cells_of(data, side=choices["side"]) for data in units]
-    model = Model(ties, float(choices["regularisation"]), choices["side"])
+    columns = None if covariates is None else covariates.values
+    names = () if covariates is None else covariates.names
+    model = Model(ties, float(choices["regularisation"]), choices["side"], covariates=names)
+    cells = [cells_of(data, side=model.side, columns=columns) for data in units]
     found = maximise(cells[0], model)
     counted = [units_of(data, cell, "judge") for data, cell in zip(units, cells, strict=True)]
     one, two, both = (
-        sandwich(cell, model, found.point, unit) for cell, unit in zip(cells, counted, strict=True)
+        sandwich(cell, model, found.point, unit, rng)
+        for cell, unit in zip(cells, counted, strict=True)
     )
     layout = cells[0].layout
-    cov = Covariance(
+    cov = Covariance.of_blocks(
+        layout,
         _safe(layout, one.blocks + two.blocks - both.blocks, one.blocks),
         _raised(one.shared + two.shared - both.shared, one.shared),
     )
@@ -277,7 +334,7 @@ def _replaced(player: Table, shared: Table, spread: Spread, layout: Layout) -> t
     return Table(columns), Table({**shared.columns, **added})
 
 
-def _wins(data: Judgments, every: _Votes, of: IntArray) -> Table:
+def _wins(data: Judgments, every: BoardVotes, of: IntArray) -> Table:
     """Votes between every two systems, of all dimensions together and of each."""
     turned = every.a > every.b
     a, b = np.where(turned, every.b, every.a), np.where(turned, every.a, every.b)

@@ -193,7 +193,8 @@ class Judgments:
     neutral answer. ``machine`` are the judgments of language models on the same pairs and
     dimensions, ``worker`` indexing the models; they never enter what is said of people, and may be
     neutral where that was not offered, since models are. ``groups`` maps the name of a grouping
-    (origin, style) to the group of each system (systems,), -1 for none.
+    (origin, style) to the group of each system (systems,), -1 for none. ``counts`` are what can be
+    counted in the texts (words, lists, ...) by name (candidates,), or empty where it is not known.
     """
 
     votes: ShownVotes
@@ -207,6 +208,7 @@ class Judgments:
     systems: tuple[str, ...]
     machine: ShownVotes | None = None
     groups: Mapping[str, IntArray] = field(default_factory=dict)
+    counts: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.votes)
@@ -230,6 +232,7 @@ class Judgments:
         forced: Any = None,
         machine: ShownVotes | None = None,
         groups: Mapping[str, Any] | None = None,
+        counts: Mapping[str, Any] | None = None,
     ) -> Judgments:
         """Check everything. Raises EmptyData, UnknownIndex and BadShape.
 
@@ -267,6 +270,7 @@ class Judgments:
             tuple(systems),
             machine,
             {name: _grouped(name, group, len(systems)) for name, group in (groups or {}).items()},
+            {name: _counted(name, n, len(candidates)) for name, n in (counts or {}).items()},
         )
 
     @property
@@ -323,6 +327,13 @@ def _offered(votes: ShownVotes, forced: NDArray[np.bool_]) -> None:
     neutral = np.flatnonzero((votes.vote[:, forced] == NEUTRAL).any(axis=1))
     if neutral.size:
         raise BadShape(f"judgment {int(neutral[0])} is neutral where that was not offered")
+
+
+def _counted(name: str, counts: Any, texts: int) -> FloatArray:
+    found = np.asarray(counts, dtype=np.float64)
+    if found.shape != (texts,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise BadShape(f"counts: {name!r} must have one count for each of {texts} texts")
+    return found
 
 
 def _grouped(name: str, group: Any, systems: int) -> IntArray:

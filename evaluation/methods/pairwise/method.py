@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
@@ -38,9 +37,11 @@ from evaluation.methods.pairwise.grades import Grades, graded
 from evaluation.methods.pairwise.judges import judge_tables
 from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, ShownVotes
 from evaluation.methods.pairwise.order.study import interdependence_table, order_tables, repeats
+from evaluation.methods.pairwise.resistance import STAGE as RESISTANCE
+from evaluation.methods.pairwise.resistance import resistance
 from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
-NAME, VERSION = "pairwise", "1.1"
+NAME, VERSION = "pairwise", "1.2"
 PARAMS = Params(
     NAME,
     (
@@ -117,7 +118,14 @@ PARAMS = Params(
 )
 DEFAULTS = PARAMS.defaults
 GRADES, ORDER, JUDGES = "grades", "agreement and order", "language models"
-STAGES = (GOLD, SYSTEMS, GRADES, ORDER, JUDGES)  # in the order in which hooks report them
+STAGES = (
+    GOLD,
+    SYSTEMS,
+    GRADES,
+    ORDER,
+    JUDGES,
+    RESISTANCE,
+)  # in the order in which hooks report them
 FEW = 3  # votes that a gold label should have
 
 
@@ -162,14 +170,15 @@ def fit(
     pairs, n (votes). ``grade_mean``, ``grade_test`` (Wilcoxon by topic, corrected over its rows);
     ``group_mean``, ``group_test``: the same of ``data.groups``. ``agreement``, ``drift``,
     ``side``, ``within_item``, ``across_item``, ``straight``, ``straight_worker``, ``repeat``,
-    ``repeat_worker``, ``interdependence``, ``judge``, ``judge_pair``, ``person``: as said where
-    they are made.
+    ``repeat_worker``, ``interdependence``, ``judge``, ``judge_pair``, ``person``, and what
+    ``resistance`` finds (``controlled``, ``style``, ``length``, ``top``, ``change``,
+    ``change_vote``, ``split``): as said where they are made.
 
     Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.votes.once()
-    rngs = rng.spawn(5)
+    rngs = rng.spawn(6)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
     competence = gold.competence if settings["rank_by"] == "competence" else None
     board = boards(data, people, competence, settings, rng=rngs[1], hooks=hooks)
@@ -181,11 +190,16 @@ def fit(
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }
+    held, notes = resistance(
+        data, people, competence, settings, board=board, rng=rngs[5], hooks=hooks
+    )
+    tables |= held
     return PARAMS.result(
         settings,
         tables,
         {
             **_diagnostics(data, people, gold, board, grades),
+            "style_notes": notes,
             "used": judgments_used(data, people, competence, board.system, gold.label),
         },
         converged=gold.converged and board.converged,
@@ -325,33 +339,37 @@ def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:
     return found
 
 
-def _widest_tree(people: ShownVotes) -> csr_array:
+def _widest_tree(people: ShownVotes) -> scipy.sparse.csr_array:
     """A spanning forest of the workers (w, w) whose edges, shared pairs, are as many as can be."""
     known = np.unique(people.worker * len(people.pairs) + people.pair)
-    met = coo_array(
+    met = scipy.sparse.coo_array(
         (np.ones(len(known)), (known // len(people.pairs), known % len(people.pairs))),
         shape=(len(people.workers), len(people.pairs)),
     ).tocsr()
-    shared = coo_array(met @ met.T)
+    shared = scipy.sparse.coo_array(met @ met.T)
     apart = shared.row != shared.col
     most = float(shared.data.max(initial=0.0)) + 1
     # The tree of least cost is the one of most shared pairs; a cost of 0 would be no edge.
-    cost = coo_array(
+    cost = scipy.sparse.coo_array(
         (most - shared.data[apart], (shared.row[apart], shared.col[apart])), shape=shared.shape
     )
-    tree = coo_array(minimum_spanning_tree(cost.tocsr()))
-    return coo_array((most - tree.data, (tree.row, tree.col)), shape=tree.shape).tocsr()
+    tree = scipy.sparse.coo_array(scipy.sparse.csgraph.minimum_spanning_tree(cost.tocsr()))
+    return scipy.sparse.coo_array(
+        (most - tree.data, (tree.row, tree.col)), shape=tree.shape
+    ).tocsr()
 
 
-def least_tree_edge(tree: csr_array, members: IntArray) -> tuple[int | None, int | None]:
+def least_tree_edge(
+    tree: scipy.sparse.csr_array, members: IntArray
+) -> tuple[int | None, int | None]:
     """The least edge of a tree (w, w) among ``members``, and how many it parts from the rest."""
-    own = coo_array(tree[members][:, members])
+    own = scipy.sparse.coo_array(tree[members][:, members])
     if not own.nnz:
         return None, None
     least = int(own.data.argmin())
     rest = np.arange(own.nnz) != least
-    _, label = connected_components(
-        coo_array((own.data[rest], (own.row[rest], own.col[rest])), shape=own.shape),
+    _, label = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.coo_array((own.data[rest], (own.row[rest], own.col[rest])), shape=own.shape),
         directed=False,
     )
     size = int((label == label[own.row[least]]).sum())

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
 from evaluation.methods.text.corpus import Tokens, TokenVectors
@@ -216,7 +216,7 @@ def f1(texts: Tokens) -> Similarity:
     """
     cells = np.unique(texts.owner * texts.size + texts.ids)
     row, token = cells // max(texts.size, 1), cells % max(texts.size, 1)
-    held = csr_array(
+    held = scipy.sparse.csr_array(
         (np.ones(len(cells), dtype=np.int32), (row, token)), shape=(len(texts), texts.size)
     )
     sizes = np.bincount(row, minlength=len(texts))

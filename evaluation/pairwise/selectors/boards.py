@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.models import Task
@@ -24,6 +24,8 @@ from evaluation.runs.results import votes_used
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
 RUNS_OFFERED = 8
+RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length and style
+PLACE = ("component", "estimate", "low", "high", "n")
 Told = Mapping[str, Any]
 
 
@@ -57,10 +59,18 @@ class SystemRow(Row):
     grade: float | None = None
     grade_low: float | None = None
     grade_high: float | None = None
+    controlled: float | None = None  # at equal length and style
+    change: float | None = None
+    words: float | None = None  # of its texts, the median
 
     @property
     def label(self) -> str:
         return f"{self.name}, {self.detail}" if self.detail else self.name
+
+    @property
+    def in_sentence(self) -> str:
+        """The label where a comma would read as the next of a list."""
+        return f"{self.name} ({self.detail})" if self.detail else self.name
 
 
 def rows_of(run: Run, told: Told) -> list[SystemRow]:
@@ -104,9 +114,10 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
 def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
     """The groups of a dimension's rows that cannot be separated, the best of each board first.
 
-    A border is sure (``clear_above``) where nobody of the group can stand above it.
+    A border is sure (``clear_above``) where nobody of the group can stand above it; below a sure
+    one are ``clear_below`` systems, 0 where it is not sure.
     """
-    made = []
+    made: list[dict[str, Any]] = []
     for component in sorted({row.component for row in rows if row.component}):
         inside = ordered([row for row in rows if row.component == component and row.sure])
         for number in sorted({row.group for row in inside if row.group}):
@@ -126,8 +137,11 @@ def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
                     "members": [row.id for row in members],
                     "band": charts.overlap_band(spans),
                     "clear_above": first > 1 and all((row.best or 0) >= first for row in members),
+                    "clear_below": 0,
                 }
             )
+            if made[-1]["clear_above"]:
+                made[-2]["clear_below"] = len(inside) - first + 1
     return made
 
 
@@ -144,11 +158,69 @@ def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
     )
 
 
-def board(run: Run, told: Told, asked: Sequence[AskedDimension], dimension: str) -> dict[str, Any]:
-    """Boards, the compact table of ranks, and the sentence of the page (one query)."""
+def with_control(
+    rows: Sequence[SystemRow], told: Told, dimension: str, view: str
+) -> tuple[list[SystemRow], bool]:
+    """The rows of the view with the other score beside; whether there is a controlled score.
+
+    Rows have ``controlled``, ``change`` and ``words``; the diamond is the score not shown.
+    """
+    equal = {
+        row["system"]: row for row in told.get("controlled", ()) if row["dimension"] == dimension
+    }
+    words = {row["system"]: row["words"] for row in told.get("length", ())}
+    made = []
+    for row in rows:
+        found = equal.get(row.id)
+        other = replace(row, words=words.get(row.id))
+        if found is not None and found["component"] and row.estimate is not None:
+            other.controlled = found["estimate"]
+            other.change = found["estimate"] - row.estimate
+            other.uniterated, other.diamond = (
+                other.controlled,
+                f"{score(other.controlled, 2)} controlled for length and style",
+            )
+            if view == CONTROLLED:
+                other = _equal(other, found)
+        made.append(other)
+    return made, bool(equal)
+
+
+def _equal(row: SystemRow, found: Told) -> SystemRow:
+    """The row with the controlled score in the place of the raw one."""
+    raw = row.estimate
+    return replace(
+        row,
+        **{name: found[name] for name in PLACE},
+        best=found["rank_low"] or None,
+        worst=found["rank_high"] or None,
+        group=found["group"] or None,
+        uniterated=raw,
+        diamond=f"raw score {score(raw, 2)}",
+    )
+
+
+def board(
+    run: Run,
+    told: Told,
+    asked: Sequence[AskedDimension],
+    dimension: str,
+    *,
+    view: str = RAW,
+) -> dict[str, Any]:
+    """Boards, the compact table of ranks, and the sentence of the page (one query).
+
+    ``view`` says which score the boards are of; ``raw`` are the rows of the other one.
+    """
     every = rows_of(run, told)
-    rows = ordered([row for row in every if row.dimension == dimension])
-    found = groups(rows)
+    raw, controlled = with_control(
+        ordered([row for row in every if row.dimension == dimension]), told, dimension, RAW
+    )
+    raw_groups = groups(raw)
+    rows, found = raw, raw_groups
+    if controlled and view == CONTROLLED:
+        rows = ordered(with_control(raw, told, dimension, view)[0])
+        found = groups(rows)
     numbers = {row.component for row in rows if row.component}
     boards = leaderboard.boards(
         rows,
@@ -162,10 +234,14 @@ def board(run: Run, told: Told, asked: Sequence[AskedDimension], dimension: str)
     return {
         "boards": boards,
         "rows": rows,
+        "raw": raw,
+        "raw_groups": raw_groups,
+        "controlled": controlled,
+        "shown_score": view if controlled else RAW,
         "ranks": ranks(every, rows, asked, dimension),
         "columns": columns(asked, dimension),
         "sentence": sentence(run, told, rows, found, boards),
-        "first": first_words(rows),
+        "first": first_words(raw),
         "tally": votes_used.tally_of(told, "ranking", dimension),
     }
 

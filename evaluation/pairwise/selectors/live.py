@@ -10,12 +10,14 @@ from django.urls import reverse
 
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.progress import TaskProgress
-from annotation.models import Answer, Item, Task
+from annotation.models import Item, Task
 from annotation.models.tasks import TaskState
+from annotation.work.snapshots.judgments import count_leases
 from crowdqc.numbers import count, money, plural, word
 from evaluation.models import Run, RunState
 from evaluation.pairwise.run import CHECKS, CORE
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.standings import standings_strip
 from evaluation.runs import schedules
 from evaluation.runs.adapters import FirstRun
 from evaluation.runs.engine import ACTIVE
@@ -27,13 +29,17 @@ SLOW, FAST = 5, 2  # seconds between two questions, the fast ones while a run is
 
 @dataclass(frozen=True)
 class CollectedCounts:
-    """What has come in for the pairs of the version in force, attention pairs left out."""
+    """What has come in for the pairs of the version in force, attention pairs left out.
+
+    ``open`` are all its pairs and their free slots, attention pairs included.
+    """
 
     items: int
     repeats: int
     wanted: int
     given: int
     complete: int
+    open: tuple[int, int]
 
     @property
     def full(self) -> bool:
@@ -51,37 +57,55 @@ class Line:
 
 
 def collected_counts(task: Task) -> CollectedCounts:
-    """Counts of the version in force (one query); nothing before the first is published."""
+    """Counts of the version in force; nothing before the first is published.
+
+    An item's slots are held by its counting answers and by leases, of which there are few: so no
+    answer is read.
+    """
     if task.current is None:
-        return CollectedCounts(0, 0, 0, 0, 0)
-    counting = Q(
-        answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False
+        return CollectedCounts(0, 0, 0, 0, 0, (0, 0))
+    every = Item.objects.in_version(task.current.number).filter(task=task)
+    ask = Q(expected__isnull=True)
+    found = every.order_by().aggregate(
+        items=Count("pk", filter=ask),
+        repeats=Count("pk", filter=ask & Q(repeat=True)),
+        wanted=Sum("redundancy", filter=ask, default=0),
+        taken=Sum("held", filter=ask, default=0),
+        full=Count("pk", filter=ask & Q(held__gte=F("redundancy"))),
+        all=Count("pk"),
+        slots=Sum(F("redundancy") - F("held"), default=0),
     )
-    found = (
-        Item.objects.in_version(task.current.number)
-        .filter(task=task, expected__isnull=True)
-        .order_by()
-        .annotate(given=Count("answers", filter=counting))
-        .aggregate(
-            items=Count("pk"),
-            repeats=Count("pk", filter=Q(repeat=True)),
-            wanted=Sum("redundancy", default=0),
-            came=Sum("given", default=0),
-            complete=Count("pk", filter=Q(given__gte=F("redundancy"))),
-        )
+    leased = count_leases(task)
+    in_work = open_yet = 0
+    slots = (
+        every.filter(ask, pk__in=leased).values_list("pk", "held", "redundancy") if leased else []
     )
+    for pk, held, redundancy in slots:
+        in_work += leased[pk]
+        open_yet += held - leased[pk] < redundancy <= held
     return CollectedCounts(
-        found["items"], found["repeats"], found["wanted"], found["came"], found["complete"]
+        found["items"],
+        found["repeats"],
+        found["wanted"],
+        found["taken"] - in_work,
+        found["full"] - open_yet,
+        (found["all"], found["slots"]),
     )
 
 
-def cost_of(task: Task) -> TaskProgress:
+def cost_of(task: Task, came: CollectedCounts) -> TaskProgress:
     """Work and money of the task."""
-    return next(one for one in progress.task_progress(task.project) if one.task.pk == task.pk)
+    return progress.progress_of([task], {task.pk: came.open})[0]
 
 
 def live_strip(
-    task: Task, runs: ShownRun, since: NewAnswers, last: Run | None, shown: int | None
+    task: Task,
+    runs: ShownRun,
+    since: NewAnswers,
+    *,
+    last: Run | None,
+    shown: int | None,
+    dimension: str,
 ) -> dict[str, Any]:
     """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
     came, newest = collected_counts(task), newest_checks(task, runs)
@@ -97,6 +121,8 @@ def live_strip(
     return {
         "figures": figures(task, came),
         "lines": lines(task, runs, since, last=last, newest=newest),
+        # where the board of a run says less than has come in
+        "standings": standings_strip(task, dimension) if since.any or not runs.core else {},
         # until it asks again; 0: never
         "seconds": FAST if working else _again(task, since, came),
         # a finished run that the page does not show yet
@@ -115,7 +141,7 @@ def _again(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
 
 def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
     """Judgments, pairs and cost, each with what it is of."""
-    cost, currency = cost_of(task), task.project.currency
+    cost, currency = cost_of(task, came), task.project.currency
     beyond = came.given - came.wanted
     judgments: dict[str, Any] = {
         "label": "Judgments so far",

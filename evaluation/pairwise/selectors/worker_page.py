@@ -22,7 +22,7 @@ from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors import workers as pair_workers
 from evaluation.pairwise.selectors.pages import LETTERS
 from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
-from evaluation.pairwise.selectors.workers import SCALE, Attention, Sides
+from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
 
 MOST = 50  # pairs listed on which the worker differs from the gold label
 Gold = Mapping[tuple[Pair, str], ItemLabel]
@@ -88,7 +88,7 @@ def worker_page(
         "differences": found[:MOST],
         "different": len(found),
         "judged": len(counted),
-        "attention": pair_workers.attention(task, [worker.pk]).get(worker.pk, Attention()),
+        "attention": pair_workers.attention(task, [worker.pk]).get(worker.pk, NONE_SEEN),
         "again": _own(told, "repeat_worker", worker),
         "straight": _own(told, "straight_worker", worker).get("share"),
         "exclusion": next(

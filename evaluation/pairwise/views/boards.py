@@ -21,6 +21,7 @@ from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import live as pair_live
+from evaluation.pairwise.selectors import resistance as pair_resistance
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -31,6 +32,7 @@ from evaluation.runs import schedules
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.sharing.selectors import menu_of
 
 
 def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: bool = True) -> str:
@@ -65,7 +67,9 @@ def empty_page(
     """What stands there before the first finished run."""
     first, last = schedules.first_run(task), context["last"]
     sentence, why = pair_live.first_words(first)
-    live = pair_live.live_strip(task, runs, context["fresh"], last, 0)
+    live = pair_live.live_strip(
+        task, runs, context["fresh"], last=last, shown=0, dimension=context["dimension"]
+    )
     context.update(first=first, sentence=sentence, why=why, live=live, shown=0)
     return render(request, "evaluation/pairwise/empty.html", context)
 
@@ -79,16 +83,47 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     run, dimension = runs.core, context["dimension"]
     if run is None:
         return empty_page(request, task, runs, context)
-    told = reads.figures_of(run, *pair_boards.FIGURES)
-    context.update(pair_boards.board(run, told, context["asked"], dimension))
+    told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
+    view = request.GET.get("score", pair_boards.RAW)
+    context.update(pair_boards.board(run, told, context["asked"], dimension, view=view))
+    found = pair_resistance.resistance(run, told, context["raw"], dimension)
+    context["verdict"] = pair_facts.verdict(
+        context["raw"],
+        context["raw_groups"],
+        pair_resistance.votes_behind(told, context, dimension),
+    )
     context.update(
-        live=pair_live.live_strip(task, runs, context["fresh"], context["last"], None),
+        live=pair_live.live_strip(
+            task, runs, context["fresh"], last=context["last"], shown=None, dimension=dimension
+        ),
         shown=run.pk,
-        warnings=pair_facts.warnings(runs, told, context["asked"]),
-        facts=pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
+        resistance=found,
+        warnings=[
+            *(found.warnings if found else []),
+            *pair_facts.warnings(runs, told, context["asked"]),
+        ],
+        facts=[
+            *(found.facts if found else []),
+            *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
+        ],
+        scores=_scores(request),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
+        **menu_of(run),
     )
     return render(request, "evaluation/pairwise/board.html", context)
+
+
+def _scores(request: HttpRequest) -> list[dict[str, str]]:
+    """The two scores as links that keep the rest of the address."""
+    made = []
+    for slug, label in (
+        (pair_boards.RAW, "Raw score"),
+        (pair_boards.CONTROLLED, "Controlled for length and style"),
+    ):
+        query = request.GET.copy()
+        query["score"] = slug
+        made.append({"slug": slug, "label": label, "url": f"?{query.urlencode()}"})
+    return made
 
 
 @login_required
@@ -98,15 +133,20 @@ def live_fragment(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     _, task = study(request, project_id, task_id)
     shown, pinned = number_of(request, "shown"), number_of(request)
     runs = pair_runs.shown_run(task)
-    last = schedules.last_run(task)
+    last, dimension = schedules.last_run(task), request.GET.get("dimension", "")
     context = {
         "task": task,
         "live": pair_live.live_strip(
-            task, runs, schedules.count_new_answers(task, last), last, shown
+            task,
+            runs,
+            schedules.count_new_answers(task, last),
+            last=last,
+            shown=shown,
+            dimension=dimension,
         ),
         "shown": shown,
         "pinned": pinned,
-        "dimension": request.GET.get("dimension", ""),
+        "dimension": dimension,
     }
     return render(request, "evaluation/pairwise/_live.html", context)
 
@@ -195,7 +235,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """Agreement, the mean of every source, and how workers use the scale."""
     _, task = get_task(request, project_id, task_id)
     require_fit(task, RATED, Missing("This task does not ask for ratings."))
-    run, asked = rating_boards.shown_run(task), pair_runs.dimensions(task)
+    run, asked = reads.shown_run(task, number_of(request)), pair_runs.dimensions(task)
     noun = get_type(task.type).noun_in(task.current.settings if task.current else {})
     context = {**run_frame(task, run), "nouns": f"{noun},{noun}s"}
     if run is None:
@@ -210,9 +250,11 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
     told = reads.figures_of(run, "recipe", votes_used.FIGURE)
+    workers = rating_boards.workers(run, chosen.name) if chosen else []
     context.update(
         boards=rating_boards.boards(run, asked),
-        workers=rating_boards.workers(run, chosen.name) if chosen else [],
+        workers=workers,
+        corrected=rating_boards.corrected(run, asked, chosen.name, workers) if chosen else {},
         chosen=chosen,
         asked=asked,
         recipe=reads.recipe_pairs(run, told.get("recipe")),

@@ -116,7 +116,7 @@ def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_coun
         held=1,
     )
     worker = Answer.objects.filter(item=first).latest("answered_at").worker
-    pair_corpus._judge(task, worker, [again], "left", pair_corpus.np.random.default_rng(3))
+    pair_corpus.judge(task, worker, [again], "left", pair_corpus.np.random.default_rng(3))
     core = scored(task)
     text = text_of(page(task, "pair", again.pk))
     assert "Put to people 2 times" in text and "6 judgments" in text
@@ -165,14 +165,14 @@ def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Ta
     )
     people = list(Membership.objects.filter(answers__item__task=task).distinct()[:2])
     for person, second in zip(people, ("first", "second"), strict=True):
-        pair_corpus._judge(task, person, [gold], "left", pair_corpus.np.random.default_rng(3))
+        pair_corpus.judge(task, person, [gold], "left", pair_corpus.np.random.default_rng(3))
         answer = Answer.objects.get(item=gold, worker=person)
         Answer.objects.filter(pk=answer.pk).update(counts=False, uncounted_reason="attention")
         answer.choices.filter(field="clarity").update(code="first")
         answer.choices.filter(field="overall").update(code=second)
     found = pair_workers.attention(task, [one.pk for one in people])
-    assert found[people[0].pk] == pair_workers.Attention(1, 1)
-    assert found[people[1].pk] == pair_workers.Attention(0, 1)
+    assert found[people[0].pk] == pair_workers.KnownCount(1, 1)
+    assert found[people[1].pk] == pair_workers.KnownCount(0, 1)
     scored(task)
     assert "1 of 1" in page(task, "pair_workers")
     assert "Attention pair" in page(task, "pair", gold.pk)

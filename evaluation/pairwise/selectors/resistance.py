@@ -1,0 +1,370 @@
+"""How far a board holds, in words: at equal length and style, and without some of its votes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from annotation.models import Item
+from annotation.work.snapshots.answers import pseudonyms
+from crowdqc.numbers import count, percent, plural, score
+from evaluation.free_text.selectors.warnings import Warning
+from evaluation.models import Run
+from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
+from evaluation.pairwise.selectors.facts import dimension_key
+
+FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split", "diagnostics")
+FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
+MANY_TIMES = 20  # times the votes: so many more are not worth counting
+LEANS, LEAST = 0.7, 5  # of at least so many votes this share has a habit
+SHOWN_VOTES, QUESTION = 30, 60
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """One line of what would change the top."""
+
+    without: str
+    beside: str
+    votes: int
+    share: str
+    then: str
+    why: str
+    url: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Resistance:
+    """What a page says of how far a board holds."""
+
+    note: str
+    warnings: list[Warning]
+    rows: list[ChangeRow]
+    more: list[ChangeRow]
+    votes: list[dict[str, Any]]
+    hidden: int
+    robust: str
+    goal: str
+    split: str
+    facts: list[tuple[str, str]]
+    plan: bool  # whether more votes would separate the first two
+
+
+def resistance(
+    run: Run, told: Told, rows: Sequence[SystemRow], dimension: str
+) -> Resistance | None:
+    """Everything a page says of it; None where the run is older than this (two queries).
+
+    ``rows`` are those of the raw board, the best first.
+    """
+    top = _own(told, "top", dimension)
+    changes = _all(told, "change", dimension)
+    listed = _all(told, "change_vote", dimension)
+    if "top" not in told:
+        return None
+    people = pseudonyms({row["worker"] for row in [*changes, *listed] if row["worker"]})
+    pairs = Item.objects.select_related("group").in_bulk(
+        [row["pair"] for row in [*changes, *listed] if row["pair"]]
+    )
+    page = _Page(run, {row.id: row for row in rows}, people, pairs, dimension)
+    made = [page.row(row, top) for row in changes if top is not None]
+    first = _first_of_each(changes, made)
+    lines = [*first, *page.style(told, rows, top)]
+    votes = [page.vote(row) for row in listed[:SHOWN_VOTES]]
+    split = _own(told, "split", dimension)
+    needed = _needed(rows, top)
+    return Resistance(
+        note=" ".join(said for said in (_equal_words(rows), needed[0]) if said),
+        warnings=[*page.fragile(changes, top), *_style_warnings(told, rows, dimension)],
+        rows=lines,
+        more=[row for row in made if row not in first],
+        votes=votes,
+        hidden=max(0, len(listed) - SHOWN_VOTES),
+        robust="" if top is None or _is_fragile(changes) else _robust(changes),
+        goal=_goal(lines),
+        split=""
+        if split is None or not split["pairs"]
+        else f"On {count(split['even'])} of {plural(split['pairs'], 'pair')} judges were split "
+        "evenly (60 to 40, or closer).",
+        facts=[
+            *([("Votes to separate 1 and 2", needed[1])] if needed[1] else []),
+            *_controlled_for(told, dimension),
+        ],
+        plan=bool(needed[1]),
+    )
+
+
+def votes_behind(told: Told, board: Told, dimension: str) -> int:
+    """How many votes a board (``boards.board``) rests on."""
+    top = next((r for r in told.get("top") or () if r["dimension"] == dimension), None)
+    if top is not None:
+        votes: int = top["votes"]
+        return votes
+    tally = board["tally"]
+    used: int = tally.used if tally else sum(row.n for row in board["raw"]) // 2
+    return used
+
+
+def _all(told: Told, name: str, dimension: str) -> list[Told]:
+    return [row for row in told.get(name) or () if row["dimension"] == dimension]
+
+
+def _own(told: Told, name: str, dimension: str) -> Told | None:
+    return next(iter(_all(told, name, dimension)), None)
+
+
+def _first_of_each(changes: Sequence[Told], made: Sequence[ChangeRow]) -> list[ChangeRow]:
+    """Of each kind the change that takes fewest votes."""
+    found: dict[str, ChangeRow] = {}
+    for row, line in zip(changes, made, strict=True):
+        found.setdefault(row["kind"], line)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What words and links are made of."""
+
+    run: Run
+    systems: Mapping[int, SystemRow]
+    people: Mapping[int, str]
+    pairs: Mapping[int, Item]
+    dimension: str
+
+    def _url(self, name: str, *args: int) -> str:
+        path = reverse(name, args=[self.run.project_id, self.run.task_id, *args])
+        return f"{path}?{urlencode(self._query())}"
+
+    def _query(self) -> dict[str, str]:
+        return {"dimension": self.dimension, "run": str(self.run.number)}
+
+    def name(self, system: int) -> str:
+        row = self.systems.get(system)
+        return row.in_sentence if row else ""
+
+    def _pair(self, pk: int) -> str:
+        return f"Pair {self.pairs[pk].key}" if pk in self.pairs else "A pair"
+
+    def row(self, row: Told, top: Told) -> ChangeRow:
+        without, beside, url, link = self._what(row)
+        return ChangeRow(
+            without=without,
+            beside=beside,
+            votes=row["votes"],
+            share=percent(row["votes"] / row["of"], 1),
+            then=self.name(row["system"]),
+            why=self._why(row, top),
+            url=url,
+            link=link,
+        )
+
+    def _what(self, row: Told) -> tuple[str, str, str, str]:
+        """What is left out, its kind, and the page on it."""
+        if row["kind"] == "person":
+            name = self.people.get(row["worker"], "A worker")
+            return name, "one worker", self._url("pair_worker", row["worker"]), "Show the votes"
+        if row["kind"] == "item":
+            return (
+                self._pair(row["pair"]),
+                "one pair",
+                self._url("pair", row["pair"]),
+                "Show the pair",
+            )
+        said = "the ones with most influence" if row["votes"] > 1 else "the one with most influence"
+        return plural(row["votes"], "vote"), said, "#change-votes", "Show the votes"
+
+    def _why(self, row: Told, top: Told) -> str:
+        """What the votes have in common."""
+        if row["kind"] == "item" and row["pair"] in self.pairs:
+            return f"“{_short(self.pairs[row['pair']].question)}”"
+        if row["kind"] == "votes" and row["pair"] in self.pairs:
+            return f"all on pair {self.pairs[row['pair']].key}"
+        if row["kind"] == "votes" and row["worker"] in self.people:
+            return f"all by worker {self.people[row['worker']]}"
+        return self._habit(row, top)
+
+    def _habit(self, row: Told, top: Told) -> str:
+        """Whether the votes are for longer texts, or for who is first."""
+        longer, of = row["longer"], row["longer_of"]
+        if of >= LEAST and longer / of >= LEANS:
+            return f"chose the longer text in {count(longer)} of {plural(of, 'vote')}"
+        if of >= LEAST and longer / of <= 1 - LEANS:
+            return f"chose the shorter text in {count(of - longer)} of {plural(of, 'vote')}"
+        if row["met_first"]:
+            name = self.name(top["system_a"])
+            return f"{count(row['for_first'])} of {count(row['votes'])} preferred {name}"
+        return f"on {plural(row['pairs'], 'pair')}"
+
+    def style(self, told: Told, rows: Sequence[SystemRow], top: Told | None) -> list[ChangeRow]:
+        """The line on length and style, where another is first without them."""
+        best = _best(rows)
+        if best is None or top is None or best.id == top["system_a"]:
+            return []
+        first = self.systems.get(top["system_a"])
+        why = ""
+        if first is not None and first.words is not None and best.words is not None:
+            more = round(first.words - best.words)
+            said = f"{count(abs(more))} words {'more' if more > 0 else 'fewer'}"
+            why = f"{first.in_sentence} writes {said}, at the median" if more else ""
+        query = self._query() | {"score": CONTROLLED}
+        return [
+            ChangeRow(
+                without="The effect of length and style",
+                beside="",
+                votes=0,
+                share="none",
+                then=best.in_sentence,
+                why=why,
+                url=f"?{urlencode(query)}",
+                link="Controlled board",
+            )
+        ]
+
+    def vote(self, row: Told) -> dict[str, Any]:
+        """One of the votes that change the top, with the pages on its worker and its pair."""
+        return {
+            "worker": self.people.get(row["worker"], ""),
+            "worker_url": self._url("pair_worker", row["worker"]) if row["worker"] else "",
+            "pair": self._pair(row["pair"]),
+            "pair_url": self._url("pair", row["pair"]) if row["pair"] else "",
+        }
+
+    def fragile(self, changes: Sequence[Told], top: Told | None) -> list[Warning]:
+        """That little would change the first place, or that nothing small would."""
+        if top is None:
+            return []
+        if not _is_fragile(changes):
+            return [Warning("", "The top is robust.", "", "#change-top", "What would change it")]
+        said = []
+        votes, person, item = (
+            next((row for row in changes if row["kind"] == kind), None)
+            for kind in ("votes", "person", "item")
+        )
+        if votes is not None:
+            said.append(f"{count(votes['votes'])} of {plural(votes['of'], 'vote')}")
+        if person is not None:
+            said.append(f"worker {self.people.get(person['worker'], '')}")
+        if item is not None:
+            said.append(
+                f"p{self._pair(item['pair'])[1:]}" if item["pair"] in self.pairs else "a pair"
+            )
+        listed = " or ".join([part for part in (", ".join(said[:-1]), said[-1]) if part])
+        text = f"Removing {listed} would change it."
+        return [Warning("warn", "The top is fragile.", text, "#change-top", "See what would")]
+
+
+def public_note(told: Told, dimension: str) -> list[Warning]:
+    """How little would change the first place, for anybody: no worker and no pair is named."""
+    top, changes = _own(told, "top", dimension), _all(told, "change", dimension)
+    if top is None:
+        return []
+    if not _is_fragile(changes):
+        return [Warning("", "The top is robust.", _robust(changes))]
+    votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
+    said = [f"{count(votes['votes'])} of {plural(votes['of'], 'vote')}"] if votes else []
+    kinds = {row["kind"] for row in changes}
+    said += [
+        words for kind, words in (("person", "one person"), ("item", "one pair")) if kind in kinds
+    ]
+    listed = " or ".join([part for part in (", ".join(said[:-1]), said[-1]) if part])
+    return [Warning("warn", "The top is fragile.", f"Removing {listed} would change it.")]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= QUESTION else f"{text[: QUESTION - 1].rstrip()}…"
+
+
+def _is_fragile(changes: Sequence[Told]) -> bool:
+    return any(row["kind"] != "votes" or _few(row) for row in changes)
+
+
+def _few(row: Told) -> bool:
+    return bool(row["votes"] <= max(FEW_VOTES, SMALL * row["of"]))
+
+
+def _robust(changes: Sequence[Told]) -> str:
+    votes = next((row for row in changes if row["kind"] == "votes"), None)
+    least = "" if votes is None else f" The fewest votes found that do are {count(votes['votes'])}."
+    return f"No {FEW_VOTES} votes, no single worker and no single pair would change the top.{least}"
+
+
+def _goal(lines: Sequence[ChangeRow]) -> str:
+    then = {line.then for line in lines}
+    return f"the smallest changes that put {then.pop()} first" if len(then) == 1 else ""
+
+
+def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
+    """Who is first of the largest board at equal length and style."""
+    own = [row for row in rows if row.component == 1 and row.controlled is not None]
+    return max(own, key=lambda row: row.controlled or 0.0, default=None)
+
+
+def _equal_words(rows: Sequence[SystemRow]) -> str:
+    best = _best(rows)
+    if best is None:
+        return ""
+    first = next((row for row in rows if row.component == 1), best)
+    does = "stays ahead" if first.id == best.id else "comes out ahead"
+    return f"Controlled for length and style, {best.in_sentence} {does}."
+
+
+def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
+    """How many votes would separate the first two, as a sentence and as a fact."""
+    if top is None or not top["needed"]:
+        return "", ""
+    group = {row.id: row.group for row in rows}
+    together = group.get(top["system_a"]) == group.get(top["system_b"])
+    if not together or top["needed"] <= top["votes"]:
+        return "", ""
+    if top["needed"] > MANY_TIMES * top["votes"]:
+        said = f"more than {MANY_TIMES} times as many"
+        return f"It would take {said} votes to separate the first two.", said
+    about = f"about {count(_rounded(top['needed']))}"
+    return f"{about.capitalize()} votes would be needed to separate the first two.", about
+
+
+def _rounded(value: float) -> int:
+    """Two digits, upwards: it is extrapolated."""
+    step = 10 ** max(0, int(math.log10(max(1.0, value))) - 1)
+    return int(math.ceil(value / step) * step)
+
+
+def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
+    """What differs between texts and is taken out of the controlled score."""
+    names = [row["name"] for row in _all(told, "style", dimension)]
+    own = ", ".join(name for name in names if name not in {"side", "tie"})
+    return [("Controlled for", own)] if own else []
+
+
+def _style_warnings(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
+    """Whether longer texts win, or why that is not known."""
+    keyed = f"{dimension_key(dimension)}: "
+    notes = told.get("diagnostics", {}).get("style_notes") or ()
+    own = [note.removeprefix(keyed) for note in notes if note.startswith(keyed)]
+    found = [Warning("", "", f"{note[:1].upper()}{note[1:]}") for note in own]
+    words = next((r for r in _all(told, "style", dimension) if r["name"] == "words"), None)
+    best = _best(rows)
+    if words is None or best is None or words["low"] is None or words["high"] is None:
+        return found
+    head = "Longer texts do not clearly win or lose."
+    if words["low"] > 0:
+        head = "Length helps."
+    elif words["high"] < 0:
+        head = "Length hurts."
+    others = [
+        row.controlled
+        for row in rows
+        if row.component == 1 and row.controlled is not None and row.id != best.id
+    ]
+    if not others or best.controlled is None:
+        return found
+    lead = score(best.controlled - max(others), 2)
+    text = f"With equal words and style, {best.in_sentence} leads by {lead}."
+    return [Warning("", head, text), *found]

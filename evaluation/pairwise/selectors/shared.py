@@ -1,0 +1,56 @@
+"""What a link shows of a pairwise study to people without an account: systems, never a worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.models import Run
+from evaluation.pairwise.selectors import boards as pair_boards
+from evaluation.pairwise.selectors import facts as pair_facts
+from evaluation.pairwise.selectors import resistance as pair_resistance
+from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.runs.selectors import lists as reads
+
+METHOD = (
+    "People saw two texts at a time and said which is better. The Bradley-Terry model turns their "
+    "choices into one score per system. The interval shows how sure that is; systems of one group "
+    "cannot be separated."
+)
+
+
+def parts(run: Run, page: Any) -> dict[str, Any]:
+    """Verdict, board of the main dimension, ranks on all, and what the run says of itself."""
+    names = (*pair_boards.FIGURES, *pair_resistance.FIGURES)
+    told, asked = reads.figures_of(run, *names), dimensions(run.task)
+    dimension = pair_boards.default_dimension(asked)
+    found = pair_boards.board(run, told, asked, dimension)
+    heads = {head["name"]: head["label"] for head in found["columns"]}
+    every = pair_boards.rows_of(run, told)
+    basis = pair_boards.basis(run, told)
+    said = pair_facts.verdict(
+        found["raw"], found["raw_groups"], pair_resistance.votes_behind(told, found, dimension)
+    )
+    fineness = found["sentence"].replace(f" {basis}", "")  # the basis stands above the verdict
+    return {
+        **found,
+        "boards": [vars(board) for board in found["boards"]],
+        "rows": [
+            row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
+        ],
+        "verdict": {
+            "sentence": said or found["first"] or fineness,
+            "note": found["first"] if said else fineness if found["first"] else "",
+        },
+        "basis": basis,
+        "shown": heads[dimension],
+        "method": METHOD,
+        "measure": "Bradley-Terry score",
+        "units": "judgment,judgments",
+        # Notes beside the board: whatever the run's figures say of how far it can be trusted.
+        "notes": [
+            *pair_resistance.public_note(told, dimension),
+            *pair_facts.of_run(told, asked),
+        ],
+        "facts": pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+    }

@@ -1,0 +1,178 @@
+"""What the board says of how far it holds: who decides the top, and what length and style do."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Membership, Task
+from evaluation.bundles import writing as bundle
+from evaluation.bundles.checking import verify
+from evaluation.models import Run, RunFigure
+from evaluation.pairwise.selectors import shared
+from evaluation.pairwise.selectors.boards import SystemRow
+from evaluation.pairwise.selectors.facts import verdict
+from evaluation.runs.selectors import lists as reads
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora.pair_study import client_of, page, scored, text_of
+
+pytestmark = pytest.mark.django_db
+FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split")
+
+
+@pytest.fixture(scope="module")
+def fragile_study(shared_rows: None) -> tuple[Task, Membership, Run]:
+    task, worker = pair_corpus.make_fragile()
+    return task, worker, scored(task)
+
+
+@pytest.fixture
+def fragile(fragile_study: tuple[Task, Membership, Run], db: None) -> tuple[Task, Membership, Run]:
+    task, worker, run = fragile_study
+    found = Task.objects.select_related("project__owner", "current").get(pk=task.pk)
+    return found, worker, Run.objects.get(pk=run.pk)
+
+
+def test_the_page_of_a_fragile_study_names_the_worker(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    task, worker, run = fragile
+    html = page(task, "pair_results")
+    text = text_of(html)
+    assert "The top is fragile." in text
+    assert f"Removing 3 of 132 votes or worker {worker.pseudonym} would change it." in text
+    assert "What would change the top the smallest changes that put model-a (essay) first" in text
+    assert f"{worker.pseudonym} , one worker 12 9.1% model-a (essay)" in text
+    assert f"all by worker {worker.pseudonym}" in text
+    url = reverse("pair_worker", args=[task.project_id, task.pk, worker.pk])
+    assert f'href="{url}?dimension=overall&amp;run={run.number}"' in html
+    assert text.count("Show the votes") == 2 and "one pair" not in text
+    assert "model-a (list) and model-a (essay) share first place: 132 votes cannot" in text
+    assert "model-b (essay) is third." in text
+    assert "Rank 3: below the two above" in text
+    assert "Controlled for words, lists" in text and "Plan more votes" in text
+
+
+def test_people_without_an_account_read_that_one_person_decides_but_not_who(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    _, worker, run = fragile
+    shown = shared.parts(run, None)
+    notes = [f"{note.head} {note.text}" for note in shown["notes"]]
+    assert "The top is fragile. Removing 3 of 132 votes or one person would change it." in notes
+    assert worker.pseudonym not in str(shown)
+    assert shown["verdict"]["sentence"].startswith("model-a (list) and model-a (essay) share first")
+
+
+def test_without_the_worker_another_is_first(fragile: tuple[Task, Membership, Run]) -> None:
+    _, worker, run = fragile
+    told = reads.figures_of(run, *FIGURES)
+    for dimension in ("", "clarity", "overall"):
+        rows = [row for row in told["change"] if row["dimension"] == dimension]
+        assert {row["worker"] for row in rows if row["kind"] == "person"} == {worker.pk}
+        fewest = [row["votes"] for row in rows if row["kind"] == "votes"]
+        assert fewest == [3 if dimension else 5]
+        listed = [row for row in told["change_vote"] if row["dimension"] == dimension]
+        assert {row["worker"] for row in listed} == {worker.pk}
+
+
+def test_the_controlled_score_stands_beside_the_raw_one_and_in_its_place(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    task, _, run = fragile
+    text = text_of(page(task, "pair_results"))
+    assert "Raw score Controlled for length and style" in text
+    assert "Controlled Change Median words Votes" in text
+    assert "Controlled for length and style, model-a" in text
+    told = reads.figures_of(run, *FIGURES)
+    equal = {r["system"]: r for r in told["controlled"] if r["dimension"] == "overall"}
+    raw = {r.system_id: r for r in run.systemscore_rows.filter(dimension="overall")}
+    best = max(equal.values(), key=lambda row: row["estimate"])
+    assert f"{best['estimate']:.2f}".replace("0.", ".") in text
+    controlled = page(task, "pair_results", query="?score=controlled&dimension=overall")
+    text = text_of(controlled)
+    assert "Raw Change Median words Votes" in text and "score at equal length and style" in text
+    assert f"{raw[best['system']].estimate:.2f}".replace("0.", ".") in text
+    assert 'aria-current="page">Controlled for length and style' in controlled
+
+
+def test_a_study_whose_texts_do_not_differ_says_why_there_is_no_control() -> None:
+    task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
+    scored(task)
+    html = page(task, "pair_results")
+    assert "No control for length and style, since no two texts differ in them." in text_of(html)
+    assert "Raw score" not in text_of(html) and "Mean grade" in text_of(html)
+
+
+def test_a_run_that_is_older_shows_its_board_without_them(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    task, _, run = fragile
+    RunFigure.objects.filter(run=run, name__in=FIGURES).delete()
+    text = text_of(page(task, "pair_results"))
+    assert "share first place" in text and "Mean grade" in text
+    assert "What would change the top" not in text and "fragile" not in text
+
+
+def test_more_systems_take_no_more_queries(fragile: tuple[Task, Membership, Run]) -> None:
+    counts = []
+    larger = pair_corpus.make_judged(task=pair_corpus.make_task(topics=3, varied=True))
+    scored(larger)
+    for task in (fragile[0], larger):
+        url, client = reverse("pair_results", args=[task.project_id, task.pk]), client_of(task)
+        client.get(url)
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get(url).status_code == 200
+        counts.append(len(seen))
+    assert abs(counts[1] - counts[0]) <= 1, counts
+
+
+def test_a_bundle_gives_the_controlled_board_and_the_changes_again(
+    fragile: tuple[Task, Membership, Run], tmp_path: Path
+) -> None:
+    run = fragile[2]
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(b"".join(bundle.parts(run, {})))
+    with zipfile.ZipFile(path) as archive:
+        texts = archive.read("data/texts.jsonl").decode()
+    assert '"counts": [' in texts and "poured slowly" not in texts
+    report = verify(path)
+    assert report.good, report.lines
+    assert any("byte for byte the same" in line for _, line in report.lines)
+
+
+def system(pk: int, name: str) -> SystemRow:
+    return SystemRow(pk, name, "", 1, 0.0, None, None, None, 0, None, None, None, "")
+
+
+def group(first: int, *members: int, sure: bool = True) -> dict[str, object]:
+    return {"component": 1, "first": first, "members": members, "clear_above": sure}
+
+
+def test_the_verdict_says_no_more_than_the_groups() -> None:
+    rows = [system(pk, name) for pk, name in enumerate("ABCDEF")]
+    assert verdict(rows, [], 9) == ""
+    assert (
+        verdict(rows, [group(1, 0, 1, 2, 3, 4, 5)], 1234)
+        == "These six systems cannot be separated by 1,234 votes."
+    )
+    assert verdict(rows, [group(1, 0), group(2, 1), group(3, 2, 3)], 9) == (
+        "A is first. B is second."
+    )
+    assert verdict(rows, [group(1, 0, 1), group(3, 2), group(4, 3, sure=False)], 368) == (
+        "A and B share first place: 368 votes cannot separate them."
+    )
+    assert verdict(rows, [group(1, 0, 1), group(3, 2), group(4, 3)], 368) == (
+        "A and B share first place: 368 votes cannot separate them. C is third."
+    )
+    assert verdict(rows, [group(1, 0), group(2, 1, 2, sure=False)], 9) == (
+        "A has the highest score, but its lead over the next is not certain."
+    )
+    assert verdict(rows, [group(1, 0, 1, 2, 3), group(5, 4, 5)], 9) == (
+        "Four systems share first place: 9 votes cannot separate them. E and F share fifth place."
+    )
