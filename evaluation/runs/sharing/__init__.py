@@ -1,0 +1,1 @@
+"""Read-only links to what a run says, for people without an account."""

@@ -1,0 +1,111 @@
+"""Links to a run's results and public boards: made, moved to a newer run, and ended."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import secrets
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation.accounts.tokens.actions import digest
+from annotation.models import User
+from annotation.records.actions.audit import record
+from crowdqc.errors import Conflict, Invalid, Missing
+from evaluation.models import Run, RunShare, RunState
+from evaluation.runs.run_types import type_of
+from evaluation.runs.sharing.selectors import DAYS, boards_of, live_shares
+
+MOST = 20  # live links of one run, public boards of one task
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+TAKEN = "This address is taken."
+
+
+@transaction.atomic
+def share(*, by: User, run: Run) -> tuple[RunShare, str]:
+    """A link to the run's results for DAYS days, and its secret, which is kept nowhere.
+
+    Raises Conflict for a run that is not finished, whose kind is not shared, or that has MOST.
+    """
+    _lock(run)
+    if len(live_shares(run)) >= MOST:
+        raise Conflict(f"Run {run.number} has {MOST} links. Stop sharing one that is not needed.")
+    secret = secrets.token_urlsafe(32)
+    made = RunShare.objects.create(
+        run=run,
+        digest=digest(secret),
+        created_by=by,
+        expires_at=timezone.now() + dt.timedelta(days=DAYS),
+    )
+    record(by=by, project=run.project, action="run.share", on=made, number=run.number, expires=DAYS)
+    return made, secret
+
+
+@transaction.atomic
+def publish(*, by: User, run: Run, slug: str, files: bool = False) -> RunShare:
+    """A public board of the run at ``/boards/<slug>/``, until it is withdrawn.
+
+    ``files``: its rows can be downloaded. An address that was once another project's stays theirs,
+    so that nobody takes over what was cited. Raises Invalid for the address, Conflict as ``share``.
+    """
+    _lock(run)
+    if not 3 <= len(slug) <= 60 or not SLUG.fullmatch(slug):
+        said = "Use 3 to 60 small letters, digits and single hyphens, such as “rag-study-2026”."
+        raise Invalid(said, fields={"slug": said})
+    if len(boards_of(run)) >= MOST:
+        raise Conflict(f"This task has {MOST} public boards. Withdraw one that is not needed.")
+    if RunShare.objects.filter(slug=slug).exclude(run__project=run.project_id).exists():
+        raise Invalid(TAKEN, fields={"slug": TAKEN})
+    try:
+        with transaction.atomic():
+            made = RunShare.objects.create(run=run, slug=slug, files=files, created_by=by)
+    except IntegrityError as error:
+        raise Invalid(TAKEN, fields={"slug": TAKEN}) from error
+    record(
+        by=by,
+        project=run.project,
+        action="run.publish",
+        on=made,
+        number=run.number,
+        address=slug,
+    )
+    return made
+
+
+@transaction.atomic
+def move_board(*, by: User, run: Run, share_id: int) -> None:
+    """Let a public board of the same task show this run. Raises Missing where it has none such."""
+    _lock(run)
+    row = next((one for one in boards_of(run) if one.pk == share_id), None)
+    if row is None:
+        raise Missing(f"No public board of this task can show run {run.number}.")
+    if row.run_id != run.pk:
+        RunShare.objects.filter(pk=row.pk).update(run=run)
+        told = {"number": run.number, "address": row.slug}
+        record(by=by, project=run.project, action="run.move_board", on=row, **told)
+
+
+def _lock(run: Run) -> None:
+    """One at a time, so that caps hold. Raises Conflict for a run that cannot be shared."""
+    Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    if run.state != RunState.DONE:
+        raise Conflict(f"Run {run.number} has not finished, so there are no results to share.")
+    if type_of(run.method).shared is None:
+        raise Conflict("Results of this kind cannot be shared by a link.")
+
+
+@transaction.atomic
+def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
+    """End a link or public board of the run at once; ending it again changes nothing.
+
+    Raises Missing where the run has no such link.
+    """
+    row = RunShare.objects.select_for_update().filter(pk=share_id, run=run).first()
+    if row is None:
+        raise Missing(f"Run {run.number} has no such link.")
+    if row.stopped_at is None:
+        RunShare.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
+        action = "run.withdraw" if row.slug else "run.stop_sharing"
+        told = {"number": run.number} | ({"address": row.slug} if row.slug else {})
+        record(by=by, project=run.project, action=action, on=row, **told)

@@ -1,0 +1,104 @@
+"""What a link or a public board shows, in every form, and how a board's forms are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from typing import Any
+
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from crowdqc.errors import Missing
+from crowdqc.files.cells import csv_lines
+from evaluation.charts.shared import board_svg
+from evaluation.models import Run, RunShare
+from evaluation.runs.run_types import SharedPage, type_of
+from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.recipes import method_title
+from evaluation.runs.sharing.selectors import NOTHING
+
+KINDS = {
+    "html": "text/html; charset=utf-8",
+    "svg": "image/svg+xml; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}
+TABLES = ("csv", "json")  # offered only where the requester said so
+COLUMNS = (
+    *("dimension", "name", "detail", "component", "estimate", "low", "high", "n"),
+    *("best", "worst", "group"),
+)
+KEPT = 600  # seconds
+_ONE = threading.Lock()  # a crowd that comes at once has a board rendered once a process
+
+
+def html_of(share: RunShare, request: HttpRequest, page: Any) -> str:
+    """The page, without the context of a request: no session, no navigation, no token of a form."""
+    shared = _shared(share.run)
+    return render_to_string(shared.template, {"request": request, **context_of(share, page)})
+
+
+def context_of(share: RunShare, page: Any) -> dict[str, Any]:
+    """What the forms of a shared run are made of."""
+    run = share.run
+    title = reads.title_of(run.task)
+    return {"share": share, "run": run, "title": title, **_shared(run).context(run, page)}
+
+
+def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
+    """A public board in one form and its ETag, from this process' cache where it holds them.
+
+    The key names all that can change what is shown. Whether the board is still public is asked of
+    the database before, so that what is kept is shown to nobody once it is withdrawn.
+    """
+    if form not in KINDS or (form in TABLES and not share.files):
+        raise Missing(NOTHING)
+    of = (share.pk, share.run_id, share.newer, share.run.task.current_id)  # type: ignore[attr-defined]
+    key = f"board:{':'.join(map(str, of))}:{form}:{page}"
+    found: tuple[bytes, str] | None = cache.get(key)
+    if found is None:
+        with _ONE:
+            found = cache.get(key)
+            if found is None:
+                body = _rendered(share, form, page).encode()
+                found = (body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+                cache.set(key, found, KEPT)
+    return found
+
+
+def _rendered(share: RunShare, form: str, page: int) -> str:
+    if form == "html":
+        # An empty request: nothing of who asked first, nor of their query, is kept for others.
+        return html_of(share, HttpRequest(), page)
+    told = context_of(share, page)
+    run, sentence = share.run, told["verdict"]["sentence"]
+    if form == "svg":
+        # With its year, as an image is looked at for longer than a page.
+        day = f"{timezone.localtime(run.finished_at):%-d %b %Y}"
+        made = f"Run {run.number}, {day}. {method_title(run)}."
+        notes = [sentence, f"{made} {told['basis']}"]
+        return board_svg(told["boards"], title=told["title"], notes=notes, measure=told["measure"])
+    rows = [{name: getattr(row, name, None) for name in COLUMNS} for row in told["rows"]]
+    if form == "csv":
+        return "".join(csv_lines([COLUMNS, *(tuple(row.values()) for row in rows)]))
+    return json.dumps(
+        {
+            **{"title": told["title"], "verdict": sentence, "run": run.number},
+            **{"finished_at": run.finished_at.isoformat() if run.finished_at else None},
+            **{"measure": told["measure"], "data": told["basis"], "recipe": dict(told["recipe"])},
+            "rows": rows,
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def _shared(run: Run) -> SharedPage:
+    shared = type_of(run.method).shared
+    if shared is None:
+        raise Missing(NOTHING)
+    return shared

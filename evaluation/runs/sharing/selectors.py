@@ -1,0 +1,82 @@
+"""The links and public boards of a run, and what one of them opens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+
+from annotation.accounts.tokens.actions import digest
+from crowdqc.errors import Missing
+from evaluation.models import OfficialRun, Run, RunShare, RunState
+from evaluation.runs.run_types import type_of
+
+DAYS = 90  # that a link is good for
+NOTHING = "There is nothing at this address. It may have expired or been withdrawn."
+
+
+def _live() -> QuerySet[RunShare]:
+    lasting = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return RunShare.objects.filter(lasting, stopped_at=None)
+
+
+def live_shares(run: Run) -> list[RunShare]:
+    """The links that open a run now, the newest first, with who made them."""
+    return list(_live().filter(run=run, slug="").select_related("created_by"))
+
+
+def boards_of(run: Run) -> list[RunShare]:
+    """The public boards of runs of the same task and method, the newest first."""
+    return list(_boards(_live(), run).select_related("run"))
+
+
+def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
+    return rows.filter(~Q(slug=""), run__task=run.task_id, run__method=run.method)
+
+
+def menu_of(run: Run | None) -> dict[str, Any]:
+    """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
+    if run is None or run.state != RunState.DONE or type_of(run.method).shared is None:
+        return {"shares": None}
+    live = _live().select_related("created_by", "run")
+    rows = list(live.filter(run=run, slug="") | _boards(live, run))
+    return {
+        "shares": [one for one in rows if not one.slug],
+        "public_boards": [one for one in rows if one.slug],
+        "share_count": len(rows),
+        "share_days": DAYS,
+    }
+
+
+def get_shared(secret: str) -> RunShare:
+    """The link with this secret, and its run.
+
+    Missing, in the same words, for one that never was, has expired or was stopped. It is found by
+    the digest, so that no comparison takes longer for a better guess.
+    """
+    return _one(_live().filter(digest=digest(secret)))
+
+
+def get_board(slug: str) -> RunShare:
+    """The public board at this address, and its run (one query); Missing as ``get_shared``.
+
+    ``newer`` is the number of the task's official run where that is a later one, else None.
+    """
+    official = OfficialRun.objects.filter(
+        task=OuterRef("run__task"),
+        method=OuterRef("run__method"),
+        until=None,
+        run__gt=OuterRef("run"),
+    )
+    newer = Subquery(official.values("run__number")[:1])
+    return _one(_live().filter(slug=slug).exclude(slug="").annotate(newer=newer))
+
+
+def _one(found: QuerySet[RunShare]) -> RunShare:
+    related = found.select_related("run__task__current", "run__snapshot")
+    # Ids of answers are long, and no page without an account needs them.
+    row = related.filter(run__state=RunState.DONE).defer("run__snapshot__answer_ids").first()
+    if row is None:
+        raise Missing(NOTHING)
+    return row

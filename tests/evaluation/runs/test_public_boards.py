@@ -1,0 +1,232 @@
+"""Public boards: what they show in every form, that nobody is named, and how they end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from django.core.cache import cache
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Answer, AuditEntry, Membership, Role, TextValue
+from crowdqc import limits
+from crowdqc.errors import Conflict, Invalid, Missing
+from evaluation.models import Run, RunShare, SystemScore
+from evaluation.registry import RUN_TYPES
+from evaluation.runs.sharing import actions
+from tests.evaluation.corpora import labels as label_corpus
+from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora.official_runs import make_official
+from tests.evaluation.corpora.pair_study import client_of, scored, text_of
+from tests.evaluation.labels.test_runs import scored as scored_labels
+from tests.support import factories
+from tests.support.pages import html_of
+
+pytestmark = pytest.mark.django_db
+
+FORMS = ("html", "svg", "csv", "json")
+
+
+@pytest.fixture(scope="module")
+def made(shared_rows: None) -> dict[str, int]:
+    """A finished run of every kind that can be shared."""
+    labelled = label_corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
+    runs = (scored(pair_corpus.make_judged()), scored_labels(labelled))
+    return {run.method: run.pk for run in runs}
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(db: None) -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def run(made: dict[str, int]) -> Run:
+    return get(made["pairwise"])
+
+
+def get(pk: int) -> Run:
+    return Run.objects.select_related("project__owner", "task__project").get(pk=pk)
+
+
+def address(slug: str, form: str = "html") -> str:
+    if form == "html":
+        return reverse("public_board", args=[slug])
+    return reverse("public_board_file", args=[slug, form])
+
+
+def publish(run: Run, slug: str = "our-study", *, files: bool = True) -> RunShare:
+    return actions.publish(by=run.project.owner, run=run, slug=slug, files=files)
+
+
+def test_no_form_of_any_kind_names_a_worker_or_shows_an_item_or_answer(
+    made: dict[str, int],
+) -> None:
+    assert set(made) == {slug for slug, kind in RUN_TYPES.items() if kind.shared}
+    for method, pk in made.items():
+        run = get(pk)
+        publish(run, f"of-{method}")
+        people = Membership.objects.filter(project=run.project).select_related("user")
+        names = {one.pseudonym for one in people} | {one.external_id for one in people}
+        for user in [run.project.owner, *(one.user for one in people if one.user)]:
+            names |= {user.username, user.email}
+        assert len(names) > 6
+        items = run.task.items.all()
+        secret = {*names, *(one.question for one in items), *answers_of(run)} - {""}
+        for form in FORMS:
+            response = Client().get(address(f"of-{method}", form))
+            assert response.status_code == 200
+            content = response.content.decode()
+            found = [one for one in secret if one in content]
+            assert not found, (method, form, found)
+            assert not response.cookies and "Cookie" not in response.headers.get("Vary", "")
+
+
+def answers_of(run: Run) -> list[str]:
+    texts = TextValue.objects.filter(answer__in=Answer.objects.filter(item__task=run.task))
+    return list(texts.values_list("text", flat=True))
+
+
+def test_the_page_says_verdict_board_method_recipe_and_counts(run: Run) -> None:
+    publish(run, files=False)
+    response = Client().get(address("our-study"))
+    html = html_of(response)
+    text = text_of(html)
+    assert run.task.current is not None and run.task.current.title in text
+    assert "of the decided votes against the average system" in text
+    assert "The Bradley-Terry model turns" in text and "method Pairwise" in text
+    assert "judgments of" in text and "Possible ranks on every dimension" in text
+    assert "Board as an image" in text and "CSV" not in text and "<form" not in html
+    assert response["X-Frame-Options"] == "DENY" and "noindex" not in html
+    assert Client().get(address("our-study", "csv")).status_code == 404
+    signed_in = client_of(run.task).get(address("our-study"))
+    assert signed_in.content == response.content
+    assert signed_in["Cache-Control"] == "public, max-age=60"
+
+
+def test_a_secret_link_shows_the_same_results_without_a_public_address(run: Run) -> None:
+    _, secret = actions.share(by=run.project.owner, run=run)
+    response = Client().get(reverse("shared_results", args=[secret]))
+    text = text_of(html_of(response))
+    assert "The Bradley-Terry model turns" in text and "Shared read-only until" in text
+    assert "Use this board" not in text and "no-store" in response["Cache-Control"]
+
+
+def test_the_image_is_accessible_and_can_be_embedded_but_runs_nothing(run: Run) -> None:
+    publish(run)
+    response = Client().get(address("our-study", "svg"))
+    assert response["Content-Type"].startswith("image/svg+xml")
+    assert response["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    content = response.content.decode()
+    root = ET.fromstring(content)  # noqa: S314 - our own
+    name = "{http://www.w3.org/2000/svg}"
+    assert root.get("role") == "img" and root.find(f"{name}title") is not None
+    told = " ".join(root.itertext())
+    assert f"Run {run.number}" in told and "Pairwise" in told and "95% CI" in told
+    assert "prefers-color-scheme:dark" in content and "<script" not in content
+
+
+def test_tables_hold_every_row_of_every_dimension(run: Run) -> None:
+    publish(run)
+    rows = list(csv.DictReader(io.StringIO(Client().get(address("our-study", "csv")).text)))
+    told = json.loads(Client().get(address("our-study", "json")).content)
+    assert len(rows) == len(told["rows"]) == SystemScore.objects.filter(run=run).count()
+    assert told["run"] == run.number and told["recipe"]["method"].startswith("Pairwise")
+    assert Client().get(address("our-study", "zip")).status_code == 404
+
+
+def test_a_second_look_costs_two_queries_and_an_unchanged_board_nothing_to_send(run: Run) -> None:
+    publish(run)
+    for form in FORMS:
+        first = Client().get(address("our-study", form))
+        with CaptureQueriesContext(connection) as seen:
+            second = Client().get(address("our-study", form) + "?utm=x")
+        assert len(seen) <= 2 and second.content == first.content
+        again = Client().get(address("our-study", form), headers={"If-None-Match": first["ETag"]})
+        assert again.status_code == 304 and not again.content
+
+
+def test_withdrawn_and_unknown_addresses_are_404_in_the_same_words_at_once(run: Run) -> None:
+    share = publish(run)
+    assert Client().get(address("our-study")).status_code == 200
+    actions.stop_sharing(by=run.project.owner, run=run, share_id=share.pk)
+    gone = [Client().get(address(slug, form)) for slug in ("our-study", "x") for form in FORMS]
+    assert {one.status_code for one in gone} == {404}
+    assert len({text_of(html_of(one)) for one in gone}) == 1
+    publish(run)  # the same project may use its address again
+    assert Client().get(address("our-study")).status_code == 200
+    done = AuditEntry.objects.filter(project=run.project, object_type="runshare").order_by("pk")
+    assert [one.action for one in done] == ["run.publish", "run.withdraw", "run.publish"]
+
+
+def test_a_board_keeps_to_its_run_until_it_is_moved(run: Run) -> None:
+    share = publish(run)
+    before = text_of(html_of(Client().get(address("our-study"))))
+    newer = scored(run.task, resamples=120)
+    assert text_of(html_of(Client().get(address("our-study")))) == before
+    make_official(newer)
+    said = text_of(html_of(Client().get(address("our-study"))))
+    assert "A newer run exists" in said and f"the official run is now run {newer.number}" in said
+    client, page = client_of(run.task), reverse("run_share", args=[run.project_id, newer.number])
+    assert f"Show run {newer.number} instead" in text_of(html_of(client.get(page)))
+    move = reverse("run_move_board", args=[run.project_id, newer.number, share.pk])
+    assert client.post(move).status_code == 302
+    said = text_of(html_of(Client().get(address("our-study"))))
+    assert "A newer run exists" not in said and f"Run {newer.number} finished" in said
+
+
+def test_a_board_moves_only_to_runs_of_its_own_task(made: dict[str, int], run: Run) -> None:
+    share, other = publish(run), get(made["labels"])
+    with pytest.raises(Missing):
+        actions.move_board(by=other.project.owner, run=other, share_id=share.pk)
+    manager = Client()
+    manager.force_login(factories.make_member(run.project, Role.MANAGER).user)
+    args = [run.project_id, run.number, share.pk]
+    assert manager.post(reverse("run_move_board", args=args)).status_code == 403
+
+
+@pytest.mark.parametrize("slug", ["", "ab", "-abc", "a--b", "ünder", "a/b", "x" * 61, "a b c"])
+def test_an_address_is_checked(run: Run, slug: str) -> None:
+    with pytest.raises(Invalid):
+        publish(run, slug)
+
+
+def test_an_address_is_one_board_and_stays_with_its_project(made: dict[str, int], run: Run) -> None:
+    share, other = publish(run), get(made["labels"])
+    with pytest.raises(Invalid, match="taken"):
+        publish(run)
+    actions.stop_sharing(by=run.project.owner, run=run, share_id=share.pk)
+    with pytest.raises(Invalid, match="taken"):
+        publish(other)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        RunShare.objects.create(run=run, created_by=run.project.owner)
+
+
+def test_a_refused_address_stays_in_the_form_and_says_why(run: Run) -> None:
+    page = reverse("run_share", args=[run.project_id, run.number])
+    response = client_of(run.task).post(page, {"slug": "No such!"})
+    assert response.status_code == 422 and "small letters" in text_of(html_of(response))
+    assert 'value="No such!"' in html_of(response)
+    response = client_of(run.task).post(page, {"slug": "Good-One", "files": "1"})
+    assert response.status_code == 201 and "/boards/good-one/" in text_of(html_of(response))
+
+
+def test_only_a_finished_run_of_a_shared_kind_is_published_and_only_so_often(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Conflict):
+        publish(Run.objects.select_related("project__owner").get(source=run))
+    publish(run)
+    monkeypatch.setattr(actions, "MOST", 1)
+    with pytest.raises(Conflict, match="1 public boards"):
+        publish(run, "another-one")
+    monkeypatch.setattr(limits, "SHARED", limits.Limit("boards-test", 2, limits.MINUTE))
+    codes = [Client().get(address("our-study")).status_code for _ in range(3)]
+    assert codes == [200, 200, 429]
