@@ -8,10 +8,9 @@ an embedding model that a project reaches over the network.
 from __future__ import annotations
 
 import hashlib
-import os
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,14 +20,15 @@ from django.utils.module_loading import import_string
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
+from evaluation.embeddings import devices
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Vectors = NDArray[np.float32]
 Progress = Callable[[int, int], None]  # texts done, texts to encode; may raise to stop
-BATCH = 32  # texts a forward pass; far larger ones are slower on a CPU
-STEP = 256  # texts between two calls of progress; each call of the model costs a little
+BATCH = devices.CPU_BATCH
+STEP = 256  # texts between two calls of progress, or a batch; each call costs a little
 THREADS = 2
 GRAM_ROWS = 4000  # different texts up to which char-svd works on their Gram matrix (128 MB)
 
@@ -61,17 +61,6 @@ def normal(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _before_torch() -> None:
-    """Settings that torch and its companions read when they are loaded.
-
-    Waiting threads sleep instead of spinning: with the cores shared (web, database), spinning
-    took twice the processor time and left a half to a third of the speed.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
-
-
 class SentenceModel:
     """A sentence-transformers model in a local folder; never reaches for the network.
 
@@ -86,18 +75,21 @@ class SentenceModel:
 
     @cached_property
     def identity(self) -> str:
-        """Name and a hash over every file of the model's folder."""
-        return f"{self.name}@{_folder_hash(self.folder)[:16]}"
+        """Name, a hash over every file of the model's folder, and half precision if it is that."""
+        half = devices.HALF if devices.device().half else ""
+        return f"{self.name}@{_folder_hash(self.folder)[:16]}{half}"
 
     @cached_property
     def _model(self) -> SentenceTransformer:
-        _before_torch()
+        devices.before_torch()
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
         logging.disable_progress_bar()
+        at = devices.device()
         try:
-            return SentenceTransformer(str(self.folder), device="cpu", local_files_only=True)
+            model = SentenceTransformer(str(self.folder), device=at.name, local_files_only=True)
+            return model.half() if at.half else model
         except (OSError, ValueError) as problem:
             raise Invalid(
                 f"The folder of encoder {self.name!r} holds no sentence-transformers model: "
@@ -115,24 +107,31 @@ class SentenceModel:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Unit vectors (n, dim) in the order of ``texts``; a model's maximum length cuts texts."""
-        _before_torch()
+        devices.before_torch()
         import torch
 
         unique, place = _unique(texts)
         out = np.empty((len(unique), self.dim), dtype=np.float32)
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
+        size = devices.device().batch(self.dim)
+        step = max(STEP, size)
         try:
-            for start in range(0, len(unique), STEP):
-                part = unique[start : start + STEP]
-                out[start : start + STEP] = self._model.encode(
-                    part, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
-                )
+            for start in range(0, len(unique), step):
+                part = unique[start : start + step]
+                found, size = devices.in_batches(partial(self._forward, part), size)
+                out[start : start + step] = found
                 if progress is not None:
                     progress(start + len(part), len(unique))
         finally:
             torch.set_num_threads(before)
         return unit_rows(out)[place]
+
+    def _forward(self, texts: list[str], batch: int) -> NDArray[Any]:
+        found: NDArray[Any] = self._model.encode(
+            texts, batch_size=batch, show_progress_bar=False, convert_to_numpy=True
+        )
+        return found
 
 
 class CharacterSvd:
@@ -181,15 +180,17 @@ def _reduce(matrix: Any, width: int) -> NDArray[np.floating[Any]]:
         return matrix.toarray()
     width = min(width, rows)
     if rows <= GRAM_ROWS:
-        from scipy.linalg import eigh
+        import scipy
 
         gram = (matrix @ matrix.T).toarray()
-        values, left = eigh(gram, subset_by_index=[rows - width, rows - 1])
+        values, left = scipy.linalg.eigh(gram, subset_by_index=[rows - width, rows - 1])
         return left * np.sqrt(np.maximum(values, 0.0))
-    from scipy.sparse.linalg import svds
+    import scipy
 
     start = np.ones(min(matrix.shape))
-    left, sizes, _ = svds(matrix, k=width, v0=start, return_singular_vectors="u")
+    left, sizes, _ = scipy.sparse.linalg.svds(
+        matrix, k=width, v0=start, return_singular_vectors="u"
+    )
     return left * sizes
 
 
@@ -267,3 +268,21 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
             fields={"encoder": "unknown encoder"},
         )
     return ENCODERS[slug](threads)
+
+
+@lru_cache(maxsize=1)
+def _kept_encoder(slug: str, files: tuple[tuple[str, int, int], ...]) -> Encoder:
+    return get_encoder(slug)
+
+
+def local_encoder(slug: str) -> Encoder:
+    """The encoder of this slug on this machine, which stays loaded while its files stay the same.
+
+    Raises Invalid as ``get_encoder``.
+    """
+    files: list[tuple[str, int, int]] = []
+    if slug.startswith("path:"):
+        for file in sorted(Path(slug.removeprefix("path:")).rglob("*")):
+            seen = file.stat()
+            files.append((str(file), seen.st_size, seen.st_mtime_ns))
+    return _kept_encoder(slug, tuple(files))

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Invalid
-from evaluation.embeddings.embeddings import BATCH, THREADS, _before_torch, _folder_hash
+from evaluation.embeddings.devices import before_torch
+from evaluation.embeddings.embeddings import BATCH, THREADS, _folder_hash
 from evaluation.methods.core.base import FloatArray
 
 
@@ -37,7 +38,7 @@ class CrossEncoder:
     @cached_property
     def _loaded(self) -> tuple[Any, Any, int]:
         """Tokenizer, model, and the place of the label."""
-        _before_torch()
+        before_torch()
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         try:

@@ -51,6 +51,7 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[np.ndarray]:
     """Unit vectors (tokens, width) of each text."""
     model = encoder._model  # first, since it sets what torch reads when it is loaded
     import torch
+    from sentence_transformers.util import batch_to_device
 
     special = torch.tensor(sorted(model.tokenizer.all_special_ids))
     before = torch.get_num_threads()
@@ -59,10 +60,11 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[np.ndarray]:
     try:
         for start in range(0, len(texts), BATCH):
             features = model.preprocess(texts[start : start + BATCH])
+            kept = ~torch.isin(features["input_ids"], special).numpy()
+            features = batch_to_device(features, model.device)
             with torch.inference_mode():
                 vectors = model[0](features)["token_embeddings"].float()
-                vectors = torch.nn.functional.normalize(vectors, dim=2).numpy()
-            kept = ~torch.isin(features["input_ids"], special).numpy()
+                vectors = torch.nn.functional.normalize(vectors, dim=2).cpu().numpy()
             out += [part[keep] for part, keep in zip(vectors, kept, strict=True)]
     finally:
         torch.set_num_threads(before)

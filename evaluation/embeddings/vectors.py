@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from crowdqc.errors import Conflict
@@ -16,8 +22,11 @@ from crowdqc.numbers import plural
 from evaluation.embeddings.embeddings import Encoder, text_hash
 from evaluation.models import Embedding
 
+logger = logging.getLogger(__name__)
 STORED = np.dtype("<f4")
 READ, BATCH = 2000, 32
+Matrix = NDArray[np.floating[Any]]
+Hashes = NDArray[np.bytes_]  # hexadecimal, 64 characters each
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +36,48 @@ class Vectors:
     matrix: NDArray[np.floating[Any]]
     cached: int
     encoded: int
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """Vectors (n, width) in the database, of which only the rows asked for are read.
+
+    A matrix to whoever indexes it by a slice or by row numbers, or makes an array of it.
+    """
+
+    identity: str
+    hashes: Hashes
+
+    ndim = 2
+    dtype = STORED
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Number of texts (one or more) and width; reads one vector."""
+        return len(self), self[0:1].shape[1]
+
+    def __getitem__(self, rows: slice | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """These rows (k, width); raises Conflict where one was deleted meanwhile."""
+        wanted = self.hashes[rows].astype(str).tolist()
+        if not wanted:
+            return np.empty((0, self.shape[1]), dtype=STORED)
+        found: dict[str, bytes] = {}
+        different = list(dict.fromkeys(wanted))
+        for start in range(0, len(different), READ):
+            there = _of(self.identity, different[start : start + READ])
+            found.update(there.values_list("text_hash", "vector"))
+        if len(found) < len(different):
+            raise Conflict("Vectors of this run were deleted while it worked; start it again.")
+        return np.array([np.frombuffer(found[key], dtype=STORED) for key in wanted])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        whole = np.empty(self.shape, dtype=dtype or STORED)
+        for start in range(0, len(self), READ):
+            whole[start : start + READ] = self[start : start + READ]
+        return whole
 
 
 _kept_only: ContextVar[bool] = ContextVar("kept_only", default=False)
@@ -46,74 +97,138 @@ def kept_only() -> Iterator[None]:
 Advance = Callable[[int, int], None]
 
 
-def vectors_of(
-    texts: Sequence[str], encoder: Encoder, *, advance: Advance | None = None
-) -> Vectors:
-    """Vectors of distinct texts; only those not yet stored are encoded.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Which of some texts have vectors: ``missing`` are the places (k,) of those that have none."""
 
-    Each batch is stored as soon as it is encoded (outside any transaction of the caller's), so a
-    killed run goes on where it ended. All vectors are then read back from the store: a run sees
-    the same bytes whether it encoded them or found them.
+    identity: str
+    hashes: Hashes
+    missing: NDArray[np.int64]
+
+    @property
+    def cached(self) -> int:
+        """How many have one."""
+        return len(self.hashes) - len(self.missing)
+
+
+def look_up(texts: Sequence[str], identity: str) -> Found:
+    """Which texts have no vector of this encoder, in the order of encoding: shortest first.
+
+    A text that is there twice is missing once. Those found count as used today. Raises Conflict
+    for a missing one within ``kept_only``.
     """
-    step = advance or (lambda done, cached: None)
-    if not encoder.cacheable:
-        step(0, 0)
-        matrix = encoder.encode(texts)
-        step(len(texts), 0)
-        return Vectors(matrix, cached=0, encoded=len(texts))
     hashes = [text_hash(text) for text in texts]
-    there = _stored(encoder.identity, hashes)
-    missing = [at for at, key in enumerate(hashes) if key not in there]
+    there = _stored(identity, hashes)
+    first = {key: at for at, key in reversed(list(enumerate(hashes)))}
+    missing = [at for key, at in first.items() if key not in there]
     if missing and _kept_only.get():
         raise Conflict(
             f"{plural(len(missing), 'text has', 'texts have')} no vectors yet: run first, then "
             "this can be foreseen."
         )
-    cached = len(texts) - len(missing)
-    step(cached, cached)
+    if not _kept_only.get():
+        _mark_used(identity, hashes)
     # Texts of like length together: a batch costs what its longest text costs.
     missing.sort(key=lambda at: (len(texts[at]), at))
-    size = getattr(encoder, "batch", BATCH)
-    for start in range(0, len(missing), size):
-        batch = missing[start : start + size]
-        _store(encoder, [texts[at] for at in batch], [hashes[at] for at in batch])
-        step(cached + start + len(batch), cached)
-    return Vectors(_read(encoder.identity, hashes), cached=cached, encoded=len(missing))
+    return Found(identity, np.array(hashes, dtype="S64"), np.array(missing, dtype=np.int64))
 
 
-def stored_vectors(identity: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
-    """The vectors of these texts as they are stored; None where one is missing."""
-    hashes = [text_hash(text) for text in texts]
-    return _read(identity, hashes) if set(hashes) == _stored(identity, hashes) else None
+def vectors_of(
+    texts: Sequence[str], encoder: Encoder, *, advance: Advance | None = None
+) -> Vectors:
+    """Vectors of distinct texts as one matrix; only those not yet stored are encoded."""
+    if not encoder.cacheable:
+        step = advance or (lambda done, cached: None)
+        step(0, 0)
+        matrix = encoder.encode(texts)
+        step(len(texts), 0)
+        return Vectors(matrix, cached=0, encoded=len(texts))
+    found = look_up(texts, encoder.identity)
+    rows = encode_missing(texts, encoder, found, advance=advance)
+    return Vectors(np.asarray(rows), cached=found.cached, encoded=len(found.missing))
 
 
-def _stored(identity: str, hashes: Sequence[str]) -> set[str]:
-    found: set[str] = set()
-    for start in range(0, len(hashes), READ):
-        rows = Embedding.objects.filter(
-            encoder=identity, text_hash__in=hashes[start : start + READ]
+def encode_missing(
+    texts: Sequence[str], encoder: Encoder, found: Found, *, advance: Advance | None = None
+) -> StoredRows:
+    """Encode here what was not found; the rows of all texts, read when they are asked for.
+
+    Each batch is stored as soon as it is encoded (outside any transaction of the caller's), so a
+    killed run goes on where it ended. All vectors are then read back from the store: a run sees
+    the same bytes whether it encoded them or found them. Raises Conflict where texts are missing
+    that another encoder was looked up for.
+    """
+    if len(found.missing) and encoder.identity != found.identity:
+        raise Conflict(
+            f"The run began with {found.identity}, and this worker has {encoder.identity}. Start "
+            "the run again."
         )
-        found.update(rows.values_list("text_hash", flat=True))
-    return found
+    step = advance or (lambda done, cached: None)
+    step(found.cached, found.cached)
+    size = getattr(encoder, "batch", BATCH)
+    for start in range(0, len(found.missing), size):
+        batch = found.missing[start : start + size].tolist()
+        store(found.identity, found.hashes[batch], encoder.encode([texts[at] for at in batch]))
+        step(found.cached + start + len(batch), found.cached)
+    return StoredRows(found.identity, found.hashes)
 
 
-def _store(encoder: Encoder, texts: Sequence[str], hashes: Sequence[str]) -> None:
-    """Encode a batch and keep it; whoever stored a text first wins."""
-    matrix = np.ascontiguousarray(encoder.encode(texts), dtype=STORED)
+def store(identity: str, hashes: Hashes, matrix: Matrix) -> None:
+    """Keep vectors (k, width) of different texts; whoever stored a text first wins."""
+    rows = np.ascontiguousarray(matrix, dtype=STORED)
+    # In one order for all, so that two transactions never wait for each other.
+    order = np.argsort(hashes)
     Embedding.objects.bulk_create(
         (
-            Embedding(encoder=encoder.identity, text_hash=key, vector=row.tobytes())
-            for key, row in zip(hashes, matrix, strict=True)
+            Embedding(encoder=identity, text_hash=key, vector=row.tobytes())
+            for key, row in zip(hashes[order].astype(str).tolist(), rows[order], strict=True)
         ),
         ignore_conflicts=True,
     )
 
 
-def _read(identity: str, hashes: Sequence[str]) -> NDArray[np.float32]:
-    found: dict[str, bytes] = {}
+def stored_vectors(identity: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+    """The vectors of these texts as they are stored; None where one is missing."""
+    hashes = [text_hash(text) for text in texts]
+    if set(hashes) != _stored(identity, hashes):
+        return None
+    return np.asarray(StoredRows(identity, np.array(hashes, dtype="S64")))
+
+
+def delete_unused() -> int:
+    """Delete vectors that no run has read for CROWDQC_VECTOR_DAYS days; returns how many."""
+    days = settings.CROWDQC_VECTOR_DAYS
+    if not days:
+        return 0
+    limit = timezone.localdate() - dt.timedelta(days=days)
+    count = 0
+    while True:
+        old = Embedding.objects.filter(used_on__lt=limit).values_list("pk", flat=True)[:READ]
+        gone = Embedding.objects.filter(pk__in=list(old), used_on__lt=limit).delete()[0]
+        count += gone
+        if not gone:
+            break
+    if count:
+        deleted = plural(count, "vector was", "vectors were")
+        logger.info("%s deleted that no run has read for %s days", deleted, days)
+    return count
+
+
+def _of(identity: str, hashes: Sequence[str]) -> QuerySet[Embedding]:
+    return Embedding.objects.filter(encoder=identity, text_hash__in=hashes)
+
+
+def _stored(identity: str, hashes: Sequence[str]) -> set[str]:
+    found: set[str] = set()
     for start in range(0, len(hashes), READ):
-        rows = Embedding.objects.filter(
-            encoder=identity, text_hash__in=hashes[start : start + READ]
-        )
-        found.update(rows.values_list("text_hash", "vector"))
-    return np.stack([np.frombuffer(found[key], dtype=STORED) for key in hashes])
+        rows = _of(identity, hashes[start : start + READ])
+        found.update(rows.values_list("text_hash", flat=True))
+    return found
+
+
+def _mark_used(identity: str, hashes: Sequence[str]) -> None:
+    """Note the day; a note that is recent enough stays, as writing rewrites the vector."""
+    today = timezone.localdate()
+    recent = today - dt.timedelta(days=(settings.CROWDQC_VECTOR_DAYS or 300) // 10)
+    for start in range(0, len(hashes), READ):
+        _of(identity, hashes[start : start + READ]).filter(used_on__lt=recent).update(used_on=today)

@@ -11,13 +11,13 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.work.snapshots import answers
 from crowdqc import numbers
+from evaluation.free_text.planning import MODEL, TextPlanner
 from evaluation.llm_runs.answering.questions import Questions
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.redundancy import FEW
 from evaluation.runs.adapters import AQER_SCORE, ShapeAdapter
-from evaluation.runs.precision import Precision, plan_precision, recipe_words
+from evaluation.runs.planning.precision import Precision, plan_precision, recipe_words
 
-TEXTS_MODEL = "f2"  # thirds of three qualities
 LARGEST = 8_000  # workers x questions of one simulated study of texts, 0.2 s each
 SECONDS_A_CELL, SECONDS_AN_ANSWER = 2e-5, 4.5e-5  # of a simulated study of texts, measured
 FEWEST, MOST = 4, 60
@@ -59,7 +59,7 @@ def of_texts(build: Build) -> Precision:
     taken = SECONDS_A_CELL * workers * items + SECONDS_AN_ANSWER * items * votes
     replicates = int(np.clip(0.5 / taken, FEWEST, MOST))
     try:
-        found, after = (plan_precision(TEXTS_MODEL, replicates, **one) for one in (values, more))
+        found, after = (plan_precision(MODEL, replicates, **one) for one in (values, more))
     except BadParameter as problem:
         return Precision(why_not=f"not simulated: {problem}")
     half, error = (value / 2 for value in found["score_width"])
@@ -72,7 +72,7 @@ def of_texts(build: Build) -> Precision:
         f"± {numbers.score(error)}.",
     )
     return Precision(
-        "a score", half, error, sentences, recipe=recipe_words(TEXTS_MODEL, replicates, **values)
+        "a score", half, error, sentences, recipe=recipe_words(MODEL, replicates, **values)
     )
 
 
@@ -91,6 +91,7 @@ class Texts(ShapeAdapter):
     worker_score = AQER_SCORE
     scores_answers = True
     answering = Questions()
+    planner = TextPlanner()
     pools = ("answers", "systems")
     without_models = (
         "People’s answers are scored by AQER, and answers that models gave elsewhere can be "
@@ -99,6 +100,11 @@ class Texts(ShapeAdapter):
 
     def counting_rows(self, task: Task) -> QuerySet[Answer]:
         return answers.counting_rows(task)
+
+    def tally(self, task: Task, max_id: int) -> answers.Tally:
+        return answers.tally_from_counts(
+            answers.counts_of(task), answers.counting_rows(task), max_id
+        )
 
     def precision(self, build: Build) -> Precision:
         return of_texts(build)

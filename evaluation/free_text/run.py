@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from django.conf import settings
 
 from annotation.models import Task
-from crowdqc.errors import Invalid
+from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
-from evaluation.embeddings import embeddings, vectors
+from evaluation.embeddings import embeddings, folders
+from evaluation.embeddings.entailment import CrossEncoder
+from evaluation.free_text import encoding, entailment
+from evaluation.free_text.entailment import AskedEntailment
+from evaluation.methods.aqer.entailment import Entailment, start_votes
 from evaluation.methods.aqer.method import METHOD
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
@@ -44,44 +45,61 @@ ENCODER = Param(
     label="Encoder",
     help="What turns an answer into numbers. Vectors are kept, so a text is encoded once.",
 )
+ENTAILMENT = Param(
+    "entailment",
+    "",
+    TEXT,
+    label="Entailment by",
+    help="Only for a first round by entailment: a cross-encoder for natural language inference, or "
+    "a language model that was asked about the answers.",
+)
 # What says of which data a run is; the method knows none of it.
-OF_THE_RUN = ("encoder", "panel", "also")
+OF_THE_RUN = ("encoder", "entailment", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
 STORED = ("encoder", "leave_one_out", "rank_by", "similarity", "start", "resamples")
 
 
 def clean_encoder(slug: str) -> str:
-    """A known encoder, ``path:<folder>`` within CROWDQC_ENCODER_DIRS, or ``endpoint:<model id>``.
+    """A known encoder, a model within CROWDQC_ENCODER_DIRS (its name, or ``path:<folder>``), or
+    ``endpoint:<model id>``.
 
     Raises Invalid for others. Whether a model is of the run's own project shows when it runs.
     """
-    if slug.startswith("path:"):
-        folder = Path(slug.removeprefix("path:")).resolve()
-        allowed = [Path(root).resolve() for root in settings.CROWDQC_ENCODER_DIRS]
-        if not any(folder.is_relative_to(root) for root in allowed):
-            raise Invalid(
-                "Encoders may only be taken from the folders named in CROWDQC_ENCODER_DIRS.",
-                fields={"encoder": "This folder is not among those allowed."},
-            )
-        slug = f"path:{folder}"
+    if slug not in embeddings.ENCODERS and not slug.startswith(embeddings.ENDPOINT):
+        slug = folders.clean_folder(slug, folders.is_sentence_model, "encoder")
     embeddings.get_encoder(slug)  # raises Invalid where there is none; loads nothing
     return slug
 
 
-@lru_cache(maxsize=1)
-def _kept_encoder(slug: str) -> embeddings.Encoder:
-    return embeddings.get_encoder(slug)
-
-
-def _encoder(run: Run, steps: Recorder) -> embeddings.Encoder:
-    """The encoder; a bundled one stays loaded in the worker, a folder's model may change."""
+def encoder_of(run: Run, steps: Recorder) -> embeddings.Encoder:
+    """The encoder, which stays loaded in the worker."""
     slug = run.params["encoder"]
     if slug.startswith("endpoint:"):
         # Not above: the client's libraries take a second, which pages need not wait for.
         from evaluation.llm.encoder import encoder_at
 
         return encoder_at(slug).bound(run, steps)
-    return embeddings.get_encoder(slug) if slug.startswith("path:") else _kept_encoder(slug)
+    return embeddings.local_encoder(slug)
+
+
+def with_models(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options with encoder and cross-encoder as they are stored; raises Invalid."""
+    found = with_encoder(settings)
+    named = (found.pop(ENTAILMENT.name, "") or "").strip()
+    if found.get("start") != "entailment":
+        return found
+    if named.startswith(entailment.ASKED):
+        return {**found, ENTAILMENT.name: named}
+    if not named:
+        there = ", ".join(folders.model_folders(folders.is_classifier)) or "none is installed"
+        said = (
+            "The first round by entailment needs a cross-encoder from a folder named in "
+            f"CROWDQC_ENCODER_DIRS: {there}. Or ask a language model first: "
+            f"“{entailment.ASKING.title}”."
+        )
+        raise Invalid(said, fields={ENTAILMENT.name: said})
+    slug = folders.clean_folder(named, folders.is_classifier, ENTAILMENT.name)
+    return {**found, ENTAILMENT.name: slug}
 
 
 def with_encoder(settings: dict[str, Any]) -> dict[str, Any]:
@@ -102,37 +120,47 @@ def compute(
         sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
     )
     steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
-    encoding = _encoder(run, steps)
+    encoder = encoder_of(run, steps)
     steps.write()
-
-    def advance(done: int, cached: int) -> None:
-        sub = f"{cached:,} from the cache, {len(frozen.texts) - cached:,} new"
-        if not encoding.cacheable:
-            sub = "fitted to the texts of this run"
-        steps.say(sub=sub, count=f"{done:,} of {len(frozen.texts):,}")
-        steps.advance(done)
-
-    embedded = vectors.vectors_of(frozen.texts, encoding, advance=advance)
+    encoded = encoding.rows_of(run, steps, frozen, encoder)
     people = f"{counts['workers']:,} workers"
     if counts["systems"]:
         people += f", {counts['systems']:,} systems"
     steps.begin(UNITERATED)
     steps.say(count=people)
     hooks = Hooks(progress=steps.stage, change=steps.change)
-    result = fit(run, frozen, embedded.matrix, hooks)
+    scorer = _scorer(run)
+    result = fit(run, frozen, encoded.rows, hooks, scorer)
     if steps.current is not steps.steps[CHECKS]:
         steps.begin(CHECKS)
     _say_counts(steps, result, run.params.get("resamples", 0))
-    return results.Computed(snapshot, frozen, encoding.identity, result)
+    judged_by = scorer.identity if scorer else ""
+    return results.Computed(snapshot, frozen, encoded.encoder, result, judged_by)
 
 
-def fit(run: Run, frozen: snapshots.AnswersDataset, matrix: Any, hooks: Hooks) -> Result:
+def _scorer(run: Run) -> CrossEncoder | AskedEntailment | None:
+    """What judges entailment between answers, for a first round by it."""
+    named = run.params.get(ENTAILMENT.name)
+    if named and named.startswith(entailment.ASKED):
+        return AskedEntailment(run.task, named)
+    return CrossEncoder(named.removeprefix(folders.PATH)) if named else None
+
+
+def fit(
+    run: Run,
+    frozen: snapshots.AnswersDataset,
+    matrix: Any,
+    hooks: Hooks,
+    scorer: Entailment | None = None,
+) -> Result:
     """The run's method on frozen answers and their vectors. Reads no database."""
+    texts = frozen.with_vectors(matrix)
+    votes = {}
+    if scorer is not None:
+        votes = {"start_votes": start_votes(texts, frozen.texts, scorer, hooks=hooks)}
     options = {name: value for name, value in run.params.items() if name not in OF_THE_RUN}
     rng = np.random.default_rng(run.seed)
-    found: Result = get_method(run.method).fit(
-        frozen.with_vectors(matrix), rng=rng, hooks=hooks, **options
-    )
+    found: Result = get_method(run.method).fit(texts, rng=rng, hooks=hooks, **votes, **options)
     return found
 
 
@@ -161,6 +189,30 @@ def fail(run: Run, done: results.Computed) -> str:
     return results.why_not_converged(done.result)
 
 
+def entailment_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
+    """The cross-encoders that are installed and models that were asked, for the form of a run."""
+    there, asked = folders.model_folders(folders.is_classifier), entailment.asked_runs(task)
+    none = "None" if there or asked else "None is installed, and no model was asked"
+    return {
+        ENTAILMENT.name: [
+            ("", none),
+            *((f"{folders.PATH}{at}", name) for name, at in there.items()),
+            *asked,
+        ]
+    }
+
+
+def refuse_unasked(task: Task, params: Mapping[str, Any]) -> None:
+    """Raise Invalid, naming the option, where no run asked a model about the task's answers."""
+    named = params.get(ENTAILMENT.name, "")
+    if named.startswith(entailment.ASKED):
+        try:
+            AskedEntailment(task, named)
+        except Conflict as problem:
+            said = problem.message
+            raise Invalid(said, fields={ENTAILMENT.name: said}) from problem
+
+
 RUNS = RunType(
     METHOD,
     ("texts",),
@@ -169,9 +221,11 @@ RUNS = RunType(
     compute,
     write,
     fail,
-    own=(ENCODER,),
+    own=(ENCODER, ENTAILMENT),
     stored=STORED,
-    complete=with_encoder,
+    choices=entailment_choices,
+    complete=with_models,
+    refuse=refuse_unasked,
     export="task_results_export",
     tables=TABLES,
     figures_exported=False,

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from evaluation.free_text.joint import views as joint
 from evaluation.free_text.views import results
 
 RESULTS = "tasks/<int:task_id>/results/"
@@ -10,6 +11,7 @@ urlpatterns = [
     path("results/", results.results, name="results"),
     path(RESULTS, results.workers, name="task_results"),
     path(f"{RESULTS}systems/", results.systems, name="task_results_systems"),
+    path(f"{RESULTS}joint/", joint.results, name="aqer_joint"),
     path(f"{RESULTS}questions/", results.question_list, name="task_results_questions"),
     path(f"{RESULTS}questions/<int:item_id>/", results.question, name="task_results_question"),
     path(f"{RESULTS}convergence/", results.convergence, name="task_results_convergence"),

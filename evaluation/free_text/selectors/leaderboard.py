@@ -42,6 +42,8 @@ class Row:
     pasted: float | None = None
     flags: list[dict[str, Any]] = field(default_factory=list)
     difference: float | None = None
+    model: bool = False  # a language model, and no worker
+    diamond: str = ""  # what the diamond of its plot is, where it is not the first-round score
     plot: SafeString | None = None
 
     @property
@@ -89,7 +91,10 @@ def system_rows(run: Run) -> list[Row]:
     values = SystemScore.objects.filter(run=run, dimension="").values_list(
         "system_id", "system__name", "system__prompt_strategy", *COLUMNS
     )
-    return [_row(pk, name, strategy, rest, {}) for pk, name, strategy, *rest in values]
+    rows = [_row(pk, name, strategy, rest, {}) for pk, name, strategy, *rest in values]
+    for row in rows:
+        row.model = True
+    return rows
 
 
 def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str, Any]) -> Row:
@@ -180,7 +185,11 @@ def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
     size, below = len(members), group["first"] - 1
     lies = f"the {word(below)} above" if below > 1 else "the one above"
     if size == 1:
-        return f"{ranks}: below {lies}" if below and group["clear_above"] else ranks
+        under = group.get("clear_below", 0)
+        sides = [f"below {lies}"] if below and group["clear_above"] else []
+        if under:
+            sides.append(f"above the {word(under)} below" if under > 1 else "above the one below")
+        return f"{ranks}: {' and '.join(sides)}" if sides else ranks
     text = f"{ranks}: these {word(size)} cannot be separated"
     return f"{text}, and lie below {lies}" if group["clear_above"] else text
 
@@ -262,6 +271,7 @@ def _plot(
         scale,
         estimate,
         secondary=row.uniterated if estimate else None,
+        secondary_said=row.diamond or None,
         reference=mean,
         band=band,
         name=row.name,

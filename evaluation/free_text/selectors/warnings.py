@@ -15,6 +15,7 @@ from evaluation.models import ItemScore, Run
 
 SHOWN_CLUSTERS = 3
 EXCERPT = 60
+SHOWN_NAMES = 4  # of the workers of a group
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def warnings(
     """Everything to read first, the gravest first; two queries whatever the run's size."""
     found = [
         *_redundancy(told),
+        *_camps(told, names),
         *_graph(told),
         *_clusters(run, told, names, numbers),
         *_bounds(told),
@@ -97,6 +99,37 @@ def _graph(told: Mapping[str, Any]) -> list[Warning]:
             )
         )
     return found
+
+
+def _camps(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
+    """Two answers that the crowd holds: a disagreement, and no error of either side by itself."""
+    found = []
+    for part in told.get("camps", []):
+        if not part["found"]:
+            continue
+        more, less = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
+        found.append(
+            Warning(
+                "warn",
+                "Two groups that answer differently.",
+                f"{_listed(less['workers'], names)} agree with each other "
+                f"({score(less['within'], 2)}), and so do the other "
+                f"{len(more['workers'])} ({score(more['within'], 2)}), but not with them "
+                f"({score(part['between'], 2)}). The larger group holds "
+                f"{percent(more['share_of_weight'])} of the weight, so the ranking follows it. If "
+                "it is wrong, the ranking is upside down. Read some questions on which they "
+                "differ before you use it.",
+            )
+        )
+    return found
+
+
+def _listed(workers: Sequence[int], names: Mapping[int, str]) -> str:
+    """Names of a group, shortened: ``aspen-16, plover-11 and 3 more``."""
+    told = [names.get(pk, "a worker") for pk in workers]
+    if len(told) <= SHOWN_NAMES + 1:
+        return f"{', '.join(told[:-1])} and {told[-1]}"
+    return f"{', '.join(told[:SHOWN_NAMES])} and {len(told) - SHOWN_NAMES} more"
 
 
 def _clusters(

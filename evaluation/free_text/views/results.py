@@ -31,6 +31,7 @@ from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit, type_of
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
+from evaluation.runs.sharing.selectors import menu_of
 
 
 def number_of(request: HttpRequest, name: str = "run") -> int | None:
@@ -57,6 +58,7 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
         "active": reads.active_of(task),
         "last": last,
         "fresh": since,
+        **menu_of(run),
         "start_words": reads.start_words(since, first=last is None, noun=noun),
     }
 

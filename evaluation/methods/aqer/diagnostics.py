@@ -15,14 +15,16 @@ nobody can say which group that is, so both are named.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
-from evaluation.methods.aqer.resample import Case, Question, Replicates, replicate
-from evaluation.methods.aqer.rounds import Iterated, Rows, grade, iterate, prepare
+from evaluation.methods.aqer.grams import Block, Rows
+from evaluation.methods.aqer.resample import Case, Replicates, replicate
+from evaluation.methods.aqer.rounds import Iterated
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
 from evaluation.methods.core.bootstrap import ranks
 
@@ -71,7 +73,8 @@ def bound(quality: float, workers: int, delta: float = 0.05) -> Bound:
 
 
 MOST = 20  # of a kind that are listed; the counts are of all
-GRAM_LIMIT = 2e8  # pairs of answers compared when looking for near-identical ones
+TALL_LIMIT = 2e8  # pairs of answers compared anew when looking for near-identical ones
+TOO_MANY = {"found": None, "reason": "too many answers to compare with each other"}
 SMALLEST = 3  # answers that make a cluster
 
 
@@ -127,10 +130,9 @@ def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
     without the question. A cluster that the rounds come to follow has most of the weight; what
     tells that case is ``camps``.
     """
-    sizes = np.diff(case.rows.starts).astype(np.float64)
-    if case.grams is None and float((sizes**2).sum()) > GRAM_LIMIT:
-        return {"found": None, "reason": "too many answers to compare with each other"}
-    found = [item for j in range(len(sizes)) if (item := _cluster(case, fit, j)) is not None]
+    if case.rows.tall_pairs > TALL_LIMIT:
+        return dict(TOO_MANY)
+    found = [item for block in case.rows.blocks for item in _clusters_of(case, fit, block)]
     found.sort(key=lambda item: (-item["share_of_answers"], item["question"]))
     listed = found[:MOST]
     moves = _without(case, fit, [item["question"] for item in listed], names)
@@ -140,20 +142,23 @@ def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
     return {"found": len(found), "listed": listed}
 
 
-def _cluster(case: Case, fit: Iterated, j: int) -> dict[str, Any] | None:
-    """The largest cluster of local question j; ``source`` is the answer at its centre."""
+def _clusters_of(case: Case, fit: Iterated, block: Block) -> Iterator[dict[str, Any]]:
+    """The largest cluster of each question of a block that has one to be told."""
+    near = block.cosines() >= case.plan.near_identical
+    spots = block.rows.T
+    np.einsum("kmm->km", near)[:] = case.rows.present[spots]
+    sizes = near.sum(axis=2)
+    least = max(SMALLEST, case.plan.cluster_share * spots.shape[1])
+    for k in np.flatnonzero(sizes.max(axis=1) >= least):
+        centre = int(np.argmax(sizes[k]))
+        members = np.flatnonzero(near[k, centre])
+        yield _cluster(case, fit, int(block.question[k]), centre, members)
+
+
+def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) -> dict[str, Any]:
+    """What is told of a cluster of local question j; ``source`` is the answer at its centre."""
     rows = case.rows
     start, stop = int(rows.starts[j]), int(rows.starts[j + 1])
-    if case.grams is not None:
-        gram = case.grams[j].gram
-    else:
-        unit = rows.block(start, stop) * rows.inverse[start:stop, None]
-        gram = unit @ unit.T
-    near = gram >= case.plan.near_identical
-    centre = int(np.argmax(near.sum(axis=1)))
-    members = np.flatnonzero(near[centre])
-    if len(members) < max(SMALLEST, case.plan.cluster_share * (stop - start)):
-        return None
     votes = fit.voted[rows.worker[start:stop]]
     scores = fit.last.scores[start:stop]
     others = np.delete(scores, members)
@@ -178,27 +183,15 @@ def _without(
     """How the ranking by raw score would move without each of these local questions."""
     if not left_out:
         return []
-    if case.grams is None:
-        return [_moves(fit.grades, _refit(case, j), names) for j in left_out]
-    weights = np.ones((len(left_out), len(case.grams)))
+    weights = np.ones((len(left_out), len(case.questions)))
     weights[np.arange(len(left_out)), left_out] = 0.0
     grades = np.empty((len(left_out), case.rows.n_workers))
 
     def keep(chunk: slice, result: Replicates) -> None:
         grades[chunk] = result.grades
 
-    options = case.plan.options
-    replicate(case.rows, case.grams, weights, options, each=keep, hooks=case.hooks, stage="checks")
+    replicate(case.rows, weights, case.plan.options, each=keep, hooks=case.hooks, stage="checks")
     return [_moves(fit.grades, row, names) for row in grades]
-
-
-def _refit(case: Case, question: int) -> FloatArray:
-    kept = case.rows.question != question
-    smaller, _, _ = prepare(case.texts, case.select[kept])
-    rng = np.random.default_rng(0)  # only a noisy start would draw from it
-    votes = case.plan.votes_of(case.select[kept])
-    ended = iterate(smaller, case.plan.options, rng, case.hooks, votes)
-    return grade(ended.last.scores, case.rows.worker[kept], case.rows.n_workers)
 
 
 def _moves(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str, Any]:
@@ -218,6 +211,7 @@ def _moves(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str,
 
 
 SMALLEST_CAMP = 3  # workers in a camp
+MOST_WORKERS = 2000  # among whom camps are looked for: each split compares all of them
 FEWEST = 8  # questions, below which halves say nothing
 APART = 0.7  # told where the consensuses' cosine surely lies below this
 SURE = 0.975
@@ -232,14 +226,16 @@ def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
     of the weight. ``between`` is the mean similarity of answers of different groups.
     """
     m, q = case.rows.n_workers, len(case.questions)
-    if case.grams is None:
-        return {"found": None, "reason": "too many answers to compare with each other"}
+    if case.rows.tall_pairs > TALL_LIMIT:
+        return dict(TOO_MANY)
+    if m > MOST_WORKERS:
+        return {"found": None, "reason": "too many workers to compare with each other"}
     if q < FEWEST or m < 2 * SMALLEST_CAMP:
         return {"found": None, "reason": f"it needs {2 * SMALLEST} workers and {FEWEST} questions"}
-    group = _split(*_similarity(case.grams[0::2], m))
+    group = _split(*_similarity(case.rows))
     if group is None:
         return {"found": False}
-    sums, pairs = _by_question(case.grams[1::2], group)
+    sums, pairs = _by_question(case.rows, group)
     value, upper = _disattenuated(sums, pairs)
     if not upper < APART:
         return {"found": False, "consensus_cosine": value, "upper": upper}
@@ -262,13 +258,15 @@ def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
     }
 
 
-def _similarity(questions: list[Question], m: int) -> tuple[FloatArray, FloatArray]:
-    """Sum over questions of the workers' cosines (m, m), and of how many questions it is."""
-    total, count = np.zeros((m, m)), np.zeros((m, m))
-    for question in questions:
-        at = np.ix_(question.workers, question.workers)
-        total[at] += question.gram
-        count[at] += 1.0
+def _similarity(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Sum over even questions of different workers' cosines (m, m), and of how many it is."""
+    total, count = np.zeros((2, rows.n_workers, rows.n_workers))
+    for block in rows.blocks:
+        even = block.question % 2 == 0
+        workers = rows.worker[block.rows.T[even]]
+        at = (workers[:, :, None], workers[:, None, :])
+        np.add.at(total, at, block.cosines()[even])
+        np.add.at(count, at, 1.0)
     return total, count
 
 
@@ -284,20 +282,25 @@ def _split(total: FloatArray, count: FloatArray) -> IntArray | None:
     single = _one_truth(mean, known)
     residual = mean - known * np.outer(single, single)
     order = np.argsort(np.linalg.eigh(residual)[1][:, -1], kind="stable")
-    best, found = 1.0, None
-    for cut in range(SMALLEST_CAMP, len(order) - SMALLEST_CAMP + 1):
-        side = np.zeros((len(order), 2))
-        side[order[:cut], 0] = side[order[cut:], 1] = 1.0
-        weight = side.T @ known @ side
-        if np.any(weight <= 0):
-            continue
-        within = (side.T @ mean @ side) / weight
-        if within[0, 0] <= 0 or within[1, 1] <= 0:
-            continue
-        value = within[0, 1] / np.sqrt(within[0, 0] * within[1, 1])
-        if value < best:
-            best, found = value, side[:, 1].astype(np.int64)
-    return found
+    cuts = np.arange(SMALLEST_CAMP, len(order) - SMALLEST_CAMP + 1)
+    weight, summed = (_at_cuts(one[np.ix_(order, order)])[cuts - 1] for one in (known, mean))
+    usable = np.all(weight > 0, axis=1)
+    within = summed / np.where(weight > 0, weight, 1.0)
+    usable &= np.all(within[:, :2] > 0, axis=1)
+    product = np.where(usable, within[:, 0] * within[:, 1], 1.0)
+    value = np.where(usable, within[:, 2] / np.sqrt(product), 1.0)
+    if not value.min(initial=1.0) < 1:
+        return None
+    group = np.zeros(len(order), dtype=np.int64)
+    group[order[cuts[np.argmin(value)] :]] = 1
+    return group
+
+
+def _at_cuts(pairs: FloatArray) -> FloatArray:
+    """Sums of pairs (m, m) within the first 1..m, within the rest, and between both (m, 3)."""
+    first = np.diag(pairs.cumsum(axis=0).cumsum(axis=1))
+    between = pairs.sum(axis=1).cumsum() - first
+    return np.stack([first, pairs.sum() - first - 2 * between, between], axis=1)
 
 
 def _one_truth(mean: FloatArray, known: FloatArray, rounds: int = 200) -> FloatArray:
@@ -314,17 +317,18 @@ def _one_truth(mean: FloatArray, known: FloatArray, rounds: int = 200) -> FloatA
     return s
 
 
-def _by_question(questions: list[Question], group: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Sums of similarities and numbers of pairs (q, 3): within 0, within 1, between."""
-    sums, pairs = np.zeros((len(questions), 3)), np.zeros((len(questions), 3))
-    for j, question in enumerate(questions):
-        side = group[question.workers]
-        off = question.gram - np.diag(np.diag(question.gram))
-        for column, (a, b) in enumerate(((0, 0), (1, 1), (0, 1))):
-            first, second = side == a, side == b
-            sums[j, column] = off[np.ix_(first, second)].sum()
-            count = int(first.sum()) * int(second.sum())
-            pairs[j, column] = count - (int(first.sum()) if a == b else 0)
+def _by_question(rows: Rows, group: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of similarities and numbers of pairs at odd questions: within 0, within 1, between."""
+    sums, pairs = np.zeros((2, (len(rows.starts) - 1) // 2, 3))
+    for block in rows.blocks:
+        odd = block.question % 2 == 1
+        at = block.question[odd] // 2
+        side = np.eye(2)[group[rows.worker[block.rows.T[odd]]]]
+        of_sides = side.swapaxes(1, 2) @ block.cosines()[odd] @ side
+        counts = side.sum(axis=1)
+        sums[at] = of_sides[:, [0, 1, 0], [0, 1, 1]]
+        pairs[at, :2] = counts * (counts - 1)
+        pairs[at, 2] = counts[:, 0] * counts[:, 1]
     return sums, pairs
 
 
@@ -339,4 +343,4 @@ def _disattenuated(sums: FloatArray, pairs: FloatArray) -> tuple[float, float]:
     value = float(mean[2] / np.sqrt(mean[0] * mean[1]))
     n = len(values)
     error = float(np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum()))
-    return value, value + float(stdtrit(n - 1, SURE)) * error
+    return value, value + float(scipy.special.stdtrit(n - 1, SURE)) * error

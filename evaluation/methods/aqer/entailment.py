@@ -21,7 +21,7 @@ from evaluation.methods.core.base import (
     Texts,
 )
 
-BATCH = 4096  # pairs handed to the scorer at once
+BATCH = 256  # pairs handed to the scorer at once: some seconds on a slow machine
 
 
 class Entailment(Protocol):
@@ -42,8 +42,8 @@ def start_votes(
     Raises BadShape for the wrong number of texts or probabilities, BadVector for something
     outside 0..1, EmptyData where no two answers meet, Cancelled.
     """
-    if len(texts) != len(data.vectors):
-        raise BadShape(f"texts has {len(texts)} entries for {len(data.vectors)} vectors")
+    if len(texts) != len(data.rows):
+        raise BadShape(f"texts has {len(texts)} entries for {len(data.rows)} vectors")
     premise, hypothesis = _pairs(data)
     if not len(premise):
         raise EmptyData("no question has two answers, so none can entail another")

@@ -7,7 +7,8 @@ and those of one with the other; and the detection of two camps runs over both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,41 @@ from evaluation.methods.core.base import (
     Table,
     Texts,
 )
+from evaluation.methods.core.params import Params, choice
 
+NAME = "aqer_joint"
 MODES = ("together", "systems")
+PARAMS = Params(
+    NAME,
+    (
+        choice(
+            "mode",
+            "together",
+            MODES,
+            label="Who votes",
+            words=("Workers and language models", "Language models alone"),
+            help="Models trained on the same data share errors; their votes depend on one another.",
+        ),
+        # Who starts by entailment needs votes for answers of models too, which nothing makes.
+        *(
+            replace(
+                one,
+                words=one.words[:2],
+                choices=one.choices[:2],
+                help="How the first exemplary answers are found.",
+            )
+            if one.name == "start"
+            else one
+            for one in aqer.PARAMS.options
+        ),
+    ),
+    together=lambda settings: aqer.METHOD.check(**_without_mode(settings)),
+    version=aqer.VERSION,
+)
+
+
+def _without_mode(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "mode"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +83,11 @@ def authors(data: Texts, mode: str = "together") -> Authors:
         raise BadParameter(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
     outside = data.outside
     if outside is None:
-        raise EmptyData("there are no systems' answers")
-    if outside.vectors.shape[1] != data.vectors.shape[1]:
+        raise EmptyData("no language model has answered yet")
+    if outside.rows.shape[1] != data.rows.shape[1]:
         raise BadShape(
-            f"the systems' vectors are {outside.vectors.shape[1]} wide, the workers' "
-            f"{data.vectors.shape[1]}"
+            f"the systems' vectors are {outside.rows.shape[1]} wide, the workers' "
+            f"{data.rows.shape[1]}"
         )
     worker, question, vectors = _one_each(outside)
     if mode == "systems":
@@ -66,7 +100,7 @@ def authors(data: Texts, mode: str = "together") -> Authors:
         np.concatenate([data.worker, count + worker]),
         np.concatenate([data.question, question]),
         np.concatenate([data.vectors, vectors]),
-        vector=np.concatenate([data.vector, len(data.vectors) + np.arange(len(vectors))]),
+        vector=np.concatenate([data.vector, len(data.rows) + np.arange(len(vectors))]),
         workers=(*data.workers, *outside.workers),
         questions=data.questions,
     )
@@ -78,10 +112,11 @@ def fit(
     *,
     rng: np.random.Generator,
     hooks: Hooks | None = None,
-    mode: str = "together",
     **params: Any,
 ) -> Result:
-    """AQER over workers and systems together, or over systems alone; parameters as ``aqer.fit``.
+    """AQER over workers and systems together, or over systems alone.
+
+    Parameters: ``mode`` 'together' or 'systems', and those of ``aqer.fit``.
 
     In every table and interval ``worker`` indexes the workers' names, then the systems' (the
     systems' alone in mode 'systems'); table ``worker`` has a column ``is_system``. Diagnostics
@@ -89,20 +124,19 @@ def fit(
     two authors' answers to one question among workers, among systems and between both, None where
     there is none. Raises what ``authors`` and ``aqer.fit`` raise.
     """
+    settings = PARAMS.settings(params)
+    mode = settings["mode"]
     voting = authors(data, mode)
-    result = aqer.fit(voting.texts, rng=rng, hooks=hooks, **params)
+    result = aqer.fit(voting.texts, rng=rng, hooks=hooks, **_without_mode(settings))
     workers = result.estimates["worker"]
     columns = {**workers.columns, "is_system": voting.is_system}
     told = {"mode": mode, "authors": list(voting.texts.workers), "alike": _alike(voting)}
-    recipe = dict(result.recipe)
-    return Result(
-        name="aqer-joint",
-        version=result.version,
-        estimates={**result.estimates, "worker": Table(columns)},
+    return PARAMS.result(
+        settings,
+        {**result.estimates, "worker": Table(columns)},
+        {**result.diagnostics, "joint": told},
         intervals=result.intervals,
-        diagnostics={**result.diagnostics, "joint": told},
         converged=result.converged,
-        recipe={**recipe, "method": "aqer-joint", "params": {**recipe["params"], "mode": mode}},
     )
 
 
@@ -143,3 +177,6 @@ def _alike(voting: Authors) -> dict[str, float | None]:
     pairs = float((counts[0] * counts[1]).sum())
     out["between"] = float((sums[0] * sums[1]).sum()) / pairs if pairs else None
     return out
+
+
+METHOD = PARAMS.as_method("AQER, people and models together", Texts, fit)

@@ -53,7 +53,6 @@ from evaluation.methods.aqer.resample import Plan
 from evaluation.methods.aqer.rounds import Options
 from evaluation.methods.aqer.tables import Component, fit_component
 from evaluation.methods.core.base import (
-    BadParameter,
     BadShape,
     FloatArray,
     Hooks,
@@ -80,11 +79,6 @@ NAME, VERSION = "aqer", "1.2"
 
 def _check_plan(settings: Mapping[str, Any]) -> None:
     _plan(settings)
-
-
-def _refuse_start(settings: Mapping[str, Any]) -> None:
-    if settings["start"] == "entailment":
-        raise BadParameter("start 'entailment' needs start_votes, which a form cannot give")
 
 
 PARAMS = Params(
@@ -121,8 +115,13 @@ PARAMS = Params(
             "equal",
             ("equal", "noisy", "entailment"),
             label="First round",
-            words=("Equal votes", "Equal votes, changed a little at random"),
-            help="Changes nothing that anybody has seen; offered because the paper has it.",
+            words=(
+                "Equal votes",
+                "Equal votes, changed a little at random",
+                "Entailment between answers",
+            ),
+            help="How the first exemplary answers are found. Entailment needs a model under "
+            "“Entailment by”.",
         ),
         resamples(2000, label="Resamples of the questions"),
         choice("vote", "auto", ("auto", "weighted_mean", "mean")),
@@ -223,4 +222,4 @@ def parts(
     return answer_parts(worker, question, len(workers), len(questions))
 
 
-METHOD = PARAMS.as_method("AQER", Texts, fit, refuse=_refuse_start)
+METHOD = PARAMS.as_method("AQER", Texts, fit)

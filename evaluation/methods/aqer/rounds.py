@@ -1,21 +1,21 @@
-"""AQER's rounds on the answers' vectors: Algorithm 1 of the paper, one pass over them a round.
+"""AQER's rounds: Algorithm 1 of the paper, from the cosines of the answers to each question.
 
 Per question j the synthetic exemplary answer is SEA_j = sum_i w_i x_ij over unit vectors x_ij; an
 answer's score is s_ij = cosine(x_ij, SEA_j); a worker's grade is the mean of their scores, min-max
-normalised over workers, and w = grade / sum(grade). No unit-length copy of the vectors is made:
-the inverse lengths ride on the weights.
+normalised over workers, and w = grade / sum(grade).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from evaluation.methods.aqer.grams import Block, Floats, Piece, Rows, gather, parts_of, stream, unit
 from evaluation.methods.core.base import (
     SMALL,
     BadParameter,
@@ -25,6 +25,7 @@ from evaluation.methods.core.base import (
     Hooks,
     IntArray,
     Texts,
+    VectorRows,
 )
 
 FLAT = 1e-12  # a range of grades below this says nothing: equal weights
@@ -82,39 +83,16 @@ PUBLISHED = Options(
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Answers of one component, ready for rounds.
+class Round:
+    """One vote, or b of them (then each array has a last axis b).
 
-    ``worker`` (n,) is local (0..n_workers-1), ``starts`` (q+1,) bounds each question's rows,
-    ``question`` (n,) is local. Row k's vector is ``matrix[index[k]]``, or ``matrix[k]`` where
-    ``index`` is None; ``inverse`` (n,) is one over its length, 0 for a zero vector.
+    ``squared`` (q,) are the squared lengths of the exemplary answers, ``total`` (q,) the votes
+    cast, ``scores`` (n,) those of the answers. Row i's vote was ``votes[at[i]]``.
     """
 
-    worker: IntArray
-    question: IntArray
-    starts: IntArray
-    matrix: NDArray[np.floating[Any]]
-    index: IntArray | None
-    inverse: FloatArray
-    n_workers: int
-
-    def block(self, start: int, stop: int) -> NDArray[np.floating[Any]]:
-        """The vectors of rows start..stop (a view where they lie in order)."""
-        if self.index is None:
-            return self.matrix[start:stop]
-        return self.matrix[self.index[start:stop]]
-
-    @property
-    def present(self) -> FloatArray:
-        """1 where the answer's vector has a direction, 0 where it is the zero vector."""
-        return (self.inverse > 0).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """One vote: the SEAs (q, d), their squared lengths, the votes cast, and each answer's score."""
-
-    sea: NDArray[np.floating[Any]]
+    rows: Rows
+    votes: FloatArray
+    at: NDArray[np.integer[Any]]
     squared: FloatArray
     total: FloatArray
     scores: FloatArray
@@ -154,24 +132,24 @@ class Iterated(Generic[Vote]):
 def prepare(texts: Texts, select: IntArray | None = None) -> tuple[Rows, IntArray, IntArray]:
     """Rows of the selected answers (all by default; ascending), local workers and questions.
 
-    Returns the rows and the global indices of their workers (m,) and questions (q,).
+    Vectors are read in the order of questions, some thousand at a time. Returns the rows and the
+    global indices of their workers (m,) and questions (q,).
     """
     chosen = np.arange(len(texts)) if select is None else select
     workers, worker = np.unique(texts.worker[chosen], return_inverse=True)
-    questions, question = np.unique(texts.question[chosen], return_inverse=True)
-    starts = np.searchsorted(question, np.arange(len(questions) + 1))
-    rows = texts.vector[chosen]
-    lengths = texts.norms[rows]
-    with np.errstate(divide="ignore"):
-        inverse = np.where(lengths > 0, 1.0 / lengths, 0.0)
-    matrix: NDArray[np.floating[Any]] = texts.vectors
-    index: IntArray | None = rows
-    if len(rows) * matrix.shape[1] <= SMALL:
-        matrix, index = matrix[rows].astype(np.float64), None
-    elif np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
-        matrix, index = matrix[rows[0] : rows[0] + len(rows)], None
-    ready = Rows(worker, question, starts, matrix, index, inverse, len(workers))
-    return ready, workers, questions
+    questions, sizes = np.unique(texts.question[chosen], return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    index, question = texts.vector[chosen], texts.question[chosen]
+    exact = len(index) * texts.rows.shape[1] <= SMALL
+    dtype = np.float64 if exact else np.float32
+
+    def pieces() -> Iterator[Piece]:
+        for part in parts_of(sizes):
+            here = slice(starts[part.start], starts[part.stop])
+            yield worker[here], question[here], gather(texts.rows, index[here], dtype)
+
+    rows = stream(pieces(), len(workers))
+    return replace(rows, vectors=texts.rows, index=index), workers, questions
 
 
 def compare(
@@ -192,8 +170,8 @@ def compare(
 
 
 def vote_round(rows: Rows, weights: FloatArray, options: Options) -> Round:
-    """One round: every question's SEA under these weights (m,), and every answer's score."""
-    return cast_answers(rows, weights[rows.worker], options)
+    """One round: every question's vote under these weights (m,) or (m, b), every answer's score."""
+    return _cast(rows, weights, rows.worker, options)
 
 
 def cast_answers(rows: Rows, own: FloatArray, options: Options) -> Round:
@@ -203,62 +181,73 @@ def cast_answers(rows: Rows, own: FloatArray, options: Options) -> Round:
     equal weights). With leave-one-out an answer is compared with the others' vote; an answer
     without others scores NaN.
     """
-    total = np.add.reduceat(own, rows.starts[:-1])
-    if np.any(total <= 0):
-        own = np.where(total[rows.question] <= 0, 1.0, own)
-        total = np.add.reduceat(own, rows.starts[:-1])
-    dtype = rows.matrix.dtype
-    votes = (own * rows.inverse).astype(dtype)
-    sea = np.empty((len(total), rows.matrix.shape[1]), dtype=dtype)
-    towards = np.empty(len(own), dtype=dtype)
-    bounds = rows.starts.tolist()
-    for j, (start, stop) in enumerate(pairwise(bounds)):
-        block = rows.block(start, stop)
-        np.dot(votes[start:stop], block, out=sea[j])
-        np.dot(block, sea[j], out=towards[start:stop])
-    toward = towards.astype(np.float64) * rows.inverse
-    squared = np.einsum("ij,ij->i", sea, sea).astype(np.float64)
-    unscored = Round(sea, squared, total, toward)
-    return replace(unscored, scores=_scored(rows, own, unscored, options))
+    return _cast(rows, own, np.arange(len(own)), options)
 
 
-def _scored(rows: Rows, own: FloatArray, vote: Round, options: Options) -> FloatArray:
-    """Similarities from the votes' sums; ``vote.scores`` still holds x . SEA."""
-    present, towards = rows.present, vote.scores
-    length, votes = vote.squared[rows.question], vote.total[rows.question]
+def _cast(rows: Rows, votes: FloatArray, at: NDArray[np.integer[Any]], options: Options) -> Round:
+    many = votes.reshape(len(votes), -1)
+    squared, total = np.empty((2, len(rows.starts) - 1, many.shape[1]))
+    scores = np.empty((len(rows.worker), many.shape[1]))
+    for block in rows.blocks:
+        spot = block.rows
+        own, present = many[at[spot]], rows.present[spot][:, :, None].astype(np.float64)
+        cast = own.sum(axis=0)
+        if np.any(cast <= 0):
+            own = np.where(cast <= 0, 1.0, own)
+            cast = own.sum(axis=0)
+        towards = block.towards(own)
+        length = (own * (towards + own * present)).sum(axis=0)
+        squared[block.question], total[block.question] = length, cast
+        scores[spot] = _scored(block, own, (towards, length, cast), present, options)
+    shape = votes.shape[1:]
+    return Round(
+        rows,
+        votes,
+        at,
+        squared.reshape(-1, *shape),
+        total.reshape(-1, *shape),
+        scores.reshape(-1, *shape),
+    )
+
+
+def _scored(
+    block: Block,
+    own: FloatArray,
+    vote: tuple[FloatArray, FloatArray, FloatArray],
+    present: FloatArray,
+    options: Options,
+) -> FloatArray:
+    """Similarities (m, k, b) from the votes' sums; ``towards`` is to the others' votes alone."""
+    towards, length, cast = vote
+    how = options.similarity
     if not options.leave_one_out:
-        return compare(towards, length, votes, present, options.similarity)
-    others = votes - own
-    length = np.maximum(length - 2 * own * towards + own**2 * present, 0.0)
-    scores = compare(towards - own * present, length, others, present, options.similarity)
-    for row in np.flatnonzero(others <= FLAT):
-        scores[row] = _against_equal_others(rows, int(row), options)
+        return compare(towards + own * present, length, cast, present, how)
+    others = cast - own
+    length = np.maximum(length - own * (2 * towards + own * present), 0.0)
+    scores = compare(towards, length, others, present, how)
+    unheard = others <= FLAT
+    if np.any(unheard):
+        scores = np.where(unheard, _against_equal_others(block, present, how), scores)
     return scores
 
 
-def _against_equal_others(rows: Rows, row: int, options: Options) -> float:
-    """Score of a row against the equal vote of the others at its question; NaN without others."""
-    start, stop = rows.starts[rows.question[row]], rows.starts[rows.question[row] + 1]
-    others = np.setdiff1d(np.arange(start, stop), [row])
-    if not others.size:
-        return float("nan")
-    block = rows.block(int(start), int(stop)) * rows.inverse[start:stop, None]
-    sea = block[others - start].sum(axis=0)
-    value = compare(
-        np.array(block[row - start] @ sea),
-        np.array(sea @ sea),
-        np.array(float(others.size)),
-        rows.present[row],
-        options.similarity,
-    )
-    return float(value)
+def _against_equal_others(block: Block, present: FloatArray, how: str) -> FloatArray:
+    """Scores (m, k, 1) against the equal vote of the others; NaN without others."""
+    if len(present) == 1:
+        return np.full(present.shape, np.nan)
+    towards = block.towards(np.ones(present.shape))
+    length = (towards + present).sum(axis=0) - 2 * towards - present
+    others = np.array(float(len(present) - 1))
+    return compare(towards, np.maximum(length, 0.0), others, present, how)
 
 
 def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
     """Mean score of each worker over their answers that have one; NaN for a worker with none."""
     valid = np.isfinite(scores)
-    count = np.bincount(worker[valid], minlength=n_workers)
-    summed = np.bincount(worker[valid], weights=scores[valid], minlength=n_workers)
+    if not np.all(valid):
+        worker, scores = worker[valid], scores[valid]
+    count = np.bincount(worker, minlength=n_workers)
+    summed = np.bincount(worker, weights=scores, minlength=n_workers)
     return np.where(count > 0, summed / np.maximum(count, 1), np.nan)
 
 
@@ -372,26 +361,87 @@ def _checked_votes(votes: FloatArray, n: int) -> FloatArray:
     return found if found.sum() > 0 else np.ones(n)
 
 
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """Answers (k,) that do not vote, each at one question.
+
+    ``cosines`` (k, n) are those with every answer to the question, ``question`` (k,) is local,
+    ``present`` (k,) is 0 for a zero vector.
+    """
+
+    cosines: scipy.sparse.csr_array
+    question: IntArray
+    present: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        vectors: VectorRows,
+        question: Sequence[int] | IntArray,
+        index: IntArray | None = None,
+    ) -> Outside:
+        """From their vectors, ``vectors[index]`` (k, d); ``index`` defaults to 0..k-1.
+
+        Both sides' vectors are read some thousand at a time. Raises BadShape where widths differ
+        or the workers' vectors cannot be read again.
+        """
+        at = np.asarray(question, dtype=np.int64)
+        place = np.arange(len(at)) if index is None else index
+        if rows.vectors is None or rows.index is None:
+            raise BadShape("the workers' vectors were not kept")
+        if vectors.shape[1] != rows.vectors.shape[1]:
+            raise BadShape(
+                f"outside vectors are {vectors.shape[1]} wide, the workers' {rows.vectors.shape[1]}"
+            )
+        order = np.argsort(at, kind="stable")
+        asked, begins = np.unique(at[order], return_index=True)
+        members = np.split(order, begins[1:])
+        answers = np.diff(rows.starts)[asked]
+        present = np.empty(len(at))
+        found: list[FloatArray] = []
+        for part in parts_of(answers + [len(one) for one in members]):
+            here = [np.arange(rows.starts[j], rows.starts[j + 1]) for j in asked[part]]
+            voters = rows.vectors[rows.index[np.concatenate(here)]]
+            together = np.concatenate(members[part])
+            others = vectors[place[together]]
+            present[together] = np.any(others != 0, axis=1)
+            v = o = 0
+            for own, theirs in zip(here, members[part], strict=True):
+                towards = unit(voters[v : v + len(own)])
+                found.extend(unit(others[o : o + len(theirs)]) @ towards.T)
+                v, o = v + len(own), o + len(theirs)
+        sizes = np.diff(rows.starts)[at[order]]
+        ends = np.cumsum(sizes)
+        columns = np.arange(sizes.sum()) + np.repeat(rows.starts[at[order]] - ends + sizes, sizes)
+        cells = (np.concatenate([[], *found]), columns, np.concatenate([[0], ends]))
+        sorted_rows = scipy.sparse.csr_array(cells, shape=(len(at), len(rows.worker)))
+        return cls(scipy.sparse.csr_array(sorted_rows[np.argsort(order)]), at, present)
+
+    def scores(self, end: Round, similarity: str) -> FloatArray:
+        """Scores (k,), or (k, b), against the exemplary answers of a round."""
+        own = end.votes[end.at]
+        pattern = scipy.sparse.csr_array(
+            (np.ones(len(self.cosines.data)), self.cosines.indices, self.cosines.indptr),
+            shape=self.cosines.shape,
+        )
+        ones = np.ones((own.shape[0], *[1] * (own.ndim - 1)))
+        towards = np.where(pattern @ own <= 0, self.cosines @ ones, self.cosines @ own)
+        present = self.present.reshape(-1, *[1] * (own.ndim - 1))
+        squared, total = end.squared[self.question], end.total[self.question]
+        return compare(towards, squared, total, present, similarity)
+
+
 def score_outside(
     end: Round,
-    vectors: NDArray[np.floating[Any]],
+    vectors: Floats,
     question: Sequence[int] | IntArray,
     *,
     similarity: str = "cosine",
 ) -> FloatArray:
     """Scores of answers that did not vote, against the SEAs of a round (section 4.5).
 
-    ``vectors`` (k, d) are theirs, ``question`` (k,) indexes the SEAs. Raises BadShape where the
-    widths differ.
+    ``vectors`` (k, d) are theirs, ``question`` (k,) are local. Raises BadShape where the widths
+    differ.
     """
-    if vectors.shape[1] != end.sea.shape[1]:
-        raise BadShape(
-            f"outside vectors are {vectors.shape[1]} wide, the workers' {end.sea.shape[1]}"
-        )
-    at = np.asarray(question)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)).astype(np.float64)
-    with np.errstate(divide="ignore"):
-        inverse = np.where(lengths > 0, 1.0 / lengths, 0.0)
-    towards = np.einsum("ij,ij->i", vectors, end.sea[at]).astype(np.float64) * inverse
-    present = (inverse > 0).astype(np.float64)
-    return compare(towards, end.squared[at], end.total[at], present, similarity)
+    return Outside.of(end.rows, vectors, question).scores(end, similarity)

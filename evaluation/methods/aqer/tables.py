@@ -11,11 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.aqer import diagnostics as aqer_camps
 from evaluation.methods.aqer import diagnostics as aqer_diagnostics
-from evaluation.methods.aqer.resample import Case, Plan, Resampled, grams_of, outside_of, resample
-from evaluation.methods.aqer.rounds import Iterated, Options, iterate, prepare, score_outside
+from evaluation.methods.aqer.resample import (
+    Case,
+    Plan,
+    Resampled,
+    affordable,
+    outside_of,
+    outside_scores,
+    resample,
+)
+from evaluation.methods.aqer.rounds import Iterated, Options, iterate, prepare
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Intervals, Table, Texts
 from evaluation.methods.core.boards import (
@@ -30,7 +39,6 @@ from evaluation.methods.core.boards import (
     stack,
     why_missing,
 )
-from evaluation.methods.core.bootstrap import ranks
 from evaluation.methods.core.redundancy import options_for, ranking_column, redundancy_of
 
 
@@ -55,7 +63,7 @@ def fit_component(
     rows, workers, questions = prepare(texts, select)
     plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
     systems = Systems.of(texts.outside, questions)
-    answers = outside_of(texts, systems)
+    others = outside_of(rows, texts, systems)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
     case = Case(
         texts=texts,
@@ -65,19 +73,13 @@ def fit_component(
         questions=questions,
         design=Design(rows.worker, rows.question, rows.n_workers, len(questions)),
         systems=systems,
-        answers=answers,
-        grams=grams_of(rows, answers, plan),
+        outside=others,
+        refit=affordable(rows, plan),
         plan=plan,
         hooks=hooks,
     )
     outside, outside_first = (
-        score_outside(
-            end,
-            answers.vectors,
-            answers.question,
-            similarity=plan.options.similarity,
-        )
-        for end in (fit.last, fit.first)
+        outside_scores(others, end, plan.options) for end in (fit.last, fit.first)
     )
     adjusted, effects = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
     drawn = resample(case, fit, outside, rng)
@@ -122,12 +124,7 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
     adjusted, _ = two_way(np.stack([fit.last.scores, fit.first.scores]), case.design)
-    outside = score_outside(
-        fit.last,
-        case.answers.vectors,
-        case.answers.question,
-        similarity=plan.options.similarity,
-    )
+    outside = outside_scores(case.outside, fit.last, plan.options)
     drawn = resample(case, fit, outside, rng)
     return make_board(_worker_scores(case, fit, adjusted), drawn.workers, plan.rules)
 
@@ -174,7 +171,7 @@ def _diagnostics(case: Case, fit: Iterated, scores: Scores, drawn: Resampled) ->
         "trace": list(fit.trace),
         "resample_traces": drawn.traces,
         "resamples": case.plan.rules.resamples,
-        "resamples_refitted": case.grams is not None,
+        "resamples_refitted": case.refit,
         "resamples_not_converged": drawn.not_converged,
         "question_weights": "drawn" if drawn.workers.complete else "exponential",
         "swaps": aqer_diagnostics.swaps(scores.ranked_uniterated, scores.ranked, names),
@@ -245,15 +242,8 @@ def _answers(data: Texts, fitted: list[Component]) -> Table:
             "trust": lambda part: part.fit.normalised[part.case.rows.worker],
         },
     )
-    score, trusted = found["score"], found["score"] + BEST_BONUS * found.pop("trust")
-    rank = np.zeros(size, dtype=np.int64)
-    best = np.zeros((2, size), dtype=bool)
-    bounds = np.searchsorted(data.question, np.arange(len(data.questions) + 1))
-    for j in np.unique(data.question[found["component"] > 0]):
-        block = slice(bounds[j], bounds[j + 1])
-        rank[block] = ranks(score[block])
-        for row, column in enumerate((score, trusted)):
-            best[row, bounds[j] + int(np.nanargmax(column[block]))] = True
+    trusted = found["score"] + BEST_BONUS * found.pop("trust")
+    rank, best = _ranked(found["score"], data.question)
     return Table(
         {
             "source": data.source,
@@ -261,10 +251,27 @@ def _answers(data: Texts, fitted: list[Component]) -> Table:
             "question": data.question,
             **found,
             "rank": rank,
-            "best": best[0],
-            "best_trusted": best[1],
+            "best": best,
+            "best_trusted": _ranked(trusted, data.question)[1],
         }
     )
+
+
+def _ranked(score: FloatArray, question: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Rank of each answer (n,) at its question, as ``ranks`` gives it, and which is the best.
+
+    Of equal answers (to 12 digits) the first is best; without a score the rank is 0.
+    """
+    known = np.flatnonzero(np.isfinite(score))
+    order = known[np.lexsort((-np.round(score[known], 12), question[known]))]
+    at = np.arange(len(order))
+    opens = np.diff(question[order], prepend=-1) > 0
+    below = opens | (np.diff(np.round(score[order], 12), prepend=np.nan) != 0)
+    first, tied = (np.maximum.accumulate(np.where(one, at, 0)) for one in (opens, below))
+    rank, best = np.zeros(len(score), dtype=np.int64), np.zeros(len(score), dtype=bool)
+    rank[order] = 1 + tied - first
+    best[order[opens]] = True
+    return rank, best
 
 
 def _questions(data: Texts, fitted: list[Component]) -> Table:

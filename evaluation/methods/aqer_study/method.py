@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import rasa, roy
@@ -99,7 +99,7 @@ def compare_r(
     drawn = sides[0].drawn - sides[1].drawn
     over_draws = float(drawn.var(ddof=1)) / len(drawn) if len(drawn) > 1 else 0.0
     error = (jackknife_error(left) ** 2 + over_draws) ** 0.5
-    reach = float(-stdtrit(one.questions - 1, (1 - level) / 2)) * error
+    reach = float(-scipy.special.stdtrit(one.questions - 1, (1 - level) / 2)) * error
     return {**told, "low": gap - reach, "high": gap + reach, "reason": ""}
 
 
@@ -127,14 +127,14 @@ def _told(found: _Z, level: float) -> dict[str, Any]:
     if not defined.any():
         return told
     mean, error = _mean_error(found)
-    reach = -stdtrit(max(found.questions - 1, 1), (1 - level) / 2) * error
+    reach = -scipy.special.stdtrit(max(found.questions - 1, 1), (1 - level) / 2) * error
     told.update(
         r=float(np.tanh(mean)), low=float(np.tanh(mean - reach)), high=float(np.tanh(mean + reach))
     )
     r = np.tanh(found.whole[defined])
     if len(r) > 1:
         spread = float(r.std(ddof=1) / np.sqrt(len(r)))
-        width = float(-stdtrit(len(r) - 1, (1 - level) / 2)) * spread
+        width = float(-scipy.special.stdtrit(len(r) - 1, (1 - level) / 2)) * spread
         told.update(draw_low=float(r.mean()) - width, draw_high=float(r.mean()) + width)
     return told
 

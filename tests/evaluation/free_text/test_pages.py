@@ -68,6 +68,31 @@ def test_before_the_first_run_the_page_says_how_many_answers_are_missing(
     assert "Nothing scored yet" in text
 
 
+def test_a_crowd_of_two_minds_is_told_before_its_ranking_is_read(
+    client: Client, project: Project
+) -> None:
+    task = factories.make_task(project, n=12)
+    keys = list(task.items.order_by("position").values_list("key", flat=True))
+    one = "storks nest on high roofs near wet meadows and return in early spring number {}"
+    other = "granite bells keep sailors awake while grey ships wait for a storm number {}"
+    words = "frog rain june pole ring rock boat dusk corn mill".split()
+    factories.make_answers(
+        task,
+        {
+            f"w-{n}": {
+                key: f"{(one if n < 7 else other).format(at)} {words[(n + at) % len(words)]}"
+                for at, key in enumerate(keys)
+            }
+            for n in range(11)
+        },
+    )
+    scored(task)
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "Two groups that answer differently." in text
+    assert re.search(r"(\S+, ){2}\S+ and \S+ agree with each other", text)
+    assert "so do the other 7" in text
+
+
 def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
     client: Client, task: Task
 ) -> None:

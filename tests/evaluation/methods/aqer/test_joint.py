@@ -95,5 +95,5 @@ def test_joint_mode_without_systems_or_with_a_wrong_name_is_refused() -> None:
     data = crowd(QUALITY, systems=QUALITY[:1], seed=8)
     with pytest.raises(BadParameter, match="mode is 'both'"):
         aqer_joint.authors(data, "both")
-    with pytest.raises(EmptyData, match="no systems"):
+    with pytest.raises(EmptyData, match="no language model"):
         aqer_joint.authors(crowd(QUALITY, seed=8))

@@ -229,11 +229,12 @@ def test_an_answer_from_outside_scores_its_cosine_with_the_sea() -> None:
     texts = crowd(np.array([0.4, 0.7, 0.9]), questions=3, width=5, seed=6)
     rows, _, _ = prepare(texts)
     fit = iterate(rows, Options(), RNG(0))
-    before = fit.last.sea.copy()
+    votes = fit.voted[texts.worker] / texts.norms[texts.vector]
     outside = RNG(1).standard_normal((2, 5)) * 7
     found = score_outside(fit.last, outside, [0, 2])
     for k, j in enumerate((0, 2)):
-        sea = before[j]
+        here = texts.question == j
+        sea = votes[here] @ texts.vectors[texts.vector[here]]
         expected = outside[k] @ sea / np.linalg.norm(outside[k]) / np.linalg.norm(sea)
         assert found[k] == pytest.approx(expected, abs=1e-12)
 

@@ -138,8 +138,6 @@ def test_entailment_without_votes_and_votes_without_entailment_are_refused() -> 
         aqer.fit(data, rng=RNG(0), start="entailment")
     with pytest.raises(BadParameter, match="need each other"):
         aqer.fit(data, rng=RNG(0), start_votes=np.ones(len(data)))
-    with pytest.raises(BadParameter, match="a form cannot give"):
-        aqer.METHOD.check(start="entailment")
     with pytest.raises(BadShape, match="one for each"):
         aqer.fit(data, rng=RNG(0), start="entailment", start_votes=np.ones(3))
     with pytest.raises(BadVector, match="is -1"):

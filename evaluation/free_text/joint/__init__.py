@@ -1,0 +1,1 @@
+"""AQER in which language models vote: with the workers or alone."""

@@ -1,0 +1,75 @@
+"""Runs in which language models vote on exemplary answers, with the workers or alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.free_text import run as text_runs
+from evaluation.methods.aqer.joint import METHOD
+from evaluation.methods.core.base import Result
+from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.runs.freezing.snapshots import AnswersDataset
+from evaluation.runs.results import figures
+from evaluation.runs.results import rows as results
+from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
+
+SLUG = METHOD.slug
+Row = dict[str, Any]
+
+
+def write(run: Run, done: results.Computed) -> Outcome:
+    """The board's rows, of people and of models, and how alike their answers are."""
+    people, models = _rows(done.frozen, done.result)
+    diagnostics = done.result.diagnostics
+    told = {
+        "joint": {
+            "mode": diagnostics["joint"]["mode"],
+            "alike": diagnostics["joint"]["alike"],
+            "boards": [
+                {"number": part["number"], "ranked_by": part["ranked_by"]}
+                for part in diagnostics["components"]
+            ],
+        },
+        "convergence": figures.convergence(done.result),
+        "recipe": results.recipe(run, done),
+    }
+    return Outcome({WorkerScore: people, SystemScore: models}, told)
+
+
+def _rows(frozen: AnswersDataset, result: Result) -> tuple[list[Row], list[Row]]:
+    """Rows of people and of models; ranks are among both."""
+    intervals = result.intervals["worker"]
+    ranked_by = {part["number"]: part["ranked_by"] for part in result.diagnostics["components"]}
+    alone = result.diagnostics["joint"]["mode"] == "systems"
+    people: list[Row] = []
+    models: list[Row] = []
+    table = result.estimates["worker"].rows()
+    unsure = results.count_unsure(table, intervals)
+    for at, row in enumerate(table):
+        by = ranked_by.get(row["component"], "score")
+        made = results.ranked(row, intervals, at, by, unsure[row["component"]])
+        made["n"] = row["n"]
+        if row["is_system"]:
+            place = row["worker"] - (0 if alone else len(frozen.workers))
+            models.append({"system_id": frozen.systems[place], **made})
+        else:
+            people.append({"worker_id": frozen.workers[row["worker"]], **made})
+    return people, models
+
+
+RUNS = RunType(
+    METHOD,
+    ("texts",),
+    "free text",
+    text_runs.RUNS.steps,
+    text_runs.compute,
+    write,
+    text_runs.fail,
+    own=(text_runs.ENCODER,),
+    stored=("mode", *text_runs.STORED),
+    complete=text_runs.with_encoder,
+    page="aqer_joint",
+    export=OWN_ROWS,
+    iterates=True,
+)

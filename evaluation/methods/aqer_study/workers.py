@@ -1,0 +1,299 @@
+"""Every method on the same crowd: a board of workers each, held against AQER and against experts.
+
+Table 3 of Geva et al. 2025 (section 6.1) on one's own workers: Pearson's r of each worker's score
+with the mean grade that experts gave the worker's answers. Without grades there are the boards, and
+how far each method orders the workers as AQER does, which says nothing about who is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy
+
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.baselines import bag_of_words, rasa, roy
+from evaluation.methods.baselines.baselines import BASELINES
+from evaluation.methods.checklists.correlation import jackknife_error
+from evaluation.methods.core.base import (
+    BadShape,
+    FloatArray,
+    Hooks,
+    Result,
+    Texts,
+    of_rows,
+)
+from evaluation.methods.core.params import Params, flag, resamples
+from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, simultaneous, too_few
+from evaluation.methods.text.corpus import TOKENIZERS, Responses
+
+NAME, VERSION = "text_methods", "1.0"
+AQER = "aqer"
+LEVEL = 0.95
+BOARD = (
+    "method",
+    "worker",
+    "component",
+    "n",
+    "score",
+    "low",
+    "high",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "reason",
+)
+AGAINST = ("method", "r", "low", "high", "n", "reason")
+EXPERTS = (*AGAINST, "difference", "difference_low", "difference_high", "difference_reason")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Workers' answers as vectors and as words, and what experts gave them.
+
+    ``grade`` (n,) are grades (0-100) in the order in which the answers were given, NaN where there
+    is none.
+    """
+
+    texts: Texts
+    responses: Responses
+    grade: FloatArray
+
+    def __post_init__(self) -> None:
+        """Raise BadShape where the parts do not fit."""
+        size = len(self.texts)
+        if len(self.responses) != size or np.shape(self.grade) != (size,):
+            raise BadShape(f"there are {size} answers, {len(self.responses)} responses and grades")
+
+
+Fit = Callable[..., Result]
+
+
+def _bags(crowd: Crowd, **options: Any) -> Result:
+    """Bag-of-words AQER of the answers' stems (App. G)."""
+    data, split = crowd.responses, TOKENIZERS["stems"]
+    words = [split(data.texts[at]) for at in data.text]
+    bags = bag_of_words.Bags.build(
+        data.worker, data.question, words, workers=data.workers, questions=data.questions
+    )
+    return bag_of_words.fit(bags, **options)
+
+
+def _of_texts(fit: Fit, **own: Any) -> Fit:
+    return lambda crowd, **options: fit(crowd.texts, **own, **options)
+
+
+def _of_words(fit: Fit) -> Fit:
+    return lambda crowd, **options: fit(crowd.responses, **options)
+
+
+METHODS: dict[str, tuple[str, Fit]] = {
+    AQER: ("AQER", _of_texts(aqer.fit)),
+    "aqer_uniterated": ("AQER, first round only", _of_texts(aqer.fit, vote="mean")),
+    "bag_of_words": ("AQER on bags of words, by majority", _bags),
+    "rasa": ("RASA (Li and Fukumoto 2019)", _of_texts(rasa.fit)),
+    "roy": ("Roy et al. (2016)", _of_words(roy.fit)),
+    **{slug: (one.title, _of_words(one.fit)) for slug, one in BASELINES.items()},
+}
+TITLES = {slug: title for slug, (title, _) in METHODS.items()}
+PARAMS = Params(
+    NAME,
+    (
+        *(flag(slug, True, label=title) for slug, title in TITLES.items() if slug != AQER),
+        resamples(1000, label="Resamples of the questions"),
+    ),
+    version=VERSION,
+)
+
+
+def fit(
+    data: Crowd, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Result:
+    """A board of workers by every chosen method, and the correlations of these.
+
+    Parameters: a flag a method (AQER is always fitted; BERTScore only where ``data.responses``
+    have token vectors), and ``resamples`` of the questions for the boards' intervals.
+
+    Tables: ``board``, a row a method and worker: component, n, score (the column that ranks there:
+    adjusted for the questions where boards have gaps), low, high, rank, rank_low, rank_high,
+    reason (why there is no score or no interval). ``against``, a row a method but AQER: Pearson's
+    r of its workers' scores with AQER's, by Fisher's interval over workers. ``experts``, a row a
+    method: r with the mean grade of the worker's graded answers, and its difference from AQER's r
+    on the same workers with a jackknife over workers, whose intervals hold all at once
+    (Bonferroni). All r are over the largest component. Empty ``experts`` without grades.
+
+    Diagnostics: ``titles`` of the fitted methods, ``skipped`` and ``unsettled`` ones with the
+    reason, ``graded`` answers. Raises TooFewWorkers, BadParameter, Cancelled.
+    """
+    settings, hooks = PARAMS.settings(params), hooks or Hooks()
+    wanted = [slug for slug in METHODS if slug == AQER or settings[slug]]
+    skipped = {}
+    if data.responses.vectors is None and "bert_score" in wanted:
+        wanted.remove("bert_score")
+        skipped["bert_score"] = "the encoder has no token vectors"
+    rows: list[Row] = []
+    unsettled: dict[str, str] = {}
+    for at, slug in enumerate(wanted):
+        # A method alone would begin at 0 again; its steps only say that it lives.
+        alive = Hooks(progress=partial(_tick, hooks, (at, len(wanted))))
+        found = METHODS[slug][1](data, rng=rng, hooks=alive, resamples=settings["resamples"])
+        if not found.converged:
+            unsettled[slug] = "its weights did not settle"
+        rows += _board(slug, found, unsettled.get(slug, ""))
+    hooks.step("methods", len(wanted), len(wanted))
+    scores = _scores(rows, wanted, len(data.texts.workers))
+    grades = mean_grades(data)
+    return PARAMS.result(
+        settings,
+        {
+            "board": of_rows(rows, BOARD),
+            "against": of_rows(_against_aqer(scores), AGAINST),
+            "experts": of_rows(_against_experts(scores, grades), EXPERTS),
+        },
+        {
+            "titles": {slug: TITLES[slug] for slug in wanted},
+            "skipped": skipped,
+            "unsettled": unsettled,
+            "graded": int(np.isfinite(data.grade).sum()),
+            "graded_workers": int(np.isfinite(grades).sum()),
+        },
+    )
+
+
+def _tick(hooks: Hooks, at: tuple[int, int], stage: str, done: int, total: int) -> None:
+    hooks.step("methods", *at)
+
+
+def mean_grades(data: Crowd) -> FloatArray:
+    """Each worker's mean grade (m,) over the graded answers; NaN without one."""
+    grade = data.grade[data.texts.source]
+    known = np.isfinite(grade)
+    size = len(data.texts.workers)
+    n = np.bincount(data.texts.worker[known], minlength=size)
+    total = np.bincount(data.texts.worker[known], weights=grade[known], minlength=size)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+
+def _board(slug: str, found: Result, unsettled: str) -> list[Row]:
+    """The workers' rows of one method; without scores where it did not settle."""
+    intervals = found.intervals["worker"]
+    parts = {part["number"]: part for part in found.diagnostics["components"]}
+    rows = []
+    for at, row in enumerate(found.estimates["worker"].rows()):
+        adjusted = row.get("adjusted")
+        by_adjusted = (
+            adjusted is not None and parts.get(row["component"], {}).get("ranked_by") == "adjusted"
+        )
+        ends = (
+            (intervals.adjusted_low, intervals.adjusted_high)
+            if by_adjusted
+            else (intervals.low, intervals.high)
+        )
+        sure = intervals.group[at] > 0
+        told = {
+            "score": adjusted if by_adjusted else row["score"],
+            "low": ends[0][at],
+            "high": ends[1][at],
+            "rank": row["rank"],
+            "rank_low": int(intervals.rank_low[at]) if sure else 0,
+            "rank_high": int(intervals.rank_high[at]) if sure else 0,
+            "reason": intervals.reason[at],
+        }
+        if unsettled:
+            none = {"score": np.nan, "low": np.nan, "high": np.nan, "reason": unsettled}
+            told = {**none, "rank": 0, "rank_low": 0, "rank_high": 0}
+        who = {"method": slug, "worker": row["worker"], "component": row["component"]}
+        rows.append({**who, "n": row["n"], **told})
+    return rows
+
+
+def _scores(rows: list[Row], methods: list[str], size: int) -> dict[str, FloatArray]:
+    """Scores (m,) of the workers of the largest component by method; NaN for all others."""
+    part = np.zeros(size, dtype=np.int64)
+    for row in rows:
+        if row["method"] == AQER:
+            part[row["worker"]] = row["component"]
+    numbers = np.bincount(part)
+    numbers[0] = 0
+    largest = int(numbers.argmax())
+    found = {slug: np.full(size, np.nan) for slug in methods}
+    for row in rows:
+        if part[row["worker"]] == largest and row["score"] is not None:
+            found[row["method"]][row["worker"]] = row["score"]
+    return found
+
+
+def _against_aqer(scores: Mapping[str, FloatArray]) -> list[Row]:
+    return [
+        {"method": slug, **_pearson(own, scores[AQER])}
+        for slug, own in scores.items()
+        if slug != AQER
+    ]
+
+
+def _against_experts(scores: Mapping[str, FloatArray], grades: FloatArray) -> list[Row]:
+    if not np.isfinite(grades).any():
+        return []
+    level = simultaneous(LEVEL, len(scores) - 1)
+    rows = []
+    for slug, own in scores.items():
+        gap = dict.fromkeys(EXPERTS[-4:-1], np.nan) | {"difference_reason": ""}
+        if slug != AQER:
+            gap = _difference(own, scores[AQER], grades, level)
+        rows.append({"method": slug, **_pearson(own, grades), **gap})
+    return rows
+
+
+def _pearson(one: FloatArray, other: FloatArray) -> Row:
+    """Pearson's r of two scores (m,) over the workers that have both, by Fisher's interval."""
+    both = np.isfinite(one) & np.isfinite(other)
+    n = int(both.sum())
+    row = {"r": np.nan, "low": np.nan, "high": np.nan, "n": n, "reason": ""}
+    if reason := too_few(n, "workers", CORRELATION):
+        return {**row, "reason": reason}
+    r = float(_r(one[both], other[both])[0])
+    if np.isnan(r):
+        return {**row, "reason": "one side is the same for every worker"}
+    low, high = fisher(r, n, LEVEL)
+    return {**row, "r": r, "low": low, "high": high}
+
+
+def _r(one: FloatArray, other: FloatArray) -> FloatArray:
+    """r of all (first), and with each worker left out: (n + 1,); NaN where a side is constant."""
+    one, other = one - one.mean(), other - other.mean()
+    terms = np.stack([np.ones(len(one)), one, other, one**2, other**2, one * other])
+    total = terms.sum(axis=1, keepdims=True)
+    n, x, y, xx, yy, xy = np.concatenate([total, total - terms], axis=1)
+    spread = (xx - x * x / n) * (yy - y * y / n)
+    tiny = 1e-18 * max(float((one**2).sum() * (other**2).sum()), 1e-300)
+    return np.where(
+        spread > tiny, (xy - x * y / n) / np.sqrt(np.where(spread > tiny, spread, 1)), np.nan
+    )
+
+
+def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, level: float) -> Row:
+    """r with the grades less AQER's, on the workers whom both score, jackknifed over workers."""
+    both = np.isfinite(one) & np.isfinite(base) & np.isfinite(grades)
+    n = int(both.sum())
+    names = EXPERTS[-4:]
+
+    def told(gap: float, reason: str, reach: float = np.nan) -> Row:
+        return dict(zip(names, (gap, gap - reach, gap + reach, reason), strict=True))
+
+    if reason := too_few(n, "workers", CORRELATION):
+        return told(np.nan, reason)
+    gaps = _r(one[both], grades[both]) - _r(base[both], grades[both])
+    if not np.isfinite(gaps).all():
+        return told(float(gaps[0]), "one side is the same for nearly every worker")
+    error = jackknife_error(gaps[1:])
+    if error < SAME:
+        return told(float(gaps[0]), ALL_SAME)
+    return told(float(gaps[0]), "", float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) * error)
+
+
+METHOD = PARAMS.as_method("Compare methods", Crowd, fit)
