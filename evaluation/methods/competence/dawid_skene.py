@@ -16,17 +16,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit, gammaln
 
 from evaluation.methods.competence.mace import tables as mace_tables
-from evaluation.methods.competence.mace.data import adding, label_parts, summed, vote_matrix
+from evaluation.methods.competence.mace.data import (
+    Counts,
+    adding,
+    label_parts,
+    summed,
+    vote_matrix,
+)
 from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.params import (
     LEVEL,
-    PART_OF_STUDY,
+    PART_OF_LABELS,
     Params,
     real_number,
     resamples,
@@ -38,32 +43,6 @@ BURN_IN = 100  # rounds a chain makes before its draws count
 THIN = 2  # rounds a draw
 TINY = 1e-300
 SKILLS = np.linspace(0.02, 0.98, 25)  # from chance (0) to always right (1)
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Labels laid out for Dawid-Skene; a cell is a (worker, given label), whether used or not.
-
-    ``matrix`` (items, cells) holds the votes, ``transposed`` the same turned; ``start`` (items, K)
-    the share of an item's votes that each label got; ``parts_of_items`` (parts, items) averages
-    over the items of a component.
-    """
-
-    matrix: csr_array
-    transposed: csr_array
-    start: FloatArray
-    parts_of_items: csr_array
-    worker_part: IntArray
-    item_part: IntArray
-    total: FloatArray
-    parts: int
-    labels: int
-
-    def of_item(self, by_part: FloatArray) -> FloatArray:
-        """Rows of a table (parts, ...) for the items (items, ...), or its one row for all."""
-        if self.parts == 1:
-            return by_part
-        return by_part[np.maximum(self.item_part, 1) - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +74,9 @@ def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Counts:
     size = np.bincount(item_part, minlength=parts + 1)[1:]
     return Counts(
         matrix=matrix,
-        transposed=csr_array(matrix.T.tocsr()),
+        transposed=scipy.sparse.csr_array(matrix.T.tocsr()),
         start=np.where(n > 0, votes / np.where(n > 0, n, 1.0), 1.0 / k),
-        parts_of_items=csr_array(mean.multiply((1.0 / size)[:, None]).tocsr()),
+        parts_of_items=scipy.sparse.csr_array(mean.multiply((1.0 / size)[:, None]).tocsr()),
         worker_part=worker_part,
         item_part=item_part,
         total=summed(data.worker, data.weight, n_workers),
@@ -136,24 +115,30 @@ def em(
 ) -> Fitted:
     """EM from majority shares until the log-likelihood a vote rises by less than ``tolerance``.
 
-    Raises Cancelled.
+    Items with the same votes share a posterior, so rounds are made over patterns of votes where
+    these are few. Raises Cancelled.
     """
+    whole, patterns = counts, counts.patterns()
+    if patterns is not None:
+        counts, kind, size = patterns
     posterior, history, converged = counts.start, [-np.inf], False
     scored = counts.total[counts.worker_part > 0].sum()
     for done in range(1, iterations + 1):
         confusion, prior = m_step(counts, posterior, smoothing)
         posterior, each = e_step(counts, confusion, prior)
-        history.append(float(each.sum()))
+        history.append(float(each.sum() if patterns is None else each @ size))
         hooks.step("rounds", done, iterations)
         converged = abs(history[-1] - history[-2]) < tolerance * scored
         if converged:
             break
+    if patterns is not None:
+        posterior, each = posterior[kind], each[kind]
     return Fitted(
         confusion=confusion.transpose(0, 2, 1),
         prior=prior,
         posterior=posterior,
         likelihood=np.array(history[1:]),
-        by_part=summed(counts.item_part, each, counts.parts + 1)[1:],
+        by_part=summed(whole.item_part, each, whole.parts + 1)[1:],
         converged=converged,
     )
 
@@ -221,8 +206,10 @@ class RowPrior:
             return None
         log_odds = np.full(skill.shape, np.log(self.guessing / (1.0 - self.guessing)))
         for sign, at in ((1.0, self._even), (-1.0, self.pseudo(skill))):
-            log_odds += sign * (gammaln(votes + at) - gammaln(at)).sum(axis=(1, 2))
-        found: NDArray[np.bool_] = rng.random(skill.shape) < expit(log_odds)
+            log_odds += sign * (scipy.special.gammaln(votes + at) - scipy.special.gammaln(at)).sum(
+                axis=(1, 2)
+            )
+        found: NDArray[np.bool_] = rng.random(skill.shape) < scipy.special.expit(log_odds)
         return found
 
     def draw_skill(
@@ -241,7 +228,11 @@ class RowPrior:
         wrong = log.sum(axis=(1, 2))[..., None] - right
         grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
         own, other = self.strength * grid, self.strength * (1.0 - grid) / (k - 1)
-        score = own * right + other * wrong - k * (gammaln(own) + (k - 1) * gammaln(other))
+        score = (
+            own * right
+            + other * wrong
+            - k * (scipy.special.gammaln(own) + (k - 1) * scipy.special.gammaln(other))
+        )
         if guesses is not None:
             score = np.where(guesses[..., None], 0.0, score)
         score -= score.max(axis=-1, keepdims=True)
@@ -266,7 +257,7 @@ def draw_parameters(
     and confusion together, the worker's skill, and p (uniform prior) in turn. Chance as the least
     skill tells labels apart, which a symmetric prior would not. Raises Cancelled.
     """
-    k, each = counts.labels, draws_per_chain(draws)
+    k, each, counts = counts.labels, draws_per_chain(draws), counts.single()
     confusion = np.repeat(fitted.confusion.transpose(0, 2, 1)[..., None], CHAINS, axis=3)
     p = np.repeat(fitted.prior[..., None], CHAINS, axis=2)
     right = np.repeat(accuracy(counts, fitted.confusion, fitted.prior)[:, None], CHAINS, axis=1)
@@ -275,7 +266,8 @@ def draw_parameters(
     rounds = BURN_IN + THIN * each
     for done in range(rounds):
         chosen = _truth(counts, confusion, p, rng)
-        votes = (counts.transposed @ chosen.reshape(len(chosen), -1)).reshape(-1, k, k, CHAINS)
+        given = counts.transposed @ chosen.reshape(len(chosen), -1)
+        votes = given.reshape(-1, k, k, CHAINS).astype(np.float64)
         guesses = prior.draw_guessing(votes, skill, rng)
         confusion = np.maximum(rng.standard_gamma(votes + prior.pseudo(skill, guesses)), TINY)
         confusion /= confusion.sum(axis=1, keepdims=True)
@@ -309,32 +301,54 @@ def draw_accuracy(
     return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
 
 
+def draw_labels(
+    log: FloatArray | NDArray[np.float32], prior: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """One label an item and chain (chains, items), drawn with chances proportional to exp.
+
+    ``log`` (items, K, chains), to which the logarithm of ``prior`` is added: of the same shape, or
+    one row for all items. Labels come first inside, as numpy is slow along short last axes.
+    """
+    by_label: Any = np.ascontiguousarray(np.moveaxis(log, 0, -1))
+    by_label += np.moveaxis(np.log(np.maximum(prior, TINY)), 0, -1)
+    by_label -= np.maximum.reduce(by_label)
+    np.exp(by_label, out=by_label)
+    for t in range(1, len(by_label)):
+        by_label[t] += by_label[t - 1]
+    point = rng.random(by_label.shape[1:], dtype=np.float32) * by_label[-1]
+    label = np.zeros(point.shape, dtype=np.int64)
+    for ends in by_label[:-1]:
+        label += point >= ends
+    return label
+
+
 def _truth(
     counts: Counts, confusion: FloatArray, prior: FloatArray, rng: np.random.Generator
-) -> FloatArray:
+) -> NDArray[np.floating[Any]]:
     """One true label an item, as 1 among zeros (items, K, chains)."""
     items, k, chains = len(counts.item_part), counts.labels, prior.shape[2]
-    log = (counts.matrix @ np.log(confusion).reshape(-1, k * chains)).reshape(items, k, chains)
-    log += counts.of_item(np.log(np.maximum(prior, TINY)))
-    log -= log.max(axis=1, keepdims=True)
-    np.exp(log, out=log)
-    ends = log.cumsum(axis=1)
-    point = rng.random((items, 1, chains)) * ends[:, -1:]
-    label = (point >= ends).sum(axis=1, keepdims=True)
-    found: NDArray[np.bool_] = label == np.arange(k)[None, :, None]
-    return found.astype(np.float64)
+    kind = counts.matrix.dtype
+    table = np.log(confusion).reshape(-1, k * chains).astype(kind)
+    log = (counts.matrix @ table).reshape(items, k, chains)
+    label = draw_labels(log, counts.of_item(prior), rng)
+    chosen = np.zeros((items, k, chains), dtype=kind)
+    place = label * chains + np.arange(chains)[:, None] + np.arange(items) * (k * chains)
+    chosen.reshape(-1)[place] = 1.0
+    return chosen
 
 
-def _prior(counts: Counts, chosen: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _prior(
+    counts: Counts, chosen: NDArray[np.floating[Any]], rng: np.random.Generator
+) -> FloatArray:
     """p of every component given its true labels (parts, K, chains)."""
-    by_part = adding(counts.item_part, counts.parts + 1)
-    n = (by_part @ chosen.reshape(len(chosen), -1))[1:].reshape(counts.parts, *chosen.shape[1:])
+    n = counts.parts_of_items @ chosen.reshape(len(chosen), -1)
+    n = (n * counts.size[:, None]).reshape(counts.parts, *chosen.shape[1:])
     drawn = np.maximum(rng.standard_gamma(n + 1.0), TINY)
     found: FloatArray = drawn / drawn.sum(axis=1, keepdims=True)
     return found
 
 
-NAME, VERSION = "dawid-skene", "1.0"
+NAME, VERSION = "dawid-skene", "1.1"
 PARAMS = Params(
     NAME,
     (
@@ -460,4 +474,4 @@ def _diagnostics(
     }
 
 
-METHOD = PARAMS.as_method("Dawid-Skene", Labels, fit, internal=PART_OF_STUDY)
+METHOD = PARAMS.as_method("Dawid-Skene", Labels, fit, internal=PART_OF_LABELS)

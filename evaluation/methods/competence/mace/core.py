@@ -17,26 +17,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 from evaluation.methods.competence.mace.data import (
     Priors,
     State,
     Votes,
-    absent_prevalence,
+    absent_weight,
     adding,
     expected_labels,
     improve_prevalence,
     prevalence_divergence,
     start_prevalence,
 )
+from evaluation.methods.competence.mace.pieces import LARGEST, in_pieces, normalise, whole
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
 
-BLOCK = 2_000_000  # numbers in one table of a block of restarts (16 MB)
+BLOCK = 4_000_000  # numbers in one table of a block of restarts (32 MB); twice as many in single
 EMPTIER = 0.7  # what has settled is laid aside when no more than this share goes on
 CHUNK = 16_384  # numbers that stay in the processor's cache
-LARGEST = 600.0  # exp of more than about 700 overflows
+MANY = 200_000  # cells times restarts from which restarts are made in single precision
 # exp(digamma(x)) = y * sum_n SERIES[n] / y^(2n) with y = x - 1/2, from the Bernoulli numbers.
 SERIES_FROM = 9.5
 SERIES = (
@@ -119,32 +120,29 @@ def e_step(
     their prevalence where it is given; a label without votes then has its prevalence times this).
     """
     weight = votes.matrix @ np.log1p(ratio)
-    shift = None
-    if weight.max(initial=0.0) > LARGEST:
-        shift = np.zeros((len(votes.absent), weight.shape[1]))
+    none: FloatArray | float = 1.0
+    shift: FloatArray | float = 0.0
+    if weight.max(initial=0.0) > LARGEST[weight.itemsize]:
+        shift = np.zeros((len(votes.absent), weight.shape[1]), dtype=weight.dtype)
         np.maximum.at(shift, votes.cell_item, weight)
         weight -= shift[votes.cell_item]
-    np.exp(weight, out=weight)
-    none = 1.0 if shift is None else np.exp(-shift)
-    if prevalence is None:
-        rest = votes.absent[:, None]
-    else:
-        weight *= np.take(prevalence, votes.cell_place, axis=0)
-        rest = absent_prevalence(votes, prevalence)
-    total = votes.per_item @ weight
-    total += rest * none
-    inverse = 1.0 / total
-    weight *= np.take(inverse, votes.cell_item, axis=0)
-    return weight, none * inverse, np.log(total) + (0.0 if shift is None else shift)
+        none = np.exp(-shift)
+    rest = absent_weight(votes, prevalence) * none
+    total, inverse = normalise(whole(votes), weight, rest, prevalence)
+    return weight, none * inverse, np.log(total) + shift
 
 
 def expected(
     votes: Votes, ratio: FloatArray, posterior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Expected number of knowing votes of each worker (j, R) and of each strategy (u, R)."""
-    cells = votes.transposed @ posterior
-    cells *= ratio / (1.0 + ratio)
-    return votes.per_worker @ cells, cells
+    return _knowing(votes, ratio, votes.transposed @ posterior)
+
+
+def _knowing(votes: Votes, ratio: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same from the expected number of right votes of each strategy, which it overwrites."""
+    right *= ratio / (1.0 + ratio)
+    return votes.per_worker @ right, right
 
 
 def m_step(
@@ -189,6 +187,10 @@ def m_step(
 def advance(votes: Votes, priors: Priors, state: State) -> State:
     """One round: what the parameters say of the votes, and what that says of the parameters."""
     ratio = odds(votes, state)
+    found = in_pieces(votes, ratio, state.prevalence)
+    if found is not None:
+        right, true = found
+        return m_step(votes, priors, *_knowing(votes, ratio, right), true)
     posterior, missing, _ = e_step(votes, ratio, state.prevalence)
     true = None
     if state.prevalence is not None:
@@ -197,12 +199,12 @@ def advance(votes: Votes, priors: Priors, state: State) -> State:
 
 
 def exp_digamma(x: FloatArray) -> FloatArray:
-    """exp(digamma(x)) of positive x to 13 digits; from x = 9.5 on by its asymptotic series.
+    """exp(digamma(x)) of positive x to 13 digits (6 in single precision); a series from x = 9.5.
 
     Below, digamma(x) = digamma(x + 10) - sum of 1 / (x + k), whose terms k and 9 - k make
     (2x + 9) / (x (x + 9) + k (9 - k)). In pieces that stay in the cache: it is most of a round.
     """
-    flat, found = np.ravel(x), np.empty(x.size)
+    flat, found = np.ravel(x), np.empty(x.size, dtype=x.dtype)
     for first in range(0, x.size, CHUNK):
         at, out = flat[first : first + CHUNK], found[first : first + CHUNK]
         small = at.min() < SERIES_FROM
@@ -243,10 +245,14 @@ def objectives(
     gap = _divergence(np.stack([spamming, state.knowing]), np.array([priors.alpha, priors.beta]))
     k, prior = votes.labels, priors.strategy
     drawn = votes.count[:, None] - state.cells
-    one = drawn * digamma(drawn + prior) - gammaln(drawn + prior) + gammaln(prior)
+    one = (
+        drawn * scipy.special.digamma(drawn + prior)
+        - scipy.special.gammaln(drawn + prior)
+        + scipy.special.gammaln(prior)
+    )
     gap += votes.per_worker @ one
-    gap += gammaln(spamming + k * prior) - gammaln(k * prior)
-    gap -= spamming * digamma(spamming + k * prior)
+    gap += scipy.special.gammaln(spamming + k * prior) - scipy.special.gammaln(k * prior)
+    gap -= spamming * scipy.special.digamma(spamming + k * prior)
     bound = likelihood - _by_part(votes.worker_part, gap, votes.parts)
     if state.true is not None:
         bound -= prevalence_divergence(votes, priors, state.true)
@@ -257,9 +263,15 @@ def _divergence(counts: FloatArray, prior: FloatArray) -> FloatArray:
     """KL of Dirichlet(prior + counts) from Dirichlet(prior); counts (k, ...)."""
     first = prior.reshape(-1, *[1] * (counts.ndim - 1))
     total, start = counts.sum(axis=0), prior.sum()
-    one = counts * digamma(counts + first) - gammaln(counts + first) + gammaln(first)
-    found: FloatArray = one.sum(axis=0) + gammaln(total + start) - gammaln(start)
-    return found - total * digamma(total + start)
+    one = (
+        counts * scipy.special.digamma(counts + first)
+        - scipy.special.gammaln(counts + first)
+        + scipy.special.gammaln(first)
+    )
+    found: FloatArray = (
+        one.sum(axis=0) + scipy.special.gammaln(total + start) - scipy.special.gammaln(start)
+    )
+    return found - total * scipy.special.digamma(total + start)
 
 
 def _by_part(part: IntArray, values: FloatArray, parts: int) -> FloatArray:
@@ -285,20 +297,26 @@ def vb(
     Components share no parameter, so one computation fits them all. A restart is as good as its
     log marginal likelihood, or its ELBO with ``by_bound``. Its rounds end at ``iterations`` or
     when no worker's share of knowing votes moved by ``tolerance`` or more in it (0: never).
-    The numbers do not depend on how restarts are split into blocks. Raises Cancelled.
+    The numbers do not depend on how restarts are split into blocks. Restarts of ``MANY`` numbers
+    are made in single precision: half the memory to go through, which is what a round waits for.
+    What is kept of them is judged, and goes on, in double. Raises Cancelled.
     """
     hooks = hooks or Hooks()
+    single = len(votes.cell_item) * restarts >= MANY and priors.fit_single
+    laid = votes.single() if single else votes
     widest = max(len(votes.cell_item), len(votes.worker), len(votes.absent), 1)
-    size = max(1, min(restarts, BLOCK // widest))
+    size = max(1, min(restarts, BLOCK * (1 + single) // widest))
     kept = BestFits(votes)
     for first in range(0, restarts, size):
         width = min(size, restarts - first)
-        state = starts(votes, width, noise, rng, priors)
+        state = starts(votes, width, noise, rng, priors).of_kind(
+            np.float32 if single else np.float64
+        )
         told = partial(_told, hooks, first * iterations, width, restarts * iterations)
         state, moved, done = _settled(
-            votes, priors, state, iterations=iterations, tolerance=tolerance, step=told
+            laid, priors, state, iterations=iterations, tolerance=tolerance, step=told
         )
-        kept.offer(priors, state, moved, done, by_bound=by_bound)
+        kept.offer(priors, state.of_kind(np.float64), moved, done, by_bound=by_bound)
     return kept.fitted()
 
 
@@ -331,9 +349,9 @@ def _settled(
         over = waiting & ((moved.max(axis=0, initial=0.0) < tolerance) | (done == iterations))
         if not over.any():
             continue
-        for whole, table in zip(found.tables, state.tables, strict=True):
-            if whole is not None and table is not None:
-                whole[:, column[over]] = table[:, over]
+        for kept, table in zip(found.tables, state.tables, strict=True):
+            if kept is not None and table is not None:
+                kept[:, column[over]] = table[:, over]
         shares[:, column[over]] = moved[:, over]
         waiting &= ~over
         if not waiting.any():

@@ -14,14 +14,13 @@ the ids of texts, and a system that is mostly stored first would lend its lead t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import digamma, gammaln
 
 from evaluation.methods.core.base import DataError, FloatArray, IntArray, TooFewWorkers
 from evaluation.methods.core.components import components
@@ -47,14 +46,33 @@ class Votes:
     count: FloatArray
     total: FloatArray
     absent: FloatArray
-    matrix: csr_array
-    transposed: csr_array
-    per_item: csr_array
-    per_worker: csr_array
+    matrix: scipy.sparse.csr_array
+    transposed: scipy.sparse.csr_array
+    per_item: scipy.sparse.csr_array
+    per_worker: scipy.sparse.csr_array
     worker_part: IntArray
     item_part: IntArray
     parts: int
     labels: int
+
+    def single(self) -> Votes:
+        """With all that rounds multiply by in single precision."""
+        names = ("count", "total", "absent", "matrix", "transposed", "per_item", "per_worker")
+        found = replace(self, **{name: getattr(self, name).astype(np.float32) for name in names})
+        # What is worked out once is filled in here, as it would be in double otherwise.
+        first, second = self.not_given
+        known = {
+            "not_given": (first.astype(np.float32), second.astype(np.float32)),
+            "per_place": self.per_place.astype(np.float32),
+        }
+        found.__dict__.update(known)
+        return found
+
+    @cached_property
+    def first_cell(self) -> IntArray:
+        """The first cell (i,) of each item, or where it would be."""
+        first = np.searchsorted(self.cell_item, np.arange(len(self.absent)))
+        return np.minimum(first, len(self.cell_item) - 1)
 
     @cached_property
     def cell_place(self) -> IntArray:
@@ -62,13 +80,13 @@ class Votes:
         return self.item_part[self.cell_item] * self.labels + self.cell_label
 
     @cached_property
-    def given(self) -> csr_array:
+    def given(self) -> scipy.sparse.csr_array:
         """(items, places) with 1 where an item got the label of its component."""
         size = (len(self.item_part), (self.parts + 1) * self.labels)
         return vote_matrix(self.cell_item, self.cell_place, np.ones(len(self.cell_item)), size)
 
     @cached_property
-    def not_given(self) -> tuple[csr_array, csr_array]:
+    def not_given(self) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
         """(items, places) with 1 where an item did not get the label, and the same turned."""
         item = np.repeat(np.arange(len(self.item_part)), self.labels)
         place = (self.item_part[:, None] * self.labels + np.arange(self.labels)).ravel()
@@ -76,12 +94,88 @@ class Votes:
         left[self.cell_item * self.labels + self.cell_label] = False
         size = (len(self.item_part), (self.parts + 1) * self.labels)
         found = vote_matrix(item[left], place[left], np.ones(int(left.sum())), size)
-        return found, csr_array(found.T.tocsr())
+        return found, scipy.sparse.csr_array(found.T.tocsr())
 
     @cached_property
-    def per_place(self) -> csr_array:
+    def per_place(self) -> scipy.sparse.csr_array:
         """The sum of cells (places, cells) by component and label."""
         return adding(self.cell_place, (self.parts + 1) * self.labels)
+
+
+FEWER = 0.5  # of as many patterns of votes as items, from which rounds are made over patterns
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Labels laid out for Dawid-Skene; a cell is a (worker, given label), whether used or not.
+
+    ``matrix`` (items, cells) holds the votes, ``transposed`` the same turned; ``start`` (items, K)
+    the share of an item's votes that each label got; ``parts_of_items`` (parts, items) averages
+    over the items of a component.
+    """
+
+    matrix: scipy.sparse.csr_array
+    transposed: scipy.sparse.csr_array
+    start: FloatArray
+    parts_of_items: scipy.sparse.csr_array
+    worker_part: IntArray
+    item_part: IntArray
+    total: FloatArray
+    parts: int
+    labels: int
+
+    @cached_property
+    def size(self) -> IntArray:
+        """How many items each component (parts,) has."""
+        return np.bincount(self.item_part, minlength=self.parts + 1)[1:]
+
+    def single(self) -> Counts:
+        """With the votes in single precision: half the memory to go through in every round."""
+        short = {
+            name: getattr(self, name).astype(np.float32)
+            for name in ("matrix", "transposed", "parts_of_items")
+        }
+        return replace(self, **short)
+
+    def patterns(self) -> tuple[Counts, IntArray, FloatArray] | None:
+        """The same with one item for all that have the same votes; which one each item (i,) is,
+        and how many there are of each. None where that would not make them half as many.
+        """
+        kind, size = np.unique(self._votes_as_numbers(), return_inverse=True, return_counts=True)[
+            1:
+        ]
+        if len(size) > FEWER * len(kind):
+            return None
+        first = np.zeros(len(size), dtype=np.int64)
+        first[kind[::-1]] = np.arange(len(kind))[::-1]
+        matrix = scipy.sparse.csr_array(self.matrix[first])
+        few = replace(
+            self,
+            matrix=matrix,
+            transposed=scipy.sparse.csr_array(matrix.multiply(size[:, None]).T.tocsr()),
+            start=self.start[first],
+            parts_of_items=scipy.sparse.csr_array(
+                self.parts_of_items[:, first].multiply(size[None]).tocsr()
+            ),
+            item_part=self.item_part[first],
+        )
+        return few, kind.reshape(-1), size.astype(np.float64)
+
+    def _votes_as_numbers(self) -> NDArray[np.complex128]:
+        """A number (i,) an item that is the same for the same votes: sums of random numbers.
+
+        Two of 53 bits each: that any two of a million items with other votes share both has a
+        chance below 1e-18. Votes are in one order in every row, so sums of equal ones are equal.
+        """
+        rng, size = np.random.default_rng(0), self.matrix.shape[1]
+        found: NDArray[np.complex128] = self.matrix @ (rng.random(size) + 1j * rng.random(size))
+        return found
+
+    def of_item(self, by_part: FloatArray) -> FloatArray:
+        """Rows of a table (parts, ...) for the items (items, ...), or its one row for all."""
+        if self.parts == 1:
+            return by_part
+        return by_part[np.maximum(self.item_part, 1) - 1]
 
 
 @dataclass(frozen=True)
@@ -101,6 +195,13 @@ class Priors:
     smoothing: float = 0.1 / 3
     prevalence: str = "uniform"
     true: float = 1.0
+
+    @property
+    def fit_single(self) -> bool:
+        """Whether no parameter can become too small for single precision: e^-20 of digamma(.05)."""
+        if self.variational:
+            return min(self.alpha, self.beta, self.strategy) >= 0.05
+        return self.smoothing >= 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +231,10 @@ class State:
         """Every table changed alike."""
         known: list[Any] = [None if one is None else change(one) for one in self.tables]
         return State(*known)
+
+    def of_kind(self, number: type[np.floating[Any]]) -> State:
+        """Every table in this precision; the same where it is so already."""
+        return self.map(lambda table: table.astype(number, copy=False))
 
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
         """These restarts (R,) only."""
@@ -167,7 +272,7 @@ def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:
         total=summed(data.worker, data.weight, len(data.workers)),
         absent=k - np.bincount(cell_item, minlength=len(data.items)).astype(np.float64),
         matrix=matrix,
-        transposed=csr_array(matrix.T.tocsr()),
+        transposed=scipy.sparse.csr_array(matrix.T.tocsr()),
         per_item=adding(cell_item, len(data.items)),
         per_worker=adding(worker, len(data.workers)),
         worker_part=worker_part,
@@ -179,9 +284,11 @@ def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Votes:
 
 def vote_matrix(
     row: IntArray, column: IntArray, n: FloatArray, shape: tuple[int, int]
-) -> csr_array:
+) -> scipy.sparse.csr_array:
     """Votes (rows, columns), equal places added up; indices of 32 bits make products faster."""
-    matrix = csr_array((n, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
+    matrix = scipy.sparse.csr_array(
+        (n, (row.astype(np.int32), column.astype(np.int32))), shape=shape
+    )
     matrix.sum_duplicates()
     return matrix
 
@@ -191,7 +298,7 @@ def summed(group: IntArray, weight: FloatArray, size: int) -> FloatArray:
     return np.bincount(group, weights=weight, minlength=size).astype(np.float64)
 
 
-def adding(group: IntArray, size: int) -> csr_array:
+def adding(group: IntArray, size: int) -> scipy.sparse.csr_array:
     """The sparse matrix (size, n) that adds up rows of one group."""
     return vote_matrix(group, np.arange(len(group)), np.ones(len(group)), (size, len(group)))
 
@@ -241,8 +348,10 @@ def start_prevalence(votes: Votes, priors: Priors, restarts: int) -> FloatArray 
     return np.full(((votes.parts + 1) * votes.labels, restarts), 1.0 / votes.labels)
 
 
-def absent_prevalence(votes: Votes, prevalence: FloatArray) -> FloatArray:
-    """The prevalence (i, R) of the labels together that an item did not get."""
+def absent_weight(votes: Votes, prevalence: FloatArray | None) -> FloatArray:
+    """The labels (i, 1) that an item did not get, or the prevalence (i, R) of them together."""
+    if prevalence is None:
+        return votes.absent[:, None]
     found: FloatArray = votes.not_given[0] @ prevalence
     return found
 
@@ -265,8 +374,12 @@ def improve_prevalence(votes: Votes, priors: Priors, true: FloatArray) -> FloatA
     """New prevalences from expected numbers: exp-digamma of a Dirichlet posterior, or smoothed."""
     counts, share = _grouped(votes, priors, true)
     total = counts.sum(axis=1, keepdims=True)
-    ratio = np.exp(digamma(counts) - digamma(total)) if priors.variational else counts / total
-    return _spread(votes, priors, ratio, share)
+    ratio = (
+        np.exp(scipy.special.digamma(counts) - scipy.special.digamma(total))
+        if priors.variational
+        else counts / total
+    )
+    return _spread(votes, priors, ratio, share).astype(true.dtype, copy=False)
 
 
 def draw_prevalence(
@@ -292,10 +405,16 @@ def prevalence_divergence(votes: Votes, priors: Priors, true: FloatArray) -> Flo
     counts, share = _grouped(votes, priors, true)
     prior = (priors.true * share)[None, :, None]
     n = counts - prior
-    one = n * digamma(counts) - gammaln(counts) + gammaln(prior)
+    one = (
+        n * scipy.special.digamma(counts)
+        - scipy.special.gammaln(counts)
+        + scipy.special.gammaln(prior)
+    )
     total, start = counts.sum(axis=1), prior.sum()
-    found: FloatArray = one.sum(axis=1) + gammaln(total) - gammaln(start)
-    return (found - n.sum(axis=1) * digamma(total))[1:]
+    found: FloatArray = (
+        one.sum(axis=1) + scipy.special.gammaln(total) - scipy.special.gammaln(start)
+    )
+    return (found - n.sum(axis=1) * scipy.special.digamma(total))[1:]
 
 
 def _grouped(votes: Votes, priors: Priors, true: FloatArray) -> tuple[FloatArray, FloatArray]:

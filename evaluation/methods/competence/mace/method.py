@@ -26,7 +26,7 @@ from evaluation.methods.competence.mace.data import Priors, Votes, label_parts, 
 from evaluation.methods.core.base import BadParameter, Hooks, IntArray, Result
 from evaluation.methods.core.params import (
     LEVEL,
-    PART_OF_STUDY,
+    PART_OF_LABELS,
     Params,
     choice,
     flag,
@@ -229,4 +229,4 @@ def _warning(others: Mapping[str, NDArray[Any]], label: IntArray) -> str:
     )
 
 
-METHOD = PARAMS.as_method("MACE", Labels, fit, internal=PART_OF_STUDY)
+METHOD = PARAMS.as_method("MACE", Labels, fit, internal=PART_OF_LABELS)

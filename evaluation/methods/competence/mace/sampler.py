@@ -129,14 +129,13 @@ def _true(
 def truth(votes: Votes, posterior: FloatArray, rng: np.random.Generator) -> FloatArray:
     """1 for the cell (c, R) whose label is drawn as its item's truth; none if it got no vote."""
     ends = np.cumsum(posterior, axis=0)
-    begins = np.empty_like(ends)
-    begins[0] = 0.0
-    begins[1:] = ends[:-1]
-    first = np.searchsorted(votes.cell_item, np.arange(len(votes.absent)))
-    first = np.minimum(first, len(votes.cell_item) - 1)
-    point = begins[first] + rng.random((len(votes.absent), posterior.shape[1]))
-    mine = point[votes.cell_item]
-    return ((mine >= begins) & (mine < ends)).astype(np.float64)
+    point = rng.random((len(votes.absent), posterior.shape[1]))
+    later = votes.first_cell > 0
+    point[later] += np.take(ends, votes.first_cell[later] - 1, axis=0)
+    mine = np.take(point, votes.cell_item, axis=0)
+    found = mine < ends
+    found[1:] &= mine[1:] >= ends[:-1]
+    return found.astype(np.float64)
 
 
 def r_hat(chains: NDArray[np.float32]) -> FloatArray:
