@@ -15,7 +15,7 @@ RUN groupadd --gid 10001 crowdqc \
     && useradd --uid 10001 --gid crowdqc --no-create-home --shell /usr/sbin/nologin crowdqc
 COPY --from=build /opt/venv /opt/venv
 ENV PATH="/opt/venv/bin:$PATH" PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
-    HOME=/tmp CROWDQC_ENV=production STATIC_ROOT=/srv/static
+    HOME=/tmp MALLOC_ARENA_MAX=2 CROWDQC_ENV=production STATIC_ROOT=/srv/static
 WORKDIR /srv/app
 COPY . .
 # Settings of this one step only; the running container brings its own or refuses to start.
@@ -30,6 +30,4 @@ EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "crowdqc/devstack/probe.py"]
 CMD ["gunicorn", "crowdqc.wsgi:application", "--bind", "0.0.0.0:8000", \
-     "--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60", \
-     "--keep-alive", "75", "--forwarded-allow-ips", "", \
-     "--worker-tmp-dir", "/dev/shm", "--no-control-socket"]
+     "--config", "python:crowdqc.web.server", "--worker-tmp-dir", "/dev/shm"]

@@ -1,7 +1,4 @@
-"""The project: settings, the job queue's application and the embedded stack."""
+"""The project: settings, the job queue's application and the embedded stack.
 
-from __future__ import annotations
-
-from crowdqc.celery import app as celery_app
-
-__all__ = ["celery_app"]
+Nothing is imported here: the process that starts the others imports this package too.
+"""

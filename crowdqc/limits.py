@@ -63,6 +63,8 @@ MAILS = Limit("mail-address", 5, HOUR)
 ENTRIES = Limit("entry-network", 120, MINUTE)
 NEW_VISITORS = Limit("entry-new", 600, HOUR)
 REFUSALS = Limit("entry-refused", 20, HOUR)
+# Shared results, which people open without an account.
+SHARED = Limit("shared-network", 120, MINUTE)
 # What somebody without an account of their own leaves in the audit log.
 VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
 # Changes of one's own account: name, address, password.

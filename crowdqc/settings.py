@@ -144,15 +144,18 @@ DATABASES["default"].setdefault("OPTIONS", {})
 # Rows are read to the end, so no plan is to favour the first tenth of them.
 _options = (DATABASES["default"]["OPTIONS"].get("options", ""), "-c cursor_tuple_fraction=1")
 DATABASES["default"]["OPTIONS"]["options"] = " ".join(_options).strip()
+# Statements of crowdqc.database.compiled are prepared after so many uses of a connection.
+DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 3
 # A pooled connection is tested before use: none outlives a restart of the server.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Threads of one web process share these connections; jobs and tests open their own.
+CROWDQC_POOL = {
+    "min_size": 1,
+    "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
+    "timeout": 10,
+}
 if env.bool("CROWDQC_POOL", default=False):
-    DATABASES["default"]["OPTIONS"]["pool"] = {
-        "min_size": 2,
-        "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
-        "timeout": 10,
-    }
+    DATABASES["default"]["OPTIONS"]["pool"] = CROWDQC_POOL
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What all web processes must agree on, and may lose. Limits have a table of their own.
@@ -184,11 +187,7 @@ STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if PRODUCTION
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": f"crowdqc.web.static.{'Hashed' if PRODUCTION else 'Plain'}Storage"},
 }
 # Without a collected manifest the finders serve the files, so a fresh clone needs no extra step.
 WHITENOISE_USE_FINDERS = not PRODUCTION
@@ -200,6 +199,7 @@ CROWDQC_TRUSTED_PROXIES = env.list("CROWDQC_TRUSTED_PROXIES", default=[])
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
 if SESSION_COOKIE_SECURE:  # such a name is refused by browsers where another host sets it
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
+SESSION_ENGINE = "annotation.accounts.signing.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=PRODUCTION)
@@ -348,8 +348,15 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# Folders (and all below them) from which runs may take a sentence model by its path.
+# Folders (and all below them) from which runs may take a sentence model or a cross-encoder, by the
+# name of its folder or by its path.
 CROWDQC_ENCODER_DIRS = env.list("CROWDQC_ENCODER_DIRS", default=[])
+# Where sentence models compute: auto (an accelerator if there is one), cuda, cuda:1, mps or cpu.
+CROWDQC_DEVICE = env.str("CROWDQC_DEVICE", default="auto")
+# Texts that one worker encodes at a time; what a killed worker loses at most.
+CROWDQC_SHARD_TEXTS = env.int("CROWDQC_SHARD_TEXTS", default=1024)
+# Days for which vectors stay that no run has read; 0: for ever.
+CROWDQC_VECTOR_DAYS = env.int("CROWDQC_VECTOR_DAYS", default=90)
 # Whether endpoints of language models may lie in this machine's own or a private network.
 CROWDQC_LOCAL_ENDPOINTS = env.bool("CROWDQC_LOCAL_ENDPOINTS", default=not PRODUCTION)
 # Variables that may hold an endpoint's key: NAME, NAME@host, or *_API_KEY for all that end so.
@@ -376,12 +383,16 @@ CROWDQC_QUEUE_AGE = env.float("CROWDQC_QUEUE_AGE", default=600.0)
 CROWDQC_RUN_LIMIT = env.int("CROWDQC_RUN_LIMIT", default=6 * 3600)
 CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
 # What the judging side adds to rooms below it, by dotted path: files to be made, the recipes of a
-# task's finished runs, and encoders that are models at an endpoint ("endpoint:12").
+# task's finished runs, whether tasks have such runs, and encoders that are models at an endpoint
+# ("endpoint:12").
 CROWDQC_FILE_MAKERS = {
     "run": "evaluation.bundles.makers.RUN",
     "bundle": "evaluation.bundles.makers.BUNDLE",
 }
 CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
+# Makes a task of a table that was dropped, and starts its run.
+CROWDQC_TABLE_WRITER = "evaluation.score_table.actions.scoring.write_table"
+CROWDQC_RUN_STATES = "evaluation.runs.selectors.states.run_states"
 CROWDQC_ENDPOINT_ENCODER = "evaluation.llm.encoder.encoder_at"
 # Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
 CROWDQC_JOB_QUEUES = {
@@ -389,6 +400,7 @@ CROWDQC_JOB_QUEUES = {
     "annotation.jobs.write_export": "files",
     "annotation.jobs.send_payments": "platforms",
     "annotation.jobs.deliver_hooks": "platforms",
+    "annotation.jobs.fetch_media": "platforms",
     "annotation.jobs.fetch_key_set": "platforms",
     "evaluation.jobs.probe_model": "platforms",
     "evaluation.jobs.list_models": "platforms",
@@ -422,9 +434,11 @@ CELERY_BEAT_SCHEDULE = {
     "send-payments": {"task": "annotation.jobs.send_payments", "schedule": 15.0},
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
+    "check-live-evaluations": {"task": "evaluation.jobs.check_live", "schedule": 5.0},
     "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
     "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
     "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
+    "fetch-media": {"task": "annotation.jobs.fetch_media", "schedule": 60.0},
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }

@@ -45,7 +45,10 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
-    "shared_buffers": "128MB",
+    "shared_buffers": "48MB",
+    # The kernel's cache serves one machine as well as processes that read ahead.
+    "io_method": "sync",
+    "autovacuum_max_workers": "1",
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_wal_size": "512MB",
@@ -304,12 +307,16 @@ class Cluster:
 
     def _create_database(self) -> None:
         """Create the application's database unless it is there (a first start may be killed)."""
+        made = self.folder / "database-made"
+        if made.exists():  # known without a driver, which takes half a second to load
+            return
         import psycopg
 
         with psycopg.connect(database_url(self.home, "postgres"), autocommit=True) as connection:
             query = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(query, [DATABASE]).fetchone() is None:
                 connection.execute(f'CREATE DATABASE "{DATABASE}"')
+        made.touch()
 
     # -- stop ----------------------------------------------------------------------------------
 

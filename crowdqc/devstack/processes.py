@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
-# Loaded before any fork: between fork and exec only the call itself may happen.
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+from crowdqc.jobs.family import die_with_parent
 
 
 def end_with_parent(signum: int) -> Callable[[], None]:
@@ -21,19 +19,23 @@ def end_with_parent(signum: int) -> Callable[[], None]:
 
     The parent is the *thread* that starts the child, so start it from a thread that stays.
     """
-    parent = os.getpid()
-
-    def arm() -> None:
-        if _libc is not None:
-            _libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
-            if os.getppid() != parent:  # it died before the call
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return arm
+    return partial(die_with_parent, os.getpid(), signum)
 
 
 class Child:
-    """A supervised program in its own session, its output printed line by line with a prefix."""
+    """A supervised program in its own session, its output printed line by line with a prefix.
+
+    Parameters
+    ----------
+    name
+        What its own output is printed under.
+    args
+        Its command line; ``NAME=FD`` is added for each of ``parts``.
+    parts
+        Names of further outputs: what is written to their descriptors is printed under these.
+    say
+        Takes a name and a line.
+    """
 
     def __init__(
         self,
@@ -43,18 +45,18 @@ class Child:
         env: Mapping[str, str],
         cwd: Path,
         say: Callable[[str, str], None],
-        parent_death_signal: int = signal.SIGKILL,
         pass_fds: Sequence[int] = (),
+        parts: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._args = list(args)
         self._env = dict(env)
         self._cwd = cwd
         self._say = say
-        self._signal = parent_death_signal
         self._pass_fds = tuple(pass_fds)
-        self._process: subprocess.Popen[str] | None = None
-        self._reader: threading.Thread | None = None
+        self.parts = list(parts)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._readers: dict[str, threading.Thread] = {}
 
     @property
     def pid(self) -> int | None:
@@ -63,27 +65,43 @@ class Child:
 
     def start(self) -> None:
         """Start the program; its output is forwarded until it ends."""
-        self._process = subprocess.Popen(  # noqa: S603 - our own argument lists
-            self._args,
-            env=self._env,
-            cwd=self._cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            pass_fds=self._pass_fds,
-            preexec_fn=end_with_parent(self._signal),  # noqa: PLW1509 - one system call
-        )
-        self._reader = threading.Thread(target=self._forward, args=(self._process,), daemon=True)
-        self._reader.start()
+        pipes = {name: os.pipe() for name in (self.name, *self.parts)}
+        own = pipes[self.name][1]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own argument lists
+                [*self._args, *(f"{name}={pipes[name][1]}" for name in self.parts)],
+                env=self._env,
+                cwd=self._cwd,
+                stdin=subprocess.PIPE,
+                stdout=own,
+                stderr=own,
+                start_new_session=True,
+                pass_fds=(*self._pass_fds, *(pipes[name][1] for name in self.parts)),
+                preexec_fn=end_with_parent(signal.SIGKILL),  # noqa: PLW1509 - one system call
+            )
+        finally:
+            for _, end in pipes.values():
+                os.close(end)
+        for name, (source, _) in pipes.items():
+            reader = threading.Thread(target=self._forward, args=(name, source), daemon=True)
+            self._readers[name] = reader
+            reader.start()
 
-    def _forward(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None  # noqa: S101 - opened with a pipe above
-        with process.stdout:
-            for line in process.stdout:
-                self._say(self.name, line.rstrip("\n"))
+    def tell(self) -> None:
+        """Send a byte to its standard input: what it waits for is there."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):  # it has ended, which poll() tells
+                self._process.stdin.write(b"\n")
+                self._process.stdin.flush()
+
+    def _forward(self, name: str, source: int) -> None:
+        with open(source, errors="replace") as lines:
+            for line in lines:
+                self._say(name, line.rstrip("\n"))
+
+    def is_writing(self, part: str) -> bool:
+        """Whether more can come of this part: not after the last process that had it ended."""
+        return part in self._readers and self._readers[part].is_alive()
 
     def poll(self) -> int | None:
         """The exit status once the program has ended; what it left behind is ended too."""
@@ -116,6 +134,9 @@ class Child:
             asked = False
         self._signal_group(signal.SIGKILL)
         self._process.wait()
-        if self._reader is not None:
-            self._reader.join(timeout=2)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        for reader in self._readers.values():
+            reader.join(timeout=2)
         return asked

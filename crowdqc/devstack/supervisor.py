@@ -9,24 +9,22 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crowdqc.devstack.places import DevstackError
-from crowdqc.devstack.postgres import Cluster
+from crowdqc.devstack.postgres import Cluster, default_home
 from crowdqc.devstack.processes import Child
+from crowdqc.jobs.family import FIRST_DELAY, LONGEST_DELAY, STEADY_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TICK_SECONDS = 0.1
 PROBE_SECONDS = 0.3
-# A job cut off here is delivered again; waiting longer would only look like a hang.
-WORKER_GRACE_SECONDS = 3.0
-WEB_GRACE_SECONDS = 5.0
-FIRST_DELAY, LONGEST_DELAY, STEADY_SECONDS = 0.5, 30.0, 60.0
-SCHEDULER_DELAY_SECONDS = 5.0
+# A job cut off then is delivered again; waiting longer would only look like a hang.
+GRACE_SECONDS = 5.0
+DEMO = "demo"
+FAILED_MIGRATION = 3  # as crowdqc.devstack.program exits
 PORTS_TRIED = 20
 
 
@@ -68,22 +66,24 @@ class Kept:
         self.started = time.monotonic()
         self.running = True
 
-    def look_after(self, say: Callable[[str, str], None]) -> None:
-        """Notice a death and start again when it is due."""
+    def look_after(self, say: Callable[[str, str], None]) -> bool:
+        """Notice a death and start again when it is due; whether it was started just now."""
         now = time.monotonic()
         if not self.running:
             if now >= self.due:
                 self.start()
-            return
+                return True
+            return False
         status = self.child.poll()
         if status is None:
-            return
+            return False
         if now - self.started > STEADY_SECONDS:
             self.delay = FIRST_DELAY
         how = f"signal {-status}" if status < 0 else f"status {status}"
         say("devstack", f"{self.child.name} ended ({how}); starting it again in {self.delay:g} s")
         self.running, self.due = False, now + self.delay
         self.delay = min(self.delay * 2, LONGEST_DELAY)
+        return False
 
 
 @dataclass
@@ -95,30 +95,26 @@ class Supervisor:
     host, port
         Where to serve; the next free port is taken when that one is in use, and said.
     demo
-        Whether to load the demo data (the command ``load_demo``, where it exists).
+        Whether to load the demo data.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
     demo: bool = True
-    _kept: list[Kept] = field(default_factory=list)
-    _demo: Child | None = None
+    _program: Kept | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _print_lock: threading.Lock = field(default_factory=threading.Lock)
     _closing_lines: list[str] = field(default_factory=list)
 
     def say(self, name: str, line: str) -> None:
         """Print one line with its origin before it."""
+        if name == DEMO:  # what follows its last empty line is said again when the stack is ready
+            if not line:
+                self._closing_lines.clear()
+            else:
+                self._closing_lines.append(line)
         with self._print_lock:
             print(f"{name:<9}| {line}", flush=True)  # whole lines, also when read through a pipe
-
-    def _say_and_keep(self, name: str, line: str) -> None:
-        """Say it now, and what follows the last empty line again when the stack is ready."""
-        if line:
-            self._closing_lines.append(line)
-        else:
-            self._closing_lines.clear()
-        self.say(name, line)
 
     def run(self) -> int:
         """Start everything, keep it up, stop it on SIGINT or SIGTERM; the exit status."""
@@ -127,24 +123,22 @@ class Supervisor:
         cluster = None if os.environ.get("DATABASE_URL") else Cluster()
         server = None
         try:
-            if cluster is not None:
-                self._start_database(cluster)
-            env = os.environ | ({"DATABASE_URL": cluster.url} if cluster else {})
-            if not self._migrate(env):
-                return 0 if self._stop.is_set() else 1
             server, port = listen(self.host, self.port)
             if port != self.port:
                 self.say("devstack", f"port {self.port} is taken, using {port}")
-            env.setdefault("CROWDQC_BASE_URL", f"http://{self._reached_by()}:{port}")
-            self._start_children(env, server)
-            self._demo = self._start_demo(env)
-            self._watch(cluster, port)
-            return 0
+            self._program = Kept(self._child(cluster, server, port))
+            self._program.start()  # it loads while the database starts
+            if cluster is not None:
+                self._start_database(cluster)
+            self._program.child.tell()
+            return self._watch(cluster, port)
         except DevstackError as error:
             self.say("devstack", str(error))
             return 1
         finally:
-            self._stop_children()
+            if self._program is not None:
+                self._program.child.request_stop()
+                self._program.child.finish(GRACE_SECONDS)
             if server is not None:
                 server.close()
             if cluster is not None:
@@ -152,12 +146,11 @@ class Supervisor:
             self.say("devstack", "stopped")
 
     def _on_signal(self, signum: int, frame: object) -> None:
-        if self._stop.is_set():  # asked twice: do not wait for anybody
-            for kept in self._kept:
-                kept.child.finish(0)
+        if self._stop.is_set() and self._program is not None:  # asked twice: wait for nobody
+            self._program.child.finish(0)
         self._stop.set()
 
-    # -- database and preparation --------------------------------------------------------------
+    # -- the parts -----------------------------------------------------------------------------
 
     def _start_database(self, cluster: Cluster) -> None:
         if not cluster.data.exists():
@@ -171,159 +164,92 @@ class Supervisor:
         else:
             cluster.release()
 
-    def _migrate(self, env: dict[str, str]) -> bool:
-        """Bring the tables up to date; False if that failed or a stop was asked for."""
-        if not self._migrations_are_due():
-            return True
-        step = self._command("migrate", ["migrate", "--noinput"], env, self.say)
-        while (status := step.poll()) is None and not self._stop.wait(TICK_SECONDS):
-            pass
-        step.finish(0)
-        if status not in (0, None):
-            self.say("devstack", f"the migration failed with status {status}")
-        return status == 0
-
-    def _migrations_are_due(self) -> bool:
-        """Asked here, as a process for it takes seconds that a usual start can spare."""
-        from django.db import Error, connection
-        from django.db.migrations.executor import MigrationExecutor
-
-        try:
-            executor = MigrationExecutor(connection)
-            return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-        except Error as error:
-            raise DevstackError(f"the database does not answer: {error}") from error
-        finally:
-            connection.close()
-
-    def _start_demo(self, env: dict[str, str]) -> Child | None:
-        """Load the demo data beside the starting processes, which its scores need."""
-        from django.core.management import get_commands
-
-        if not self.demo or "load_demo" not in get_commands():
-            return None
-        return self._command("demo", ["load_demo"], env, self._say_and_keep)
-
-    def _command(
-        self, name: str, args: list[str], env: dict[str, str], say: Callable[[str, str], None]
-    ) -> Child:
-        """A management command, started."""
-        line = [sys.executable, str(ROOT / "manage.py"), *args]
-        child = Child(name, line, env=env, cwd=ROOT, say=say)
-        child.start()
-        return child
-
-    # -- children ------------------------------------------------------------------------------
-
-    def _start_children(self, env: dict[str, str], server: socket.socket) -> None:
-        python = [sys.executable, "-m"]
-        # Django's checks have run in the migration or run in the web process.
-        celery = [*python, "celery", "--skip-checks", "-A", "crowdqc", "-q"]
+    def _child(self, cluster: Cluster | None, server: socket.socket, port: int) -> Child:
+        """Web, workers and scheduler, as one program."""
+        env = os.environ | ({"DATABASE_URL": cluster.url} if cluster else {})
+        env.setdefault("CROWDQC_BASE_URL", f"http://{self._reached_by()}:{port}")
+        # Two lines for every periodic job would bury what matters.
+        env.setdefault("LOG_LEVEL", "WARNING")
         # One line on every start about running as root would say nothing about this stack.
-        quiet = {
-            "PYTHONWARNINGS": "ignore:You're running the worker with superuser",
-            # Two lines for every periodic job would bury what matters.
-            "LOG_LEVEL": env.get("LOG_LEVEL", "WARNING"),
-        }
-        web = [
-            *(*python, "gunicorn", "crowdqc.wsgi:application", "--bind", f"fd://{server.fileno()}"),
-            *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
-            *("--timeout", "60", "--graceful-timeout", "4", "--no-control-socket"),
-        ]
-        # Fewer processes than a server gets: one machine runs everything here.
-        shares = ("default=1", "runs=2", "files=1", "platforms=2", "models=1")
-        worker = [*python, "crowdqc.jobs.workers", *shares]
-        beat = [*celery, "beat", "--loglevel", "WARNING", "--pidfile="]
-        for name, args, extra, death, fds in (
-            ("web", web, {"CROWDQC_POOL": "1"}, signal.SIGTERM, [server.fileno()]),
-            ("worker", worker, quiet, signal.SIGKILL, []),
-            ("scheduler", beat, {}, signal.SIGKILL, []),
-        ):
-            child = Child(
-                name,
-                args,
-                env=env | extra,
-                cwd=ROOT,
-                say=self.say,
-                parent_death_signal=death,
-                pass_fds=fds,
-            )
-            self._kept.append(Kept(child))
-        for kept in self._kept:
-            if kept.child.name == "scheduler":  # nothing is due yet; the others need the processor
-                kept.due = time.monotonic() + SCHEDULER_DELAY_SECONDS
-            else:
-                kept.start()
+        env["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
+        # Each thread that allocates would otherwise have tens of megabytes to itself.
+        env.setdefault("MALLOC_ARENA_MAX", "2")
+        # Compiled once and kept with the other state, also where the code's folder is read only.
+        env["PYTHONPYCACHEPREFIX"] = str(default_home() / "bytecode")
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        return Child(
+            "devstack",
+            [sys.executable, "-m", "crowdqc.devstack.program", str(server.fileno())],
+            env=env,
+            cwd=ROOT,
+            say=self.say,
+            pass_fds=[server.fileno()],
+            parts=["migrate", "web", "worker", "scheduler", *([DEMO] if self.demo else [])],
+        )
 
-    def _stop_children(self) -> None:
-        if self._demo is not None:
-            self._demo.finish(0)
-        for kept in self._kept:
-            kept.child.request_stop()
-        deadline = time.monotonic() + WEB_GRACE_SECONDS
-        worker_deadline = time.monotonic() + WORKER_GRACE_SECONDS
-        for kept in self._kept:
-            until = worker_deadline if kept.child.name == "worker" else deadline
-            kept.child.finish(until - time.monotonic())
-        self._kept.clear()
-
-    def _watch(self, cluster: Cluster | None, port: int) -> None:
-        address = f"http://{self._reached_by()}:{port}"
+    def _watch(self, cluster: Cluster | None, port: int) -> int:
+        assert self._program is not None  # noqa: S101 - started above
+        program, address = self._program, f"http://{self._reached_by()}:{port}"
         began = time.monotonic()
-        ready, probe_due, complain_due = False, 0.0, began + 30
+        served, ready, probe_due, complain_due = False, False, 0.0, began + 30
         while not self._stop.wait(TICK_SECONDS):
             if cluster is not None and not cluster.is_running():
                 self.say("devstack", "the database ended; starting it again")
                 cluster.start(tied=True)
-            for kept in self._kept:
-                # The demo starts its own runs; a periodic job must not be first.
-                if kept.child.name != "scheduler" or self._demo is None:
-                    kept.look_after(self.say)
+            if program.child.poll() == FAILED_MIGRATION:
+                self.say("devstack", "the migration failed")
+                return 1
+            if program.look_after(self.say):
+                program.child.tell()  # the database is there
             now = time.monotonic()
             if ready or now < probe_due:
                 continue
             probe_due = now + PROBE_SECONDS
-            problem = self._demo_problem() or self._probe(address)
+            if not served and self._probe(port, "/healthz") is None:
+                served = True
+                self.say("devstack", f"serving at {address}; the workers are starting")
+            problem = self._demo_problem() or self._probe(port, "/readyz")
             if problem is None:
                 ready = True
                 for line in self._closing_lines:
                     self.say("devstack", line)
-                self.say("devstack", f"serving at {address} (Ctrl-C stops everything)")
+                self.say("devstack", f"ready at {address} (Ctrl-C stops everything)")
             elif now > complain_due:
                 complain_due = now + 30
                 self.say("devstack", f"not ready after {now - began:.0f} s: {problem}")
         self.say("devstack", "stopping")
+        return 0
 
     def _demo_problem(self) -> str | None:
         """Why the demo data keeps the stack from being ready; a failure only leaves it out."""
-        if self._demo is None:
-            return None
-        status = self._demo.poll()
-        if status is None:
-            return "the demo data is being loaded"
-        self._demo.finish(0)
-        self._demo = None
-        if status != 0:
-            self._closing_lines.clear()
-            self.say("devstack", f"the demo data was not loaded (status {status})")
-        return None
+        assert self._program is not None  # noqa: S101 - started above
+        return "the demo data is being loaded" if self._program.child.is_writing(DEMO) else None
+
+    def _loopback(self) -> str:
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
 
     def _reached_by(self) -> str:
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        host = self._loopback()
         return f"[{host}]" if ":" in host else host
 
-    def _probe(self, address: str) -> str | None:
-        """What keeps the stack from being ready, None if nothing does."""
+    def _probe(self, port: int, path: str) -> str | None:
+        """What a page of our own says is wrong, None if nothing is."""
+        # By hand: the modules that speak HTTP would double the memory of this process.
+        request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n"
+        answer = b""
         try:
-            with urllib.request.urlopen(f"{address}/readyz", timeout=2):  # noqa: S310 - http
-                return None
-        except urllib.error.HTTPError as error:
-            with error:
-                body = error.read()
-            try:
-                parts = json.loads(body)["parts"]
-            except (ValueError, KeyError, TypeError):
-                return f"the web process answers {error.code}"
-            return "; ".join(f"{k}: {v['problem']}" for k, v in parts.items() if not v["ok"])
+            with socket.create_connection((self._loopback(), port), timeout=2) as asked:
+                asked.sendall(request.encode())
+                while piece := asked.recv(65536):
+                    answer += piece
         except OSError as error:
             return f"the web process does not answer ({error})"
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status = head.split(b" ", 2)[1:2]
+        if status == [b"200"]:
+            return None
+        try:
+            parts = json.loads(body)["parts"]
+        except (ValueError, KeyError, TypeError):
+            return f"the web process answers {b''.join(status).decode() or 'nothing'}"
+        return "; ".join(f"{k}: {v['problem']}" for k, v in parts.items() if not v["ok"])

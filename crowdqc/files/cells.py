@@ -12,6 +12,7 @@ from typing import Any
 
 # Full-width signs begin a formula in some spreadsheets, and a tab or a line end hides one.
 _SIGNS = r"[=+\-@\t\r\n＝＋－＠]"
+_FIRST = frozenset("'=+-@\t\r\n＝＋－＠")  # what a text begins with that may have to be protected
 _FORMULA = re.compile(rf"'*{_SIGNS}")
 _PROTECTED = re.compile(rf"'+{_SIGNS}")
 
@@ -42,7 +43,16 @@ def csv_lines(rows: Iterable[Iterable[Any]], *, ends: str = "\r\n") -> Iterator[
         yield writer.writerow([_cell(value) for value in row])
 
 
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """The same of some rows at once."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([[_cell(value) for value in row] for row in rows])
+    return text.getvalue()
+
+
 def _cell(value: Any) -> Any:
+    if value.__class__ is str and value[:1] not in _FIRST:  # as nearly all are
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):

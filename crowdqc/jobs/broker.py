@@ -78,8 +78,9 @@ class Transport(pgmq.Transport):
         options = self._options()
         pool = ConnectionPool(
             conninfo,
-            min_size=1,
+            min_size=0,
             max_size=options["pool_size"],
+            max_idle=30.0,  # each costs the server some megabytes
             timeout=options["pool_timeout"],
             open=True,
         )
@@ -137,7 +138,8 @@ def broker_settings(url: str) -> dict[str, Any]:
             "notify_throttle_interval_ms": 0,
             "polling_interval": 0.05,
             "wait_time_seconds": 0,
-            "pool_size": 4,
+            # Of one consumer or publisher, which does one thing after the other.
+            "pool_size": 1,
             "pool_timeout": 10.0,
         },
     }

@@ -36,6 +36,11 @@ task_routes = ("crowdqc.jobs.queues.route",)
 worker_enable_remote_control = False
 worker_send_task_events = False
 worker_timer = "crowdqc.jobs.worker:Timer"
+worker_pool = "crowdqc.jobs.pool:TaskPool"
+worker_autoscaler = "crowdqc.jobs.pool:Autoscaler"
+# A process that holds more kilobytes after a job (a large table) is replaced. An encoder fits in:
+# a run's shards would else load it anew each; what waits without work ends with all it holds.
+worker_max_memory_per_child = 2_000_000
 worker_hijack_root_logger = False
 worker_redirect_stdouts = False
 broker_connection_retry_on_startup = True

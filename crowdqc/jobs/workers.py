@@ -1,27 +1,25 @@
 """Worker processes for every queue, started and kept up by one: ``python -m crowdqc.jobs.workers``.
 
-Arguments say how many processes a queue gets: ``default=2 runs=2 files=1 platforms=3
-models=2`` (that is what there is without any). The program is loaded once and forked, so that the
-queues share its memory. A worker that dies is started again; SIGTERM lets jobs end, and a second
-one does not wait.
+Arguments say how many jobs of a queue run at once: ``default=2 runs=2 files=1 platforms=3
+models=2`` (that is what there is without any); ``scheduler=1`` adds the process that starts
+periodic jobs. A queue has one process that waits; those that work are forked when jobs come, and
+end when none has come for a while, which gives their memory back. One of ``default`` stays.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from crowdqc.jobs.queues import ROLES, queue_name
+from crowdqc.jobs.family import Family, Member
+from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
 from crowdqc.jobs.worker import end_with_parent
 
 PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2}
-AGAIN_SECONDS = 1.0  # between the death of a worker and the next start of it
+SCHEDULER = "scheduler"
 
 
 def counts(words: Sequence[str]) -> dict[str, int]:
@@ -29,9 +27,11 @@ def counts(words: Sequence[str]) -> dict[str, int]:
     found = {}
     for word in words:
         role, _, number = word.partition("=")
-        if role not in ROLES or not number.isdecimal() or not 0 < int(number) <= 64:
+        if role not in (*ROLES, SCHEDULER) or not number.isdecimal() or not 0 < int(number) <= 64:
             raise ValueError(f"{word!r}: write {'=N, '.join(ROLES)}=N, with N from 1 to 64")
         found[role] = int(number)
+    if found.get(SCHEDULER, 1) != 1:
+        raise ValueError("scheduler=1: two would start every periodic job twice")
     return found or dict(PROCESSES)
 
 
@@ -39,70 +39,61 @@ def worker_command(role: str, processes: int, level: str) -> list[str]:
     """The words after ``celery`` that start the worker of one queue."""
     return [
         *("--skip-checks", "--quiet", "worker", "--loglevel", level, "--hostname", f"{role}@%h"),
-        *("--queues", queue_name(role), "--concurrency", str(processes)),
+        *("--queues", queue_name(role), "--autoscale", f"{processes},{int(role == DEFAULT)}"),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
     ]
 
 
-class Workers:
-    """The workers of one machine."""
+def scheduler_command(level: str) -> list[str]:
+    """The words after ``celery`` that start the scheduler."""
+    return ["--skip-checks", "--quiet", "beat", "--loglevel", level, "--pidfile="]
 
-    def __init__(self, wanted: Mapping[str, int]) -> None:
-        self.wanted = dict(wanted)
-        self.running: dict[int, str] = {}
-        self.ends = 0
 
-    def run(self) -> int:
-        """Start them, keep them up, stop them on a signal; the exit status."""
-        from crowdqc.celery import app
+def load() -> None:
+    """Load all that workers use, so that processes forked from here share it."""
+    # How long a process waits for another job before it ends. Read when Celery is imported.
+    os.environ.setdefault("AUTOSCALE_KEEPALIVE", "5")
+    # Several processes share the cores; threads of small products that wait for each other by
+    # spinning would take up to 30 times as long. Read when numpy is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()  # until Family.run: there is nothing to free while modules load
+    import celery.apps.beat
+    import celery.apps.worker
+    import celery.bin.celery
+    import celery.concurrency.prefork
+    import celery.fixups.django
+    import celery.worker.autoscale
+    import celery.worker.consumer
+    import celery.worker.strategy  # noqa: F401
 
-        app.loader.import_default_modules()
-        app.finalize()
-        gc.collect()
-        gc.freeze()  # what is loaded stays shared
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(signum, self._end)
-        for role in self.wanted:
-            self._start(role)
-        while self.running:
-            pid, _ = os.wait()
-            role = self.running.pop(pid, "")
-            if role and not self.ends:
-                time.sleep(AGAIN_SECONDS)
-                if not self.ends:
-                    self._start(role)
-        return 0
+    from crowdqc.celery import app
 
-    def _start(self, role: str) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid:
-            self.running[pid] = role
-            if self.ends:  # told to end while it was being started
-                os.kill(pid, signal.SIGTERM)
-            return
-        status = 1
-        try:
-            status = self._work(role)
-        except Exception:  # said here, as nobody above may go on in this process
-            traceback.print_exc()
-        finally:
-            os._exit(status)
+    app.loader.import_default_modules()
+    app.finalize()
 
-    def _work(self, role: str) -> int:
-        from crowdqc.celery import app
 
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(signum, signal.SIG_DFL)
-        end_with_parent()
-        level = os.environ.get("LOG_LEVEL", "INFO")
-        return int(app.start(worker_command(role, self.wanted[role], level)) or 0)
+def members(
+    wanted: Mapping[str, int], *, output: Mapping[str, int] | None = None, after: str = ""
+) -> list[Member]:
+    """The processes that serve these queues; the scheduler begins ``after`` another member."""
+    level = os.environ.get("LOG_LEVEL", "INFO")
+    into = output or {}
+    found = []
+    for role, processes in wanted.items():
+        if role == SCHEDULER:
+            work = partial(_celery, scheduler_command(level))
+            found.append(Member(role, work, into.get(role), after=after))
+        else:
+            work = partial(_celery, worker_command(role, processes, level))
+            found.append(Member(f"worker-{role}", work, into.get("worker")))
+    return found
 
-    def _end(self, signum: int, frame: FrameType | None) -> None:
-        self.ends += 1
-        for pid in list(self.running):
-            os.kill(pid, signal.SIGTERM if self.ends == 1 else signal.SIGQUIT)
+
+def _celery(words: list[str]) -> int:
+    from crowdqc.celery import app
+
+    end_with_parent()
+    return int(app.start(words) or 0)
 
 
 def main(words: Sequence[str]) -> int:
@@ -113,7 +104,19 @@ def main(words: Sequence[str]) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    return Workers(wanted).run()
+    load()
+    return Family(members(wanted), say_ended(lambda line: print(line, flush=True))).run()
+
+
+def say_ended(say: Callable[[str], None]) -> Callable[[Member, int], None]:
+    """Says of a member how it ended, and when it is started again."""
+
+    def ended(member: Member, status: int) -> None:
+        if not member.once:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            say(f"{member.name} ended ({how}); starting it again in {member.delay:g} s")
+
+    return ended
 
 
 if __name__ == "__main__":

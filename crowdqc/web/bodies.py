@@ -21,15 +21,19 @@ SMALL = 64 * KB
 FORM = 20 * MB
 # A file as the import pages take it, with the form around it.
 UPLOAD = 65 * MB
+# Speech as a page of work takes it.
+RECORDING = 17 * MB
 TASK = r"/projects/[0-9]+/tasks/[0-9]+"
 # The first pattern that an address begins with counts; any other address takes SMALL.
 LIMITS = (
     (rf"{TASK}/import/[a-z_-]+/$", UPLOAD),
+    (rf"{TASK}/build/media/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"/projects/[0-9]+/statements/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
     (r"/api/token/$", SMALL),
     (r"/(projects|api)/", FORM),
+    (r"/work/assignments/[0-9]+/items/[0-9]+/recording/$", RECORDING),
     (r"/work/", 2 * MB),
 )
 _LIMITS = [(re.compile(pattern), limit) for pattern, limit in LIMITS]

@@ -48,9 +48,16 @@ UNUSED_FEATURES = (
     "screen-wake-lock",
     "xr-spatial-tracking",
 )
+
+
+def permissions_policy(*used: str) -> str:
+    """Features that a page may not use: all of them but ``used``, which its own scripts may."""
+    return ", ".join(f"{name}={'(self)' if name in used else '()'}" for name in UNUSED_FEATURES)
+
+
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "Permissions-Policy": ", ".join(f"{name}=()" for name in UNUSED_FEATURES),
+    "Permissions-Policy": permissions_policy(),
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 

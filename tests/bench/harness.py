@@ -17,14 +17,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CSRF = "b" * 32
+Someone = TypeVar("Someone")
 
 
 class NotHere(Exception):
@@ -110,12 +111,10 @@ def served(environment: dict[str, str], app: str, *, workers: int) -> Iterator[i
         f"127.0.0.1:{port}",
         "--log-level",
         "error",
+        "--config",
+        "python:crowdqc.web.server",
         "--workers",
         str(workers),
-        "--threads",
-        "4",
-        "--keep-alive",
-        "60",
     ]
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
     try:
@@ -168,7 +167,11 @@ class Client:
 
 
 def together(
-    clients: list[Client], seconds: float, turn: Callable[[Client], None], *, every: float = 0.0
+    clients: Sequence[Someone],
+    seconds: float,
+    turn: Callable[[Someone], None],
+    *,
+    every: float = 0.0,
 ) -> float:
     """Let every client take turns for so many seconds at once; gives the seconds it took.
 
@@ -179,7 +182,7 @@ def together(
     began = time.perf_counter()
     end = began + seconds
 
-    def run(client: Client) -> None:
+    def run(client: Someone) -> None:
         begins = began + every * clients.index(client) / len(clients)
         try:
             while max(begins, time.perf_counter()) < end and not errors:

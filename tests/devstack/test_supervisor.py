@@ -20,6 +20,9 @@ from crowdqc.devstack import Cluster
 from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
 from tests.support.processes import ROOT, processes_with, until
 
+PARTS = {"web", "scheduler", "postgres"} | {
+    f"worker-{role}"[:15] for role in ("default", "runs", "files", "platforms", "models")
+}
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
 
 
@@ -51,19 +54,17 @@ class Stack:
         assert found is not None
         return found[1]
 
+    def replaced(self, before: dict[str, psutil.Process], *names: str) -> bool:
+        """Whether other processes do now what these did."""
+        now = self.children()
+        return all(name in now and now[name].pid != before[name].pid for name in names)
+
     def children(self) -> dict[str, psutil.Process]:
-        """The supervised processes by what they run."""
-        names = {
-            "gunicorn": "web",
-            "crowdqc.jobs.workers": "worker",
-            "beat": "scheduler",
-            "-D": "database",
-        }
-        found = {}
-        for child in psutil.Process(self.process.pid).children():
+        """The supervised processes by their names."""
+        found: dict[str, psutil.Process] = {}
+        for child in psutil.Process(self.process.pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):  # dead, and not yet reaped
-                words = child.cmdline()
-                found |= {name: child for mark, name in names.items() if mark in words}
+                found.setdefault(child.name(), child)  # parents come first
         return found
 
 
@@ -78,22 +79,23 @@ def test_it_serves_heals_and_nothing_remains_once_it_is_killed(home: Path) -> No
     stack = Stack(home)
     try:
         address = stack.address()
+        assert status(f"{address}/healthz") == 200  # pages come before the workers are there
+        until(lambda: "ready at" in stack.log.read_text(), 150, "the whole stack to be ready")
         assert status(f"{address}/readyz") == 200
-        parts = {"web", "worker", "scheduler", "database"}
-        until(lambda: set(stack.children()) == parts, 10, "all four parts to run")
         children = stack.children()
+        assert set(children) >= PARTS
 
         children["web"].kill()  # the port stays open meanwhile: requests wait
         assert status(f"{address}/healthz") == 200
-        children["database"].kill()
-        until(
-            lambda: (
-                {"web", "database"} <= set(stack.children())
-                and stack.children()["database"].pid != children["database"].pid
-            ),
-            20,
-            "web and database to be started again",
-        )
+        killed = ("worker-runs", "scheduler", "postgres")
+        for name in killed:
+            children[name].kill()
+        until(lambda: stack.replaced(children, *killed, "web"), 30, "all to be started again")
+        program = stack.children()["web"].parent()
+        assert program is not None
+        program.kill()  # what all of them were forked from
+        until(lambda: stack.replaced(children, *PARTS), 90, "the whole program to be back")
+        assert status(f"{address}/healthz") == 200
         stack.process.kill()  # nobody is left to stop the others: they end by themselves
         stack.process.wait()
         if sys.platform == "linux":

@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.bench.harness import best, figure
 PEERS = Path(__file__).resolve().parents[3] / ".venv" / "peers"
 SIZES = (4_732, 47_320, 473_585)
 PLAYERS, MIDDLE = 390, 47_320
+LARGE = (1_000, 10_000, 100_000)  # players; up to 4,000 they are solved with full matrices
 
 
 def comparisons(size: int, *, ties: float = 0.0) -> tuple[Any, Any, Any, Any]:
@@ -68,6 +70,48 @@ def ours(size: int) -> dict[str, float]:
         "value": found.value if found else 0.0,
         "peak": (peak - before) / 1024,
     }
+
+
+def large(players: int) -> dict[str, float]:
+    """Merits of many players from ten comparisons each, and everything; ``peak`` in MB.
+
+    Seconds are processor time, as machines are shared.
+    """
+    from evaluation.methods.bradley_terry import method as bradley_terry
+    from evaluation.methods.bradley_terry.cells import cells_of
+    from evaluation.methods.bradley_terry.fit import Model, maximise
+    from evaluation.methods.core.votes import Pairs
+
+    rng, size = np.random.default_rng(0), 10 * players
+    merit = rng.normal(0, 1, players)
+    first = rng.integers(0, players, size)
+    second = (first + rng.integers(1, players, size)) % players
+    won = rng.random(size) < 1 / (1 + np.exp(merit[second] - merit[first]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
+    names = [f"p{k}" for k in range(players)]
+    data = Pairs.build(first, second, np.where(won, 0, 2), players=names)
+    maximise(cells_of(data, side=False), Model("none", 0.2))
+    merits = time.process_time() - began
+    bradley_terry.fit(data, rng=rng, ties="none", resamples=0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    board = time.process_time() - began - merits
+    return {"seconds": merits, "board": board, "peak": (peak - before) / 1024}
+
+
+def _large_rows() -> list[dict[str, Any]]:
+    """Ten times as many players at a time; the peer is the same with a tenth of them."""
+    rows: list[dict[str, Any]] = []
+    before: dict[str, float] | None = None
+    for players in LARGE:
+        mine = apart("large", players)
+        for key, words in (("seconds", "merits"), ("board", "merits with intervals")):
+            name = f"Bradley-Terry {words}, {players:,} players, {10 * players:,} comparisons"
+            peer = ("a tenth of it", before[key]) if before else ("no peer", 0.0)
+            note = f"processor time; {mine['peak']:.0f} MB above the data"
+            rows.append(figure(name, mine[key], "s", peer, note))
+        before = mine
+    return rows
 
 
 def _likelihood(size: int) -> tuple[Any, Any, Callable[[Any], float]]:
@@ -169,9 +213,15 @@ def run() -> list[dict[str, Any]]:
         note = f"raw arrays, ties, clusters of 420 judges; {mine['peak']:.0f} MB above the data"
         rows.append(figure(name, mine["board"], "s", peer, note + "; aim < 1 s"))
         before = (size, mine["board"])
-    return rows
+    return rows + _large_rows()
 
 
 if __name__ == "__main__":
-    work = {"ours": ours, "with_choix": with_choix, "with_crowdkit": with_crowdkit}[sys.argv[1]]
+    works: dict[str, Callable[..., dict[str, float]]] = {
+        "ours": ours,
+        "large": large,
+        "with_choix": with_choix,
+        "with_crowdkit": with_crowdkit,
+    }
+    work = works[sys.argv[1]]
     print(json.dumps(work(int(float(sys.argv[2])), *map(float, sys.argv[3:]))))

@@ -22,15 +22,16 @@ from django.urls import reverse  # noqa: E402
 from annotation.accounts.tokens import actions as tokens  # noqa: E402
 from annotation.authoring.actions import tasks  # noqa: E402
 from annotation.models import Task, User  # noqa: E402
+from tests.evaluation.corpora import labels  # noqa: E402
 from tests.support import factories  # noqa: E402
 from tests.support.studies import writing  # noqa: E402
 
 BUNDLE = 5
 
 
-def make_task(items: int) -> Task:
+def make_task(items: int, bundle: int) -> Task:
     """A published task of so many questions with five answers wanted each."""
-    task = factories.make_task(None, 1, publish=False, passage="", items_per_assignment=BUNDLE)
+    task = factories.make_task(None, 1, publish=False, passage="", items_per_assignment=bundle)
     rows = [
         {"item_id": f"i-{n}", "question": f"What is meant by term number {n}?"}
         for n in range(items)
@@ -39,6 +40,13 @@ def make_task(items: int) -> Task:
     tasks.edit_draft(by=task.project.owner, task=task, fields={"redundancy": 5})
     tasks.publish(by=task.project.owner, task=task)
     return task
+
+
+def make_labels(items: int, bundle: int) -> Task:
+    """A published task of so many claims with three fields and five labels wanted each."""
+    scale = {"name": "sure", "label": "Sure", "question": "How sure are you?", "kind": "scale"}
+    further = [{**scale, "low": 1, "high": 5}]
+    return labels.make_task(items=items, further=further, items_per_assignment=bundle)
 
 
 def make_writing(topics: int, passages: int) -> Task:
@@ -72,8 +80,9 @@ def token_of(user: User, *scopes: str) -> str:
 def main(sizes: dict[str, int]) -> dict[str, Any]:
     """Make it all; returns sessions and addresses."""
     passages = sizes.get("passages", 0)
-    items = sizes.get("items", 10_000)
-    task = make_writing(items, passages) if passages else make_task(items)
+    items, bundle = sizes.get("items", 10_000), sizes.get("bundle", BUNDLE)
+    make = make_labels if sizes.get("labels") else make_task
+    task = make_writing(items, passages) if passages else make(items, bundle)
     if sizes.get("answered", 1):
         answer_half(task)
     workers = [factories.make_worker(task.project) for _ in range(sizes.get("people", 10))]
@@ -86,7 +95,7 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
         "tokens": [token_of(worker.user, "work") for worker in workers],
         "api_claim": reverse("api_claim", args=[task.pk]),
         "requester": factories.session_of(task.project.owner),
-        "bundle": BUNDLE,
+        "bundle": bundle,
         "claim": reverse("work_claim", args=[task.pk]),
         "home": reverse("work_home"),
         "lists": {

@@ -2,7 +2,7 @@
 
 ``python -m tests.bench.service.million fill`` writes them (rows by SQL, results by a real run of
 one study) and prints the addresses to look at; ``plans FILE`` opens each page in this process and
-explains its slowest queries.
+explains its slowest queries; ``live`` asks for one study's board after each of some judgments.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from tests.bench.service.fill import token_of  # noqa: E402
 from tests.support import factories  # noqa: E402
 
 PROJECTS, TASKS = 5, 5
+LIVE_TOPICS = 1_120  # of 45 pairs with 5 votes on 4 dimensions each: a million judgments
 PAIRS, VOTES, BUNDLE, WORKERS, TOPICS = 2000, 5, 10, 250, 50
 DIMENSIONS = tuple(
     {
@@ -94,8 +95,8 @@ def make_project(number: int) -> Project:
     return project
 
 
-def make_task(project: Project, number: int) -> Task:
-    """A published study of PAIRS pairs, every one judged VOTES times on each dimension."""
+def make_task(project: Project, number: int, *, pairs: int = PAIRS, topics: int = TOPICS) -> Task:
+    """A published study of ``pairs``, every one judged VOTES times on each dimension."""
     task = tasks.create_task(
         by=project.owner, project=project, type="pairwise", title=f"Which text is better? {number}"
     )
@@ -109,7 +110,7 @@ def make_task(project: Project, number: int) -> Task:
             "settings": {"dimensions": [dict(row) for row in DIMENSIONS]},
         },
     )
-    texts = make_texts(project, number)
+    texts = make_texts(project, number, topics)
     groups = ItemGroup.objects.bulk_create(
         ItemGroup(task=task, key=topic, title=topic, passage="[1]", position=at, since=1)
         for at, topic in enumerate(texts)
@@ -117,7 +118,7 @@ def make_task(project: Project, number: int) -> Task:
     rows = []
     for group in groups:
         inside = texts[group.key]
-        pairs = [(a, b) for i, a in enumerate(inside) for b in inside[i + 1 :]]
+        both = [(a, b) for i, a in enumerate(inside) for b in inside[i + 1 :]]
         rows += [
             Item(
                 task=task,
@@ -129,7 +130,7 @@ def make_task(project: Project, number: int) -> Task:
                 first=first,
                 second=second,
             )
-            for at, (first, second) in enumerate(pairs[: PAIRS // TOPICS])
+            for at, (first, second) in enumerate(both[: pairs // topics])
         ]
     Item.objects.bulk_create(rows)
     tasks.publish(by=project.owner, task=task)
@@ -139,7 +140,7 @@ def make_task(project: Project, number: int) -> Task:
     return Task.objects.get(pk=task.pk)
 
 
-def make_texts(project: Project, number: int) -> dict[str, list[Candidate]]:
+def make_texts(project: Project, number: int, topics: int) -> dict[str, list[Candidate]]:
     """Ten texts a topic, one a source."""
     systems = [
         System.objects.get_or_create(project=project, name=f"model-{k}", prompt_strategy="")[0]
@@ -155,7 +156,7 @@ def make_texts(project: Project, number: int) -> dict[str, list[Candidate]]:
             system=system,
             words=100,
         )
-        for topic in range(TOPICS)
+        for topic in range(topics)
         for k, system in enumerate(systems)
     ]
     found: dict[str, list[Candidate]] = {}
@@ -169,7 +170,7 @@ def answer(task: Task) -> None:
     people = list(task.project.memberships.filter(role="worker").order_by("pk"))
     first, version = people[0].pk, task.current_id
     items = list(task.items.order_by("position").values_list("pk", flat=True))
-    blocks = PAIRS // BUNDLE
+    blocks = len(items) // BUNDLE
     given = {
         "task_id": str(task.pk),
         "version_id": str(version),
@@ -235,23 +236,66 @@ def answer(task: Task) -> None:
     )
 
 
-def quickly() -> None:
-    """Write without checking references, which are right by making, where this role may."""
+def answer_quickly(studies: list[Task]) -> None:
+    """Answer without checking references, which are right by making, where this role may."""
+    bare = False
     with contextlib.suppress(ProgrammingError), transaction.atomic():
         connection.cursor().execute("SET session_replication_role = replica")
-    connection.cursor().execute("SET synchronous_commit = off")
+        bare = True
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+        for task in studies:
+            answer(task)
+        cursor.execute("SET session_replication_role = DEFAULT" if bare else "SELECT 1")
+        if bare:
+            cursor.execute(RECOUNT)
+        cursor.execute("ANALYZE")
+
+
+# What the triggers would have counted.
+RECOUNT = """
+INSERT INTO annotation_judgmentcount
+    (version_id, field, code, people, flipped, first_id, second_id, n)
+SELECT version_id, field, code, people, flipped, first_id, second_id, count(*)
+FROM crowdqc_pair_answer JOIN annotation_choicevalue USING (answer_id)
+WHERE counts AND asked AND code IN ('first', 'neutral', 'second')
+GROUP BY 1, 2, 3, 4, 5, 6, 7;
+INSERT INTO annotation_answercount (version_id, worker_id, known, n, digest)
+SELECT version_id, worker_id, expected IS NOT NULL, count(*), sum(hashint8extended(answer.id, 0))
+FROM annotation_answer AS answer JOIN annotation_item AS item ON item.id = answer.item_id
+WHERE counts AND stage = 'main'
+GROUP BY 1, 2, 3
+"""
+
+
+def live(turns: int = 40) -> dict[str, Any]:
+    """One study of a million judgments: ms of a judgment's change and of the board after it."""
+    task = make_task(make_project(0), 0, pairs=LIVE_TOPICS * 45, topics=LIVE_TOPICS)
+    answer_quickly([task])
+    client = Client()
+    client.force_login(task.project.owner)
+    path = reverse("pair_live", args=[task.project_id, task.pk])
+    values = list(ChoiceValue.objects.order_by("pk").values_list("pk", flat=True)[: turns + 1])
+    found: dict[str, list[float]] = {"judgment": [], "board": []}
+    shown = b""
+    for value in values:
+        began = time.perf_counter()
+        ChoiceValue.objects.filter(pk=value).update(code="second", ordinal=1)
+        stored = time.perf_counter()
+        shown = client.get(path).content
+        found["board"].append(1000 * (time.perf_counter() - stored))
+        found["judgment"].append(1000 * (stored - began))
+    if b"model-9" not in shown:
+        raise RuntimeError("the board shows no system")
+    # The first opening compiles its templates.
+    return {"judgments": ChoiceValue.objects.count(), **{k: v[1:] for k, v in found.items()}}
 
 
 def fill() -> dict[str, Any]:
     """Everything; returns sessions, a token, pages and how many judgments there are."""
     made = [make_project(number) for number in range(PROJECTS)]
     studies = [make_task(project, number) for project in made for number in range(TASKS)]
-    quickly()
-    for task in studies:
-        answer(task)
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = DEFAULT")
-        cursor.execute("ANALYZE")
+    answer_quickly(studies)
     return scored(made[0])
 
 
@@ -292,6 +336,7 @@ def pages(project: Project, task: Task, worker: Membership) -> dict[str, dict[st
         "people": reverse("people", args=at),
         "results": reverse("results", args=at),
         "leaderboard": reverse("pair_results", args=own),
+        "study's strip with its ranking": reverse("pair_live", args=own),
         "study's workers": reverse("pair_workers", args=own),
         "study's worker": reverse("pair_worker", args=[*own, worker.pk]),
         "pairs": reverse("pair_list", args=own),
@@ -352,5 +397,7 @@ def explained(sql: str) -> list[str]:
 if __name__ == "__main__":
     if sys.argv[1] == "fill":
         print(json.dumps(fill()))
+    elif sys.argv[1] == "live":
+        print(json.dumps(live()))
     else:
         plans(json.loads(sys.stdin.read()), Path(sys.argv[2]))
