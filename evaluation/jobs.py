@@ -7,11 +7,15 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
+from evaluation.embeddings import vectors
+from evaluation.free_text import encoding
+from evaluation.live import actions as live
 from evaluation.llm.endpoints import probe as probing
 from evaluation.pairwise import adaptive
 from evaluation.people import erasure
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
+from evaluation.runs.planning import plans
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
@@ -29,16 +33,34 @@ def start_due_runs() -> int:
     return len(schedules.start_due())
 
 
+@shared_task(ignore_result=True, **HOUR)
+def encode_shard(run_id: int) -> str:
+    """Encode a part of the texts of a run that waits for it."""
+    return encoding.encode_next(run_id)
+
+
 @shared_task(ignore_result=True)
 def resume_abandoned() -> int:
-    """Queue runs again whose worker died."""
-    return runs.resume_abandoned()
+    """Queue runs again whose worker died, and parts of their texts."""
+    return runs.resume_abandoned() + encoding.resume_waiting()
+
+
+@shared_task(ignore_result=True, soft_time_limit=120, time_limit=150)
+def simulate_plan(task_id: int, run_id: int | None, values: dict[str, Any]) -> str:
+    """Simulate the plan that a page waits for."""
+    return plans.simulate_plan(task_id, run_id, values)
 
 
 @shared_task(ignore_result=True, **HOUR)
 def adapt_all() -> int:
     """Plan the votes of tasks anew whose collection is adaptive."""
     return adaptive.adapt_all()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def check_live() -> int:
+    """Look at live evaluations, and end those that are precise enough or out of budget."""
+    return live.check_all()
 
 
 @shared_task(ignore_result=True, **HOUR)
@@ -55,8 +77,8 @@ def erase_waiting() -> int:
 
 @shared_task(ignore_result=True, **HOUR)
 def erase_due_texts() -> int:
-    """Erase the answers' texts that were kept for as long as their projects say."""
-    return erasure.erase_due()
+    """Erase the answers' texts and the vectors that were kept for as long as they are to be."""
+    return erasure.erase_due() + vectors.delete_unused()
 
 
 @shared_task(ignore_result=True)

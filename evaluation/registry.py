@@ -5,14 +5,19 @@ from __future__ import annotations
 from evaluation.checklists.adapter import Attributes, Checks
 from evaluation.checklists.filled import ask as checks_ask
 from evaluation.checklists.filled import g_eval
+from evaluation.checklists.filled import references as reference_runs
 from evaluation.checklists.filled import run as checks
 from evaluation.checklists.making import diversity as attribute_diversity
 from evaluation.checklists.making import runs as checklist_runs
+from evaluation.free_text import entailment as entailment_runs
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.adapter import Texts
+from evaluation.free_text.joint import run as joint_runs
 from evaluation.grading import study_run as study_runs
+from evaluation.grading.compare import run as compare_runs
 from evaluation.labels import run as label_runs
 from evaluation.labels.adapter import ItemLabels
+from evaluation.llm_runs import trial
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
@@ -21,6 +26,8 @@ from evaluation.pairwise.adapter import Pairs, Ratings
 from evaluation.panels import run as panel_runs
 from evaluation.panels import watch as panel_watch
 from evaluation.published.studies import crowdrag_checks as published_checks
+from evaluation.replacement import run as replacement_runs
+from evaluation.replacement import texts as replacement_texts
 from evaluation.rescaling import run as rescaling
 from evaluation.runs.run_types import PUBLISHED_RUNS
 from evaluation.writing import run as writing_runs
@@ -31,11 +38,15 @@ RUN_TYPES = {
     kind.slug: kind
     for kind in (
         text_runs.RUNS,
+        joint_runs.RUNS,
         study_runs.RUNS,
+        compare_runs.RUNS,
         pair_runs.PAIRS,
         pair_runs.PAIR_CHECKS,
         pair_runs.RATINGS,
         label_runs.RUNS,
+        replacement_runs.RUNS,
+        replacement_texts.RUNS,
         writing_runs.RUNS,
         panel_runs.RUNS,
         rescaling.RUNS,
@@ -43,11 +54,14 @@ RUN_TYPES = {
         checklist_runs.THOUGHTS,
         checklist_runs.STAGES,
         answering.RUNS,
+        entailment_runs.RUNS,
         judging_runs.RUNS,
         judging_runs_points.RUNS,
         checks.RUNS,
+        reference_runs.RUNS,
         checks_ask.RUNS,
         g_eval.RUNS,
+        trial.RUNS,
     )
 }
 # What belongs to an imported result and is never started by hand.

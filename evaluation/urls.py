@@ -3,12 +3,14 @@
 from django.urls import include, path
 
 from annotation.api.frame.base import Unknown
+from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
 from evaluation.official import api as official
 from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
 from evaluation.runs import api, views
+from evaluation.runs.sharing import views as sharing
 from evaluation.score_table import urls as score_table
 from evaluation.writing import urls as writing
 
@@ -25,6 +27,8 @@ ROOMS = (
     "checklists",
     "grading",
     "rescaling",
+    "replacement",
+    "live",
     "panels",
     "bundles",
 )
@@ -36,6 +40,17 @@ runs = [
     path("runs/<int:number>/progress/", views.run_progress, name="run_progress"),
     path("runs/<int:number>/cancel/", views.run_cancel, name="run_cancel"),
     path("runs/<int:number>/official/", views.run_official, name="run_official"),
+    path("runs/<int:number>/share/", sharing.run_share, name="run_share"),
+    path(
+        "runs/<int:number>/share/<int:share_id>/stop/",
+        sharing.run_stop_sharing,
+        name="run_stop_sharing",
+    ),
+    path(
+        "runs/<int:number>/share/<int:share_id>/move/",
+        sharing.run_move_board,
+        name="run_move_board",
+    ),
     path(f"{TASK}runs/", views.run_start, name="run_start"),
     path(f"{TASK}schedule/", views.run_schedule, name="run_schedule"),
 ]
@@ -55,9 +70,12 @@ runs_api = [
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
 project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
-apis = (runs_api, llm_runs.api, payouts.api, panels.api, people.api)
+apis = (runs_api, live.api, llm_runs.api, payouts.api, panels.api, people.api)
 urlpatterns = [
     path("score/", include(score_table)),
+    path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
+    path("boards/<slug:slug>/", sharing.public_board, name="public_board"),
+    path("boards/<slug:slug>.<str:form>", sharing.public_board, name="public_board_file"),
     path("work/", include(people.work)),
     path("work/", include(writing.work)),
     path("projects/<int:project_id>/", include([*project, *runs, *score_table.project])),

@@ -10,25 +10,36 @@ import datetime as dt
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from django.db import models
 
 from annotation.models import Item, Membership, System
 from annotation.work.snapshots import answers
+from annotation.work.snapshots import choices as chosen_fields
+from annotation.work.snapshots import labels as label_fields
 from annotation.work.snapshots.answers import AnswerText
+from annotation.work.snapshots.choices import Choice, ChoiceField
 from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
+from annotation.work.snapshots.labels import LabelField, LabelVote
+from annotation.work.snapshots.other_fields import OtherField, other_fields
 from crowdqc.errors import Conflict
 from evaluation.embeddings import vectors
 from evaluation.embeddings.embeddings import get_encoder, text_hash
 from evaluation.free_text import run as text_runs
+from evaluation.labels import dataset as labelled
+from evaluation.labels import results as label_results
+from evaluation.labels import run as label_runs
 from evaluation.methods.core.base import Hooks
 from evaluation.models import Run, Snapshot
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
 from evaluation.pairwise import run as pair_runs
+from evaluation.replacement import dataset as replacing
+from evaluation.replacement import run as replacement_runs
+from evaluation.replacement import texts as writers
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.results import rows as results
 
@@ -36,6 +47,7 @@ Row = dict[str, Any]
 Rows = Mapping[type[models.Model], Sequence[Row]]
 ANSWERS, TEXTS, ITEMS = "data/answers.jsonl", "data/texts.jsonl", "data/items.jsonl"
 VECTORS, SOURCES, ASKED = "data/vectors.npy", "data/sources.json", "data/asked.json"
+FIELD, OTHERS = "data/field.json", "data/other_fields.json"
 
 
 class Broken(Exception):
@@ -90,10 +102,21 @@ def as_run(recipe: Row, data_hash: str) -> Run:
     )
 
 
+class ReadTexts(NamedTuple):
+    """What a bundle of texts holds."""
+
+    frozen: snapshots.AnswersDataset
+    vectors: Any
+    declined: set[int]
+    data_hash: str
+
+
 class OfTexts:
     """AQER: answers with their texts, and the vectors that the run saw."""
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
+        if run.params.get(text_runs.ENTAILMENT.name):
+            raise Conflict("A run that begins by entailment needs its model, so it has no bundle.")
         snapshot = _snapshot(run)
         frozen = snapshots.load(snapshot)  # refuses what was erased or changed since
         found = answers.texts_of(snapshot.answer_ids)
@@ -109,6 +132,18 @@ class OfTexts:
         yield VECTORS, handle.getvalue()
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        read = self.read(files)
+        run = as_run(recipe, read.data_hash)
+        done = results.Computed(
+            _snapshot(run),
+            read.frozen,
+            recipe["encoder"],
+            text_runs.fit(run, read.frozen, read.vectors, hooks),
+        )
+        return Again(*results.content(run, done, read.declined), read.data_hash)
+
+    def read(self, files: Mapping[str, bytes]) -> ReadTexts:
+        """The answers with the vectors of their texts. Raises Broken."""
         stored = read_jsonl(files[ANSWERS])
         declined = {row["answer_id"] for row in stored if row.pop("declined")}
         rows = [
@@ -124,12 +159,24 @@ class OfTexts:
             lost = frozen.texts[wanted.index(None)] if None in wanted else ""
             raise Broken(f"There is no vector of an answer: “{lost[:60]}” is not what was encoded.")
         used = matrix[[at for at in wanted if at is not None]]
-        data_hash = snapshots.content_hash(rows)
-        run = as_run(recipe, data_hash)
-        done = results.Computed(
-            _snapshot(run), frozen, recipe["encoder"], text_runs.fit(run, frozen, used, hooks)
-        )
-        return Again(*results.content(run, done, declined), data_hash)
+        return ReadTexts(frozen, used, declined, snapshots.content_hash(rows))
+
+
+class OfWriters(OfTexts):
+    """People and models who write: the same files, and what the models are called."""
+
+    def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
+        yield from super().pack(run)
+        names = writers.names_of(snapshots.load(_snapshot(run)))
+        yield SOURCES, json_bytes({str(pk): name for pk, name in names.items()})
+
+    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        read = self.read(files)
+        names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
+        run = as_run(recipe, read.data_hash)
+        data = writers.beside(read.frozen, read.vectors, names)
+        done = writers.fit(run, data, hooks, encoder=recipe["encoder"])
+        return Again({}, replacement_runs.content(run, done), read.data_hash)
 
 
 class OfJudgments:
@@ -152,7 +199,12 @@ class OfJudgments:
             ITEMS,
             jsonl({**row._asdict(), "judged": row.item_id in used} for row in read.items.values()),
         )
-        yield TEXTS, jsonl(row._asdict() for row in texts)
+        counts = {} if self.rated else judged.counts_of(texts)
+        # The texts stay here; what was counted in them goes along.
+        yield (
+            TEXTS,
+            jsonl({**row._asdict(), "counts": counts.get(row.candidate_id)} for row in texts),
+        )
         yield SOURCES, json_bytes({str(pk): name for pk, name in names.items()})
         yield (
             ASKED,
@@ -171,14 +223,17 @@ class OfJudgments:
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         read = _read(files)
-        texts = [TextRow(**row) for row in read_jsonl(files[TEXTS])]
+        stored = read_jsonl(files[TEXTS])
+        counts = {row["candidate_id"]: row.pop("counts", None) for row in stored}
+        texts = [TextRow(**row) for row in stored]
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         run = as_run(recipe, read.hash)
         frozen: judged.PairsDataset | judged.RatingsDataset
         if self.rated:
             frozen = judged.arranged_ratings(read, texts, names)
         else:
-            frozen = judged.to_arrays(read, texts, names)
+            known = {pk: found for pk, found in counts.items() if found is not None}
+            frozen = judged.to_arrays(read, texts, names, counts=known)
         done = pair_runs.fit(run, frozen, hooks)
         return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
 
@@ -199,6 +254,107 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
     ]
     keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
     return judged.SnapshotParts(rows, votes, items, keys, asked)
+
+
+class OfLabels:
+    """Labels of one field: every label with its time, its options, and what stood beside it."""
+
+    def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
+        snapshot = _snapshot(run)
+        field = label_fields.field_of(run.task, run.params["field"])
+        rows = labelled.reload_labels(snapshot, field)  # refuses what was changed since
+        yield ANSWERS, jsonl(row._asdict() for row in rows)
+        yield (
+            FIELD,
+            json_bytes({"name": field.name, "label": field.label, "options": field.options}),
+        )
+        yield OTHERS, others_bytes(other_fields(run.task, snapshot.answer_ids))
+
+    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        told = json.loads(files[FIELD])
+        options = tuple((code, label) for code, label in told["options"])
+        field = LabelField(told["name"], told["label"], options)
+        rows = [
+            LabelVote(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
+            for row in read_jsonl(files[ANSWERS])
+        ]
+        data_hash = labelled.content_hash(rows, field)
+        run = as_run(recipe, data_hash)
+        frozen = replace(labelled.to_arrays(rows, field), others=read_others(files[OTHERS]))
+        done = label_runs.fit(run, frozen, hooks)
+        return Again(*label_results.content(run, done.frozen, done.result), data_hash)
+
+
+class OfChoices:
+    """What people and models chose in one field, and whose the systems are."""
+
+    def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
+        snapshot = _snapshot(run)
+        field = chosen_fields.field_of(run.task, run.params["field"])
+        rows = replacing.reload_choices(snapshot, field)  # refuses what was changed since
+        yield ANSWERS, jsonl(row._asdict() for row in rows)
+        yield (
+            FIELD,
+            json_bytes(
+                {
+                    "name": field.name,
+                    "label": field.label,
+                    "codes": field.codes,
+                    "lines": field.lines,
+                }
+            ),
+        )
+        yield SOURCES, json_bytes({str(pk): name for pk, name in replacing.names_of(rows).items()})
+
+    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        told = json.loads(files[FIELD])
+        lines = tuple(told.get("lines", ()))
+        field = ChoiceField(told["name"], told["label"], tuple(told["codes"]), lines)
+        rows = [
+            Choice(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
+            for row in read_jsonl(files[ANSWERS])
+        ]
+        names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
+        data_hash = replacing.content_hash(rows, field)
+        run = as_run(recipe, data_hash)
+        done = replacement_runs.fit(run, replacing.to_arrays(rows, field, names), hooks)
+        return Again({}, replacement_runs.content(run, done), data_hash)
+
+
+def others_bytes(others: Iterable[OtherField]) -> bytes:
+    """Further fields of a labels task as JSON: sets as sorted lists."""
+    return json_bytes(
+        [
+            {
+                **{name: getattr(one, name) for name in ("name", "label", "kind", "marked")},
+                "ticked": {
+                    item: {who: sorted(codes) for who, codes in by.items()}
+                    for item, by in one.ticked.items()
+                },
+            }
+            for one in others
+        ]
+    )
+
+
+def read_others(content: bytes) -> tuple[OtherField, ...]:
+    """The same read back."""
+    return tuple(
+        OtherField(
+            one["name"],
+            one["label"],
+            one["kind"],
+            {
+                item: {who: frozenset(codes) for who, codes in by.items()}
+                for item, by in one["ticked"].items()
+            },
+            {
+                item: {who: [(a, b, target) for a, b, target in spans] for who, spans in by.items()}
+                for item, by in one["marked"].items()
+            },
+        )
+        for one in json.loads(content)
+    )
 
 
 def _snapshot(run: Run) -> Snapshot:
@@ -241,4 +397,7 @@ KINDS: dict[str, Kind] = {
     "aqer": OfTexts(),
     "pairwise": OfJudgments(),
     "ratings": OfJudgments(rated=True),
+    "labels": OfLabels(),
+    "replacement": OfChoices(),
+    "replacement_texts": OfWriters(),
 }

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from django.utils.safestring import SafeString, mark_safe
 
 from crowdqc.numbers import percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.charts.svg import Scale, image, line, px, text
+from evaluation.charts.svg import (
+    Scale,
+    image,
+    line,
+    nice_ticks,
+    path,
+    percent_at,
+    px,
+    stretched,
+    text,
+    wide_image,
+)
 
 SHAPES = 5  # classes that a shape and a colour tell apart
 MOST_VOTES = 12  # that are drawn one by one
@@ -81,3 +93,106 @@ def prevalence_cell(
     """The share of a class with its interval, and the share by majority vote as a diamond."""
     said = None if majority is None else f"majority vote {percent(majority)}"
     return charts.forest_cell(scale, estimate, secondary=majority, secondary_said=said, name=name)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A worker's labels from the ``first`` to the ``last``: the share that agrees, with bounds."""
+
+    first: int
+    last: int
+    share: float
+    low: float
+    high: float
+
+
+def agreement_over_time(blocks: Sequence[Block], *, height: float = 116.0) -> SafeString:
+    """Share of labels that agree with the others', block by block, with intervals; 0 to 100%.
+
+    ``blocks`` are in order and not empty; below each stands its last label's number.
+    """
+    foot = height - 20
+
+    def y(value: float) -> float:
+        return 8 + (foot - 8) * (1 - value)
+
+    body = ""
+    for tick in (0.0, 0.5, 1.0):
+        body += line("0", y(tick), "100%", y(tick), "grid")
+        body += text("0", y(tick) - 3 if tick < 1 else y(tick) + 10, percent(tick))
+    for at, block in enumerate(blocks):
+        where = percent_at(0.18 + 0.8 * (at + 0.5) / len(blocks))
+        body += line(where, y(block.low), where, y(block.high), "interval thin")
+        body += f'<circle class="dot" cx="{where}" cy="{px(y(block.share))}" r="3.5"/>'
+        body += text(where, foot + 15, str(block.last), "mid")
+    said = "; ".join(
+        f"labels {block.first} to {block.last}: {percent(block.share)}, "
+        f"{percent(block.low)} to {percent(block.high)}"
+        for block in blocks
+    )
+    return wide_image(
+        body,
+        sentence=f"Agreement with the others’ labels. {said}",
+        height=height,
+        classes="wide flush",
+    )
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a planned study reaches with so many votes per item, with its range."""
+
+    votes: int
+    share: float
+    low: float
+    high: float
+
+
+def reached_curves(
+    ranged: Sequence[Reached],
+    beside: Sequence[Reached] = (),
+    *,
+    target: float,
+    axis: str,
+    sentence: str,
+    words: Callable[[float], str] = percent,
+    height: float = 260.0,
+) -> SafeString:
+    """A share from 0 to 1 by votes per item: a dot with its range, beside it a diamond.
+
+    ``target`` is dashed. The places of both are in order; those of ``ranged`` are not empty.
+    """
+    places = (*beside, *ranged)
+    bottom = max(0.0, min([target, *(one.low for one in places)]) - 0.02)
+    foot, most = height - 34, max(one.votes for one in places)
+
+    def x(votes: int) -> float:
+        return 0.02 + 0.96 * (votes - 0.5) / most
+
+    def y(value: float) -> float:
+        return 10 + (foot - 10) * (1 - value) / (1 - bottom)
+
+    body = ""
+    for tick in nice_ticks(bottom, 1.0, 5):
+        body += line("0", y(tick), "100%", y(tick), "grid")
+        body += text("-8", y(tick) + 4, words(tick), "end")
+    body += line("0", y(target), "100%", y(target), "reference")
+    curves = "".join(
+        f'<path class="curve {kind}" d="{path((1000 * x(p.votes), y(p.share)) for p in given)}"/>'
+        for kind, given in (("c2", beside), ("c1", ranged))
+        if given
+    )
+    body += stretched(curves, height)
+    for one in ranged:
+        where = percent_at(x(one.votes))
+        body += line(where, y(one.low), where, y(one.high), "interval thin")
+        body += f'<circle class="dot" cx="{where}" cy="{px(y(one.share))}" r="3.5"/>'
+    for one in beside:
+        body += (
+            f'<svg x="{percent_at(x(one.votes))}" y="{px(y(one.share))}" overflow="visible">'
+            '<path class="diamond" d="M0 -4l4 4-4 4-4-4z"/></svg>'
+        )
+    for votes in sorted({one.votes for one in places}):
+        body += text(percent_at(x(votes)), foot + 16, str(votes), "mid")
+    body += text("100%", height - 2, axis, "end")
+    return wide_image(body, sentence=sentence, height=height)

@@ -1,4 +1,4 @@
-"""Expert grading of systems' answers: two people, each blind to author, score and one another.
+"""Expert grading of systems' or workers' answers by two people, blind to author and one another.
 
 As in Geva et al. 2025 (section 5.2, App. A): marks from 0 to 100; where the two lie further apart
 than the gap (33), they talk and agree on one mark. What counts is that mark, else the mean.
@@ -22,6 +22,8 @@ from evaluation.models import Grade, Grading
 from evaluation.runs.run_types import require_fit
 
 MOST = 20_000
+SYSTEMS, WORKERS = "systems", "workers"
+AUTHORS = {SYSTEMS: "system", WORKERS: "worker"}  # whose answers are graded -> their column
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,18 @@ class Marks:
 
 @transaction.atomic
 def open_grading(
-    *, by: User, task: Task, first: User, second: User, per_system: int = 0, seed: int = 0
+    *,
+    by: User,
+    task: Task,
+    first: User,
+    second: User,
+    per_system: int = 0,
+    seed: int = 0,
+    of: str = SYSTEMS,
 ) -> Grading:
-    """Let two people of the project's staff grade the systems' counting answers.
+    """Let two people of the project's staff grade the counting answers of SYSTEMS or of WORKERS.
 
-    ``per_system`` questions of each system, drawn by ``seed`` (0: all). Raises Invalid for the
+    ``per_system`` answers of each of them, drawn by ``seed`` (0: all). Raises Invalid for the
     graders or the number, and Conflict where nothing can be graded or a grading is open.
     """
     require_fit(
@@ -78,9 +87,19 @@ def open_grading(
         raise Invalid("So many cannot be drawn.", fields={"per_system": f"0 to {MOST:,}."})
     if task.gradings.filter(closed_at__isnull=True).exists():
         raise Conflict("A grading of this task is open; close it first.")
-    ids = _drawn(task, per_system, seed)
+    if of not in AUTHORS:
+        raise Invalid(
+            "Answers of workers or of models are graded.", fields={"of": ", ".join(AUTHORS)}
+        )
+    ids = _drawn(task, AUTHORS[of], per_system, seed)
     if not ids:
-        raise Conflict("No language model has answered yet, so there is nothing to grade.")
+        who = "language model" if of == SYSTEMS else "worker"
+        raise Conflict(f"No {who} has answered yet, so there is nothing to grade.")
+    if len(ids) > MOST:
+        raise Invalid(
+            f"That are {len(ids):,} answers; at most {MOST:,} can be graded at once.",
+            fields={"per_system": "Draw fewer of each."},
+        )
     grading = Grading.objects.create(
         task=task, first=first, second=second, answer_ids=ids, seed=seed, created_by=by
     )
@@ -88,12 +107,12 @@ def open_grading(
     return grading
 
 
-def _drawn(task: Task, per_system: int, seed: int) -> list[int]:
+def _drawn(task: Task, author: str, per_system: int, seed: int) -> list[int]:
     rows = (
         Answer.objects.filter(
-            item__task=task, system__isnull=False, counts=True, stage=Answer.Stage.MAIN
-        ).order_by("system_id", "item__position", "item_id", "replicate")
-    ).values_list("system_id", "pk")
+            item__task=task, counts=True, stage=Answer.Stage.MAIN, **{f"{author}__isnull": False}
+        ).order_by(author, "item__position", "item_id", "replicate")
+    ).values_list(f"{author}_id", "pk")
     by_system: dict[int, list[int]] = {}
     for system, pk in rows:
         by_system.setdefault(system, []).append(pk)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from django.utils.safestring import SafeString
-from scipy.special import ndtri
 
 from annotation.models import Answer, Membership, Role, Task, TextValue, User
 from annotation.task_types.rendering import render_markdown
@@ -32,6 +32,19 @@ def newest(task: Task) -> Grading | None:
         .first()
         if task.gradings.filter(closed_at__isnull=True).exists()
         else task.gradings.select_related("first", "second", "task__project").first()
+    )
+
+
+def newest_of_systems(task: Task) -> Grading | None:
+    """The task's newest grading of answers that language models gave."""
+    gradings = task.gradings.select_related("first", "second", "task__project")
+    return next(
+        (
+            one
+            for one in gradings.order_by("-id")
+            if Answer.objects.filter(pk__in=one.answer_ids[:1], system__isnull=False).exists()
+        ),
+        None,
     )
 
 
@@ -85,7 +98,10 @@ def _agreement(
     if not x.std() or not y.std():
         return None, None, None
     r, n = float(np.corrcoef(x, y)[0, 1]), len(both)
-    middle, reach = np.arctanh(min(r, 1 - 1e-9)), -float(ndtri((1 - level) / 2)) / np.sqrt(n - 3)
+    middle, reach = (
+        np.arctanh(min(r, 1 - 1e-9)),
+        -float(scipy.special.ndtri((1 - level) / 2)) / np.sqrt(n - 3),
+    )
     return r, float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
 
 

@@ -64,7 +64,8 @@ def compute(run: Run, steps: Recorder) -> Computed:
         frozen.texts, encoder, advance=lambda done, cached: steps.advance(done)
     )
     texts = frozen.with_vectors(found.matrix)
-    study = Study(texts, _responses(frozen, run), grade, judge)
+    bert = "bert_score" in run.params["methods"]
+    study = Study(texts, responses_of(frozen, run.params["encoder"], bert=bert), grade, judge)
     steps.begin(DRAWS)
     options = {name: run.params[name] for name in aqer_study.DEFAULTS}
     result = get_method(SLUG).fit(
@@ -118,10 +119,10 @@ def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, R
     }
 
 
-def _responses(frozen: AnswersDataset, run: Run) -> Responses:
-    """The same answers as words, with token vectors where BERTScore is asked for."""
+def responses_of(frozen: AnswersDataset, encoder: str, *, bert: bool) -> Responses:
+    """The same answers as words, with token vectors where BERTScore is asked for and can be had."""
     tokens = None
-    if "bert_score" in run.params["methods"] and run.params["encoder"] == text_runs.DEFAULT_ENCODER:
+    if bert and encoder == text_runs.DEFAULT_ENCODER:
         tokens = token_vectors(frozen.texts)
     questions = [str(item) for item in frozen.items]
     outside = Responses.build(

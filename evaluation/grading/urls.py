@@ -3,6 +3,7 @@
 from django.urls import path
 
 from evaluation.grading import views as grading
+from evaluation.grading.compare import views as compare
 
 TASK = "tasks/<int:task_id>/"
 
@@ -11,6 +12,7 @@ urlpatterns = [
     path(f"{TASK}grading/mark/", grading.grade_answer, name="grading_mark"),
     path(f"{TASK}grading/settle/<int:answer_id>/", grading.settle_mark, name="grading_settle"),
     path(f"{TASK}grading/end/", grading.end, name="grading_end"),
+    path(f"{TASK}results/compare/", compare.results, name="text_compare"),
     path(f"{TASK}results/study/", grading.results, name="study"),
     path(f"{TASK}results/study/start/", grading.start, name="study_start"),
 ]

@@ -33,12 +33,17 @@ class OpenForm(forms.Form):
 
     first = forms.TypedChoiceField(coerce=int, label="First grader")
     second = forms.TypedChoiceField(coerce=int, label="Second grader")
+    of = forms.ChoiceField(
+        choices=[(actions.SYSTEMS, "Language models"), (actions.WORKERS, "Workers")],
+        label="Answers of",
+        help_text="Grades of models are for “Against experts”, of workers for “Compare methods”.",
+    )
     per_system = forms.IntegerField(
         min_value=0,
         max_value=actions.MOST,
         initial=0,
-        label="Answers of each system",
-        help_text="Drawn by chance. 0: all of them.",
+        label="Answers of each",
+        help_text="Drawn at random. 0: all of them.",
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
 
@@ -134,6 +139,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
                     first=form.people[given["first"]],
                     second=form.people[given["second"]],
                     per_system=given["per_system"],
+                    of=given["of"],
                 )
             except (Invalid, Conflict) as error:
                 add_errors(form, error)
@@ -241,7 +247,7 @@ def end(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Each method against the experts, by number of workers and by system."""
     _, task = _texts(request, project_id, task_id)
-    run, found = reads.shown_run(task, number_of(request)), reads.newest(task)
+    run, found = reads.shown_run(task, number_of(request)), reads.newest_of_systems(task)
     context: dict[str, Any] = {
         "task": task,
         "title": run_reads.title_of(task),
@@ -269,7 +275,9 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 def start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Queue a study on the grades as they stand."""
     access, task = _texts(request, project_id, task_id, Role.REQUESTER)
-    found, form = _grading(task), StudyForm(request.POST, task=task)
+    found, form = reads.newest_of_systems(task), StudyForm(request.POST, task=task)
+    if found is None:
+        raise Missing("Nobody grades answers of language models here.")
     if not form.is_valid():
         first = next(iter(form.errors.values()))[0]
         messages.warning(request, str(first))

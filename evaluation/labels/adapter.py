@@ -11,10 +11,13 @@ from django.urls import reverse
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.work.snapshots import labels
+from annotation.work.snapshots.answers import Tally, tally_of
+from evaluation.labels import planning
+from evaluation.labels.selectors.plan import LabelPlanner
 from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
-from evaluation.runs.adapters import COMPETENCE, CompetenceWords, KnownWords, ShapeAdapter
-from evaluation.runs.precision import Precision
+from evaluation.runs.adapters import COMPETENCE, CompetenceWords, ShapeAdapter
+from evaluation.runs.planning.precision import Precision
 
 
 class ItemLabels(ShapeAdapter):
@@ -32,15 +35,7 @@ class ItemLabels(ShapeAdapter):
     results = "label_results"
     worker_score = COMPETENCE
     answering = LabelQuestions()
-    known_words = KnownWords(
-        "Known answers",
-        "items whose label is known; they never count as labels",
-        "known answer",
-        "Right",
-        "Wrong",
-        "Share right",
-        "from few known answers how reliable somebody is; the interval says how far they tell.",
-    )
+    planner = LabelPlanner()
     competence_words = CompetenceWords(
         said="how often the right label is given, by field",
         line="Field",
@@ -71,5 +66,8 @@ class ItemLabels(ShapeAdapter):
     def counting_rows(self, task: Task) -> QuerySet[Answer]:
         return labels.counting_rows(task)
 
+    def tally(self, task: Task, max_id: int) -> Tally:
+        return tally_of(self.counting_rows(task), max_id)
+
     def precision(self, build: Build) -> Precision:
-        return Precision(why_not="not simulated for labels")
+        return planning.precision_of(build)

@@ -8,21 +8,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField, LabelVote
+from annotation.work.snapshots.other_fields import OtherField, other_fields
 from crowdqc.errors import Conflict
-from evaluation.methods.core.base import IntArray
+from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.votes import Labels
 from evaluation.models import Snapshot
 from evaluation.runs.freezing.snapshots import keep_snapshot
 
 
-def _content_hash(rows: Sequence[LabelVote], field: LabelField) -> str:
+def content_hash(rows: Sequence[LabelVote], field: LabelField) -> str:
     """SHA-256 over the field's options and, of each row in order, item, answer key and label."""
     digest = hashlib.sha256()
     digest.update(json.dumps(["labels", field.name, list(field.codes)]).encode() + b"\n")
@@ -57,13 +58,13 @@ def freeze_labels(task: Task, field: LabelField) -> Snapshot:
             **found.left_out,
         },
     }
-    return keep_snapshot(task, _content_hash(found.rows, field), ids, counts)
+    return keep_snapshot(task, content_hash(found.rows, field), ids, counts)
 
 
 def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
     """What was frozen, read again and found to be the same; raises Conflict where it is not."""
     rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
-    if _content_hash(rows, field) != snapshot.content_hash:
+    if content_hash(rows, field) != snapshot.content_hash:
         raise Conflict(
             f"The labels of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
@@ -73,7 +74,8 @@ def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
 
 def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
     """The frozen labels as arrays; raises Conflict as ``reload_labels``."""
-    return to_arrays(reload_labels(snapshot, field), field)
+    found = to_arrays(reload_labels(snapshot, field), field)
+    return replace(found, others=tuple(other_fields(snapshot.task, snapshot.answer_ids)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +84,18 @@ class LabelsDataset:
 
     ``workers`` (membership ids) and ``items`` (item ids) are what the indices of ``data`` stand
     for, its labels are the options of ``field`` in their order; ``gold`` (items,) are the known
-    answers among them, -1 where there is none.
+    answers among them, -1 where there is none; ``time`` (votes,) when each label was given, in
+    seconds since 1970. ``others`` are what the same answers tick and mark in the task's fields of
+    several options and of spans.
     """
 
     data: Labels
     gold: IntArray
+    time: FloatArray
     workers: tuple[int, ...]
     items: tuple[int, ...]
     field: LabelField
+    others: tuple[OtherField, ...] = ()
 
 
 def to_arrays(rows: Sequence[LabelVote], field: LabelField) -> LabelsDataset:
@@ -111,4 +117,6 @@ def to_arrays(rows: Sequence[LabelVote], field: LabelField) -> LabelsDataset:
         items=[str(pk) for pk in items],
         labels=field.codes,
     )
-    return LabelsDataset(data, gold, tuple(workers), tuple(items), field)
+    time = np.empty(len(data))
+    time[data.source] = [row.answered_at.timestamp() for row in rows]
+    return LabelsDataset(data, gold, time, tuple(workers), tuple(items), field)

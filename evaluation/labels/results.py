@@ -8,11 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from django.db import models
-from scipy.stats import binomtest
 
+from annotation.task_types.labels.fields import CHOOSE_SEVERAL
 from evaluation.labels.dataset import LabelsDataset
+from evaluation.methods.agreement.counts import TooFewVotes
+from evaluation.methods.agreement.fields import set_agreement, span_agreement
+from evaluation.methods.agreement.pairs import worker_pairs
 from evaluation.methods.core.base import FloatArray, IntArray, Result
+from evaluation.methods.core.units import AGREEMENT, LEAST
+from evaluation.methods.labels.drift import FELL, ROSE, SAME
 from evaluation.methods.labels.method import BETTER, METHODS, ONE_LABEL, UNKNOWN
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.runs.results.votes_used import STUDY
@@ -24,6 +30,7 @@ WORSE = "worse"  # the whole interval lies below chance
 NOT_SCORED = "not_scored"
 FEWEST = 3  # workers that share items, from which competence is told
 TOO_FEW = "competence needs 3 workers who share items"
+MOST_PAIRS = 1000  # of workers that a run keeps
 SURE = 0.9  # a posterior below is worth a look
 OF_LABELS = ("mistake_from", "mistake_to", "same_label")  # indices of labels
 PLAIN = (
@@ -38,6 +45,8 @@ PLAIN = (
     "known_high",
     "mistake_share",
 )
+HALVES = ("early_n", "early_agree", "late_n", "late_agree")
+CHANGES = {SAME: "same", FELL: "fell", ROSE: "rose"}
 BY_METHOD = ("majority", "dawid_skene", "mace", "glad")
 
 
@@ -50,6 +59,7 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
     """A row a worker, over the whole field, so without a dimension; confusion in ``extra``."""
     confusion = _confusion(frozen, result, len(frozen.field.codes))
     given = _votes(frozen, frozen.data.worker, len(frozen.workers))
+    over_time = _over_time(result)
     rows = []
     for row, standing in _standings(result):
         scored, reliable = standing != NOT_SCORED, row["reliable"]
@@ -75,6 +85,7 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
                     "reliable": bool(reliable) if scored and reliable is not None else None,
                     "no_interval": why if scored else TOO_FEW,
                     "given": given[row["worker"]],
+                    "over_time": over_time.get(row["worker"]),
                     "confusion": confusion.get(row["worker"]) if scored else None,
                 },
             }
@@ -159,6 +170,19 @@ def label_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
             }
         )
     return rows
+
+
+def _over_time(result: Result) -> dict[int, Row]:
+    """Of each worker tested: both halves of their labels, what changed, and blocks in order."""
+    found: dict[int, Row] = {}
+    for row in result.estimates["blocks"].rows():
+        worker = row.pop("worker")
+        found.setdefault(worker, {"blocks": []})["blocks"].append(row)
+    for row in result.estimates["worker"].rows():
+        if row["worker"] in found:
+            told = {name: row[name] for name in HALVES}
+            found[row["worker"]] |= {**told, "change": CHANGES[row["change"]]}
+    return found
 
 
 def _votes(frozen: LabelsDataset, of: IntArray, count: int) -> list[dict[str, int]]:
@@ -271,7 +295,7 @@ def _paired(result: Result) -> list[Row]:
         has = known & (item[name] >= 0) & (item["dawid_skene"] >= 0)
         theirs = item[name] == item["gold"]
         gained, lost = int((has & theirs & ~ours).sum()), int((has & ours & ~theirs).sum())
-        p = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+        p = float(scipy.stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
         rows.append({"method": name, "n": int(has.sum()), "gained": gained, "lost": lost, "p": p})
     return rows
 
@@ -331,6 +355,58 @@ def recipe(run: Run, frozen: LabelsDataset, result: Result) -> Row:
         "snapshot": snapshot.content_hash if snapshot else "",
         "counts": dict(snapshot.counts) if snapshot else {},
     }
+
+
+def beside_models(run: Run, frozen: LabelsDataset) -> Row:
+    """Agreement that no model of labels gives: of every two workers, and in the further fields."""
+    return {"pairs": _pairs(frozen), "other_fields": _other_fields(run, frozen)}
+
+
+def _pairs(frozen: LabelsDataset) -> Row:
+    """Cohen's kappa of two workers on the items they share, the lowest first, MOST_PAIRS of them.
+
+    ``few`` pairs share too few items for an interval; of ``same`` pairs one always gives one label,
+    or both always agree.
+    """
+    try:
+        table = worker_pairs(frozen.data).rows()
+    except TooFewVotes:
+        return {"rows": [], "n": 0, "few": 0, "same": 0}
+    told = [row for row in table if row["low"] is not None]
+    told.sort(key=lambda row: (row["kappa"], row["first"], row["second"]))
+    few = sum(row["n"] < LEAST[AGREEMENT] for row in table)
+    rows = [
+        {
+            "workers": [frozen.workers[row["first"]], frozen.workers[row["second"]]],
+            **{name: row[name] for name in ("n", "percent", "kappa", "low", "high")},
+        }
+        for row in told[:MOST_PAIRS]
+    ]
+    return {"rows": rows, "n": len(told), "few": few, "same": len(table) - len(told) - few}
+
+
+def _other_fields(run: Run, frozen: LabelsDataset) -> list[Row]:
+    """Agreement in the fields of several options and of spans, from the answers of this run."""
+    rng, resamples = np.random.default_rng(run.seed), run.params["resamples"]
+    found = []
+    for one in frozen.others:
+        rows = (
+            set_agreement(one.ticked, rng=rng, resamples=resamples)
+            if one.kind == CHOOSE_SEVERAL
+            else span_agreement(one.marked)
+        )
+        numbers = [
+            {name: _finite(value) for name, value in row.items()} | {"scope": one.kind}
+            for row in rows
+        ]
+        given = sum(map(len, (one.ticked or one.marked).values()))
+        found.append({"field": one.name, "label": one.label, "answers": given, "rows": numbers})
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """The same; None for a number that is not known."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def content(

@@ -23,7 +23,7 @@ from evaluation.models import Run
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import RunType
+from evaluation.runs.run_types import RunType, SharedPage
 
 LABELS = METHOD.slug
 MODELS = ("Dawid-Skene", "MACE", "GLAD")  # as the method's stages begin
@@ -65,13 +65,16 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
     """The run's method on frozen labels. Reads no database."""
     options = {name: value for name, value in run.params.items() if name != FIELD.name}
     rng = np.random.default_rng(run.seed)
-    found = METHOD.fit(frozen.data, rng=rng, gold=frozen.gold, hooks=hooks, **options)
+    found = METHOD.fit(
+        frozen.data, rng=rng, gold=frozen.gold, time=frozen.time, hooks=hooks, **options
+    )
     return Computed(frozen, found)
 
 
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
-    return Outcome(*results.content(run, done.frozen, done.result))
+    rows, told = results.content(run, done.frozen, done.result)
+    return Outcome(rows, {**told, **results.beside_models(run, done.frozen)})
 
 
 def fail(run: Run, done: Computed) -> str:
@@ -111,4 +114,7 @@ RUNS = RunType(
     chooses=True,
     detail=lambda run: str(run.params.get("field") or ""),
     reads_texts=False,
+    shared=SharedPage(
+        "evaluation/labels/shared/page.html", "evaluation.labels.selectors.shared.parts"
+    ),
 )

@@ -29,7 +29,8 @@ class EndpointFails(Conflict):
 class Ask:
     """One question to a model: what it is about, the prompt, the form of the answer.
 
-    ``subject`` begins with the row whose texts stand in the prompt: "answer:12", "item:7/b".
+    ``subject`` begins with the row whose texts stand in the prompt, and names a second one where
+    there are two: "answer:12", "item:7/b", "answer:12/answer:15".
     ``tries``: how often an answer in a wrong form is asked for again before it is given up;
     faults of the endpoint are retried beyond that. ``by_chance``: take the most probable of the
     schema's words where the endpoint tells probabilities, and keep these.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crowdqc.errors import Conflict
-from evaluation.llm import completion, estimate, ledger, wording
+from evaluation.llm import completion, engine, estimate, ledger, wording
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.completion import Completion
 from evaluation.llm.wording import ParsedAnswer, Size, key_of, messages_of, params_of
@@ -50,8 +50,6 @@ def ask_all(
     if open_ids:
         may_start(model)
         source = Chat(model, asks, first)
-        from evaluation.llm import engine  # its client takes most of a second to import
-
         engine.Engine(model, completion.link_of(model.endpoint), source, tick).work(open_ids)
     return list(_replies(asks, ids, cached))
 

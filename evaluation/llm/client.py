@@ -11,14 +11,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAI
+from typing import TYPE_CHECKING, Any
 
 from crowdqc import outbound
 from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
 from evaluation.llm.endpoints import keys
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
 
 MB = 1024 * 1024
 # Of one answer: an endpoint must not fill the memory. Vectors are long, what a model says is not.
@@ -31,10 +32,13 @@ class Sender:
     """Connections to an endpoint, shared by a run's threads; to be closed at its end."""
 
     def __init__(self, link: Link) -> None:
+        import openai  # not above: it takes 30 MB, and no page asks a model
+
         self.link = link
+        self._errors = (openai.APITimeoutError, openai.APIStatusError, openai.APIConnectionError)
         most = max(MOST_MB.values())
         self._outbound = outbound.Client(seconds=link.timeout, most_bytes=most * MB)
-        self.openai = OpenAI(
+        self.openai = openai.OpenAI(
             base_url=link.base_url,
             api_key=link.key,
             max_retries=0,
@@ -49,17 +53,18 @@ class Sender:
 
     def send(self, path: str, body: Mapping[str, Any]) -> Completion:
         """Send one request and read its answer; never raises for what an endpoint does."""
+        timed_out, status_error, connection_error = self._errors
         began = time.monotonic()
         try:
             found = self._read(path, body)
-        except (APITimeoutError, outbound.TimedOut):
+        except (timed_out, outbound.TimedOut):
             reason = f"No whole answer within {self.link.timeout:g} seconds."
             found = Completion(outcome=Outcome.TIMEOUT, reason=reason, heals=True)
         except outbound.TooLong:
             found = _broken(f"The answer is longer than {_most_mb(path)} MB.")
-        except APIStatusError as error:
+        except status_error as error:
             found = _status(error, self.link)
-        except APIConnectionError as error:
+        except connection_error as error:
             found = _unreached(error.__cause__ or error, self.link.timeout)
         except outbound.NetworkError as error:
             found = _unreached(error, self.link.timeout)

@@ -7,6 +7,7 @@ a new version beside the old one, as answers given to the old one keep naming it
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,26 +30,39 @@ class Rendered:
 
     ref: str  # name@version
     messages: tuple[Message, ...]
+    digest: str = ""  # of the prompt before it was filled
 
 
 @dataclass(frozen=True)
 class Template:
-    """One version of a prompt."""
+    """One version of a prompt.
+
+    ``required`` and ``offered`` are those of a project's own prompt, which need not use all that
+    it is offered; None: what stands in the text is required, and nothing else is known.
+    """
 
     name: str
     version: int
     system: str
     user: str
+    required: frozenset[str] | None = None
+    offered: frozenset[str] = frozenset()
 
     @property
     def ref(self) -> str:
         return f"{self.name}@{self.version}"
 
     @property
+    def digest(self) -> str:
+        """SHA-256 over the texts as they are written."""
+        return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()
+
+    @property
     def needed(self) -> frozenset[str]:
         """The places that must be filled."""
         text = OPTIONAL.sub("", f"{self.system}\n{self.user}")
-        return frozenset(PLACE.findall(text))
+        found = frozenset(PLACE.findall(text))
+        return found if self.required is None else found & self.required
 
     @property
     def places(self) -> frozenset[str]:
@@ -59,7 +73,7 @@ class Template:
     def render(self, **filled: str) -> Rendered:
         """The messages; raises ValueError where a place is empty or one given does not exist."""
         given = {name: str(value) for name, value in filled.items() if str(value).strip()}
-        unknown = sorted(set(filled) - self.places)
+        unknown = sorted(set(filled) - self.places - self.offered)
         if unknown:
             raise ValueError(f"prompt {self.ref} has no place {unknown[0]!r}")
         lacking = sorted(self.needed - set(given))
@@ -69,7 +83,7 @@ class Template:
         for role, text in (("system", self.system), ("user", self.user)):
             if text:
                 messages.append({"role": role, "content": _fill(text, given)})
-        return Rendered(self.ref, tuple(messages))
+        return Rendered(self.ref, tuple(messages), self.digest)
 
 
 def _fill(text: str, given: Mapping[str, str]) -> str:

@@ -2,14 +2,19 @@
 
 from django.urls import path
 
-from evaluation.llm.views import models
+from evaluation.llm.views import models, prompts
 
 ENDPOINT = "models/endpoints/<int:endpoint_id>/"
+PROMPT = "models/prompts/<int:prompt_id>/"
 MODEL = "models/<int:model_id>/"
 
 urlpatterns = [
     path("models/", models.models, name="models"),
-    path("models/prompts/", models.prompts, name="models_prompts"),
+    path("models/prompts/", prompts.prompts, name="models_prompts"),
+    path("models/prompts/new/", prompts.prompt_new, name="models_prompt_new"),
+    path(PROMPT, prompts.prompt, name="models_prompt"),
+    path(f"{PROMPT}edit/", prompts.prompt_edit, name="models_prompt_edit"),
+    path(f"{PROMPT}try/", prompts.prompt_try, name="models_prompt_try"),
     path("models/calls/", models.calls, name="models_calls"),
     path("models/calls/<int:call_id>/", models.call, name="models_call"),
     path("models/endpoints/new/", models.endpoint_new, name="models_endpoint_new"),

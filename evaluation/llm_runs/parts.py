@@ -10,8 +10,8 @@ from django.db.models import Q
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import prompting
-from evaluation.llm.ask import Reply
-from evaluation.methods.core.params import Param, real_number, whole_number
+from evaluation.llm.ask import Ask, Reply
+from evaluation.methods.core.params import TEXT, Param, real_number, whole_number
 from evaluation.models import LanguageModel
 
 Row = dict[str, Any]
@@ -55,6 +55,14 @@ def asked_items(task: Task, *, known: bool = False) -> list[Item]:
 
 
 MODEL = whole_number("model", 0, 0, 2**31, label="Model")
+PROMPT = Param(
+    "prompt",
+    "",
+    TEXT,
+    high=80,
+    label="Prompt",
+    help="The built-in one, or a version of one that this project wrote.",
+)
 WARMTH = "0: the most probable answer; higher: more varied ones."
 
 
@@ -88,6 +96,11 @@ def template(prefix: str, ref: str) -> prompting.Template:
     """The prompt that ``refs`` names so."""
     name, _, number = ref.partition("@")
     return prompting.load(prefix + name, int(number))
+
+
+def prompts_told(asks: Sequence[Ask]) -> Row:
+    """Which prompts were asked by, and the SHA-256 of each before it was filled in."""
+    return {"prompts": {ask.prompt.ref: ask.prompt.digest for ask in asks}}
 
 
 def sampling(params: Mapping[str, Any]) -> Row:

@@ -1,14 +1,31 @@
 """Tables of the judging side, one module a subject."""
 
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
+from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
-from evaluation.models.llm import CallState, CallUse, Endpoint, LanguageModel, LLMAttempt, LLMCall
+from evaluation.models.live import LiveBatch, LiveEvaluation
+from evaluation.models.llm import (
+    CallState,
+    CallUse,
+    Endpoint,
+    LanguageModel,
+    LLMAttempt,
+    LLMCall,
+    OwnPrompt,
+)
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
-from evaluation.models.runs import AdaptivePlan, OfficialRun, Run, RunSchedule, RunState, Snapshot
+from evaluation.models.runs import (
+    AdaptivePlan,
+    OfficialRun,
+    Run,
+    RunSchedule,
+    RunShare,
+    RunState,
+    Snapshot,
+)
 from evaluation.models.scores import (
     AnswerScore,
     CandidateScore,
-    Embedding,
     ItemLabel,
     ItemScore,
     RankedRow,
@@ -29,6 +46,7 @@ __all__ = [
     "ChecklistStage",
     "ChecklistVersion",
     "Embedding",
+    "EncodingShard",
     "Endpoint",
     "ExplanationAudit",
     "Grade",
@@ -38,12 +56,16 @@ __all__ = [
     "LLMAttempt",
     "LLMCall",
     "LanguageModel",
+    "LiveBatch",
+    "LiveEvaluation",
     "OfficialRun",
+    "OwnPrompt",
     "PanelWatch",
     "RankedRow",
     "Run",
     "RunFigure",
     "RunSchedule",
+    "RunShare",
     "RunState",
     "ScoreRow",
     "Selection",

@@ -103,6 +103,36 @@ class LanguageModel(models.Model):
         return self.name
 
 
+class OwnPrompt(models.Model):
+    """One version of a prompt that a project wrote itself; from its first use on it stays."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="own_prompts")
+    name = models.CharField(max_length=40)
+    title = models.CharField(max_length=80, blank=True)  # of all its versions; "": the name
+    version = models.PositiveIntegerField(default=1)
+    purpose = models.CharField(max_length=20)  # a slug of evaluation.llm.own.purposes
+    system = models.TextField(blank=True)
+    user = models.TextField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name", "-version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "name", "version"], name="own_prompt_version_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        if self.title:
+            return f"{self.title} ({self.name}, version {self.version})"
+        return f"{self.name}, version {self.version}"
+
+
 class CallState(models.TextChoices):
     QUEUED = "queued", "waiting"
     SENT = "sent", "in flight"

@@ -131,6 +131,39 @@ class OfficialRun(models.Model):
         ]
 
 
+class RunShare(models.Model):
+    """What people without an account may see of a run: by a secret link, or at a public address.
+
+    Of a link only a digest is kept, and it expires. A public address (``slug``) shows one run until
+    it is withdrawn; it can be moved to a newer run.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shares")
+    digest = models.CharField(max_length=64, unique=True, null=True)
+    slug = models.CharField(max_length=60, blank=True)
+    # Whether a public board can be downloaded as a table.
+    files = models.BooleanField(default=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True)
+    stopped_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug"], condition=Q(stopped_at=None) & ~Q(slug=""), name="one_live_board"
+            ),
+            models.CheckConstraint(
+                condition=Q(slug="", digest__isnull=False, expires_at__isnull=False)
+                | (~Q(slug="") & Q(digest__isnull=True, expires_at__isnull=True)),
+                name="link_or_board",
+            ),
+        ]
+
+
 class RunSchedule(models.Model):
     """When a task's run starts by itself: every so often, or after N new answers."""
 

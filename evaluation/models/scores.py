@@ -1,4 +1,4 @@
-"""The rows that dashboards read: scores, labels and named figures of runs, and texts' vectors."""
+"""The rows that dashboards read: scores, labels and named figures of runs."""
 
 from __future__ import annotations
 
@@ -122,16 +122,3 @@ class RunFigure(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "name"], name="figure_once")]
-
-
-class Embedding(models.Model):
-    """A text's vector under one encoder, as little-endian float32 bytes."""
-
-    encoder = models.CharField(max_length=120)
-    text_hash = models.CharField(max_length=64)
-    vector = models.BinaryField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["encoder", "text_hash"], name="embedding_once")
-        ]

@@ -9,17 +9,17 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Q
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotation.access import Access
 from annotation.accounts.roles.selectors import Ties, chain_of
 from annotation.authoring.selectors import progress
+from annotation.authoring.selectors.next_step import Standing, button_of
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
-from annotation.models import PayoutBatch
+from annotation.models import PayoutBatch, Project, Role
 from annotation.models.tasks import TaskState
-from annotation.payouts.actions.rules import why_not_second
+from annotation.payouts.selectors.next_steps import may_approve, open_proposals, run_states
 from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from annotation.work.selectors import speed
@@ -51,6 +51,7 @@ class TaskRow:
     waiting: int
     next_label: str
     next_url: str
+    waits: bool  # for this person, where the next step is more than to wait for answers
 
     @property
     def task(self) -> Any:
@@ -128,16 +129,10 @@ def facts(access: Access) -> Facts:
     """Read it all, in a fixed number of queries."""
     project = access.project
     waiting = waiting_by_task(project)
-    proposals = list(
-        project.payout_batches.filter(state=PayoutBatch.State.PROPOSED)
-        .select_related("task__current", "proposed_by")
-        .annotate(
-            own=Count("lines", filter=Q(lines__assignment__worker__user=access.user)),
-        )
-        .order_by("number")
-    )
+    proposals = list(open_proposals(access))
     chain = chain_of(project)
     found = progress.task_progress(project)
+    states = run_states([one.task for one in found])
     people, number = progress.week(project)
     rows = []
     for one in found:
@@ -146,7 +141,8 @@ def facts(access: Access) -> Facts:
             (b for b in proposals if b.task_id == one.task.pk and may_approve(access, b, chain)),
             None,
         )
-        rows.append(_row(access, one, waiting.get(one.task.pk, {}).get("n", 0), mine))
+        row = waiting.get(one.task.pk, {})
+        rows.append(_row(access, one, row.get("n", 0), mine, states.get(one.task.pk, "")))
     return Facts(
         access=access,
         rows=rows,
@@ -161,30 +157,31 @@ def facts(access: Access) -> Facts:
     )
 
 
-def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
-    """Whether the viewer may approve an open proposal: ``reason_cannot_decide`` for a list.
-
-    It goes by what was read with the list (``own``: lines about the viewer).
-    """
-    decides = access.is_manager or (access.project.single_approval and access.is_owner)
-    second = not why_not_second(access.project, batch.proposed_by, access.user, chain)
-    return decides and second and not batch.own  # type: ignore[attr-defined]
-
-
-def _row(access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | None) -> TaskRow:
-    args = [access.project.pk, one.task.pk]
-    label, url = "", ""
-    if one.task.state == TaskState.DRAFT and access.is_requester:
-        label = "Preview and publish" if one.items else f"Add {noun_of(one.task)}s"
-        url = reverse("task_build", args=args)
-    elif mine:
-        label = f"Approve proposal {mine.number}"
-        url = reverse("payout", args=[access.project.pk, mine.number])
-    elif waiting:
-        label = f"Review {plural(waiting, 'assignment')}"
-        url = reverse("review", args=args)
+def _row(
+    access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | None, results: str
+) -> TaskRow:
+    at = Standing(
+        state=one.task.state,
+        items=one.items,
+        add_words=f"Add {noun_of(one.task)}s",
+        begun=bool(one.submitted or one.leased),
+        complete=one.task.current_id is not None and one.items > 0 and one.slots == 0,
+        waiting=waiting,
+        proposal=mine.number if mine else 0,
+        results=results,
+    )
+    step = button_of(
+        at, project_id=access.project.pk, task_id=one.task.pk, is_requester=access.is_requester
+    )
     kind = TYPES[one.task.type].label if one.task.type in TYPES else one.task.type
-    return TaskRow(one, kind, waiting, label, url)
+    waits = step is not None and bool(mine or waiting or one.task.state == TaskState.DRAFT)
+    return TaskRow(one, kind, waiting, step.label if step else "", step.url if step else "", waits)
+
+
+def team_size(project: Project) -> int:
+    """How many people run the project."""
+    staff = project.memberships.filter(removed_at=None).exclude(role=Role.WORKER)
+    return staff.values("user").distinct().count()
 
 
 # The page --------------------------------------------------------------------------------------
@@ -195,7 +192,7 @@ def filter_rows(found: Facts, show: str) -> list[TaskRow]:
     if show == "open":
         return [row for row in found.rows if row.task.state == TaskState.OPEN]
     if show == "waiting":
-        return [row for row in found.rows if row.next_label]
+        return [row for row in found.rows if row.waits]
     if show == "closed":
         return [row for row in found.rows if row.task.state == TaskState.CLOSED]
     return found.rows
@@ -302,10 +299,12 @@ def _median(found: Facts) -> dict[str, Any]:
 def _told_apart(found: Facts) -> dict[str, Any]:
     label = "Distinguishable workers"
     telling = [run for run in found.runs.values() if run.method in TELLING]
-    if not telling:
+    if not found.runs:
         return {"label": label, "value": "no run yet", "note": "a run scores workers"}
-    run = max(telling, key=lambda one: one.pk)
+    run = max(telling or found.runs.values(), key=lambda one: one.pk)
     title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
+    if not telling:
+        return {"label": "Newest result", "value": f"run {run.number}", "note": title}
     if run.method == WRITING:  # describes texts and ranks nobody
         seen = run.snapshot.counts if run.snapshot else {}
         return {

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
 from annotation.models import Membership
 from annotation.models.tasks import TaskState
+from annotation.payouts.selectors.next_steps import may_approve
 from annotation.payouts.selectors.proposals import rejections_owed
 from annotation.work.selectors.speed import Pace
 from annotation.work.snapshots import judgments
@@ -19,7 +20,7 @@ from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
 from evaluation.models import Run
-from evaluation.overview.selectors import Facts, below_floor, may_approve, noun_of
+from evaluation.overview.selectors import Facts, below_floor, noun_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels

@@ -1,4 +1,4 @@
-"""Addresses of a project's first page and of a task's precision."""
+"""Addresses of a project's first page of a task's precision and of its plan."""
 
 from django.urls import path
 
@@ -6,5 +6,7 @@ from evaluation.overview import views
 
 urlpatterns = [
     path("", views.project, name="project"),
+    path("start/hide/", views.project_start_hide, name="project_start_hide"),
+    path("tasks/<int:task_id>/plan/", views.task_plan, name="task_plan"),
     path("tasks/<int:task_id>/precision/", views.task_precision, name="task_precision"),
 ]

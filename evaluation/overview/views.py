@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_access, get_task
+from annotation.gallery.templates import gallery
+from annotation.models import Role
+from crowdqc.errors import Missing
+from evaluation.free_text.views.results import number_of
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Param
 from evaluation.overview import selectors as overview
+from evaluation.overview.started import started
 from evaluation.overview.todo import todos
-from evaluation.runs.adapters import precision
+from evaluation.runs.adapters import adapter_of, precision
+from evaluation.runs.forms import field_of
+from evaluation.runs.planning.plans import find_plan, planner_of
+from evaluation.runs.selectors import lists
+
+HIDDEN = (
+    "start_hidden"  # in the session: projects whose first steps the person does not want to see
+)
 
 
 @login_required
@@ -20,11 +39,16 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     found = overview.facts(access)
     show = request.GET.get("show", "")
+    start = started(found) if access.is_requester else None
+    if start and (start.complete or project_id in request.session.get(HIDDEN, [])):
+        start = None
     context = {
         "found": found,
         "rows": overview.filter_rows(found, show),
         "show": show,
         "shows": overview.SHOWS,
+        "start": start,
+        **({**gallery(), "team": overview.team_size(access.project)} if start else {}),
         "state": overview.state(found),
         "figures": overview.figures(found) if found.rows else [],
         "todos": todos(found),
@@ -35,9 +59,61 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def project_start_hide(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Hide the first steps of a project, for this person until they sign out."""
+    get_access(request, project_id, Role.REQUESTER)
+    hidden = {*request.session.get(HIDDEN, []), project_id}
+    request.session[HIDDEN] = sorted(hidden)
+    return redirect("project", project_id)
+
+
+@login_required
 @require_safe
 def task_precision(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """How exact a task's results will be; ``line``: short, for the line of costs."""
     access, task = get_task(request, project_id, task_id)
     context = {"access": access, "found": precision(task), "line": "line" in request.GET}
     return render(request, "evaluation/overview/precision.html", context)
+
+
+class PlanForm(forms.Form):
+    """What a planned study should reach, and with whom."""
+
+    def __init__(self, *args: Any, options: Sequence[Param], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for one in options:
+            self.fields[one.name] = field_of(one)
+
+
+@login_required
+@require_safe
+def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """How many votes per item a task needs, by simulation; the room of its answers says which."""
+    access, task = get_task(request, project_id, task_id)
+    planner = planner_of(task)
+    if planner is None:
+        raise Missing("There is no plan for tasks of this type.")
+    run = lists.shown_run(task, number_of(request))
+    options = planner.options(task, run)
+    asked = any(one.name in request.GET for one in options)
+    form = PlanForm(request.GET if asked else None, options=options)
+    values = {one.name: one.default for one in options}
+    context: dict[str, Any] = {
+        "access": access,
+        "task": task,
+        "title": lists.title_of(task),
+        "run": run,
+        "results": reverse(adapter_of(task).results, args=[project_id, task_id]),
+        "planner": planner,
+        "form": form,
+        "fields": [(form[one.name], planner.units.get(one.name, "")) for one in options],
+        "why": "",
+    }
+    if not asked or form.is_valid():
+        try:
+            plan = find_plan(planner, task, run, form.cleaned_data if asked else values)
+            context.update(plan=plan, waiting=plan is None)
+        except BadParameter as problem:
+            context["why"] = f"This cannot be simulated: {problem}."
+    return render(request, "evaluation/overview/plan.html", context)

@@ -195,8 +195,8 @@ def _about(scope: Scope, since: int) -> list[int]:
     own: set[int] = set()
     others: set[int] = set()
     for call, subject in uses.values_list("call_id", "subject").iterator(chunk_size=5000):
-        match = SUBJECT.match(subject)
-        mine = match is not None and int(match[2]) in known[match[1]]
+        # A prompt may hold two answers: it goes with either.
+        mine = any(int(one[2]) in known[one[1]] for one in SUBJECT.finditer(subject))
         (own if mine else others).add(call)
     return sorted(own - others)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from annotation.models import Task
 from crowdqc.errors import Conflict
+from evaluation.llm.ask import Ask
 from evaluation.llm.calls import ask_all
 from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
 from evaluation.models.runs import PUBLISHED
-from evaluation.rescaling import prompts
 from evaluation.rescaling.dataset import ExplanationsDataset
 from evaluation.runs.progress import Recorder
 
@@ -41,10 +41,9 @@ def imports(task: Task, scale: str = "") -> list[Run]:
 
 
 def by_model(
-    run: Run, model: LanguageModel, frozen: ExplanationsDataset, variant: str, steps: Recorder
+    run: Run, model: LanguageModel, asked: Sequence[Ask], variant: str, steps: Recorder
 ) -> ScoredExplanations:
     """Ask a model for the score of every explanation."""
-    asked = prompts.asks(run.task, frozen, variant)
     found: list[tuple[int, int, Any, str]] = []
     for reply in ask_all(run, model, asked, steps):
         pk = int(reply.subject.partition(":")[2])
@@ -54,6 +53,7 @@ def by_model(
         "model": model.name,
         "base_url": model.endpoint.base_url,
         "prompt": asked[0].prompt.ref if asked else "",
+        "prompt_digest": asked[0].prompt.digest if asked else "",
         "variant": variant,
     }
     return _scored(run, found, told)

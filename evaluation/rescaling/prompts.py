@@ -17,7 +17,8 @@ from annotation.work.snapshots.explanations import RatedDocument, RatingScale
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask
-from evaluation.llm.prompting import load
+from evaluation.llm.own import selectors as own
+from evaluation.llm.prompting import Template, load
 from evaluation.llm.schemas import SCORE
 from evaluation.rescaling.dataset import ExplanationsDataset
 
@@ -71,6 +72,7 @@ VARIANTS: dict[str, Variant] = {
     )
 }
 DEFAULT = "article"
+PURPOSE, INPUTS = "rescale", ("label", "article", "question", "answer")
 
 
 def subject_of(answer_id: int) -> str:
@@ -91,21 +93,31 @@ def numbered(document: str) -> str:
     return "\n".join(f"{k}. {text}" for k, text in enumerate(sentences(document), 1))
 
 
-def asks(task: Task, frozen: ExplanationsDataset, slug: str) -> list[Ask]:
+def asks(task: Task, frozen: ExplanationsDataset, slug: str, ref: str = "") -> list[Ask]:
     """A question to the model for each explained rating, in the order of the snapshot.
 
-    Raises Conflict where an item lacks what the variant tells.
+    ``ref`` names a prompt of the project, which tells what its placeholders name, in place of the
+    variant; what an item lacks is left empty there. Raises Conflict where an item lacks what a
+    variant tells, and Invalid for no such prompt.
     """
-    return list(_asks(task, frozen, VARIANTS[slug]))
+    variant = VARIANTS[slug]
+    if not ref:
+        return list(_asks(task, frozen, variant, load(variant.prompt)))
+    template = own.template_for(task.project_id, PURPOSE, ref)
+    told = tuple(name for name in INPUTS if name in template.places)
+    return list(_asks(task, frozen, Variant(ref, ref, ref, told, ""), template))
 
 
-def _asks(task: Task, frozen: ExplanationsDataset, variant: Variant) -> Iterator[Ask]:
-    template, scale = load(variant.prompt), frozen.scale
+def _asks(
+    task: Task, frozen: ExplanationsDataset, variant: Variant, template: Template
+) -> Iterator[Ask]:
+    scale = frozen.scale
     about = explanations.rated_documents(task)
     articles: dict[int, str] = {}
     if "article" in variant.inputs:
         articles = {pk: numbered(text) for pk, text in explanations.documents(task).items()}
-    _complete(frozen, variant, about, articles)
+    if variant.paper:
+        _complete(frozen, variant, about, articles)
     asked = f"{scale.label}. {scale.question}".strip()
     for row in frozen.rows:
         if not row.explanation:

@@ -11,7 +11,8 @@ import numpy as np
 from annotation.models import Task
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
-from evaluation.llm_runs.parts import MODEL, chat_model
+from evaluation.llm.own import selectors as own
+from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model
 from evaluation.methods.core.base import Hooks
 from evaluation.methods.core.params import TEXT, Param, Params, choice, whole_number
 from evaluation.methods.rescaling import method
@@ -40,6 +41,7 @@ ENSEMBLE_SHARE = replace(
     help="How much of the annotator’s own mean for the label is mixed in: 0 is the score of the "
     "explanation alone, 1 the mean alone.",
 )
+INSTEAD = "An own prompt replaces the choice above: its placeholders say what the model is told."
 SCALE = Param("scale", "", TEXT, label="Scale", help="Which rating is rescaled.")
 
 
@@ -61,6 +63,7 @@ OPTIONS = Params(
             help="The explanation always; the article as numbered sentences. Where the model sees "
             "the answer it may score that and not the explanation.",
         ),
+        PROMPT,
         SCALE,
         ENSEMBLE_SHARE,
         # Table 8 without ties moves by about .01 with a draw of the noise; 50 make it settle.
@@ -85,7 +88,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])
     frozen = rescaling_data.current_explanations(task, scale)
-    asked = prompts.asks(task, frozen, chosen["variant"])
+    asked = prompts.asks(task, frozen, chosen["variant"], chosen["prompt"])
     left = len(frozen.rows) - len(asked)
     sentence = (
         f"{plural(len(asked), 'explanation')} of {plural(len(frozen.workers), 'worker')} on "
@@ -102,7 +105,10 @@ ASKING = LLMRunSpec(
     "Explanation-based rescaling",
     plan,
     OPTIONS,
-    on_task=lambda task: {"scale": {"choices": rescaling_data.scale_choices(task)}},
+    on_task=lambda task: {
+        "scale": {"choices": rescaling_data.scale_choices(task)},
+        "prompt": {"choices": own.choices(task.project_id, [prompts.PURPOSE]), "help": INSTEAD},
+    },
 )
 
 
@@ -141,7 +147,8 @@ def _scores(run: Run, frozen: ExplanationsDataset, steps: Recorder) -> ScoredExp
     if params["imported"]:
         return rescaling_calls.by_import(run, frozen, params["imported"])
     model = chat_model(run.task, params["model"])
-    return rescaling_calls.by_model(run, model, frozen, params["variant"], steps)
+    asked = prompts.asks(run.task, frozen, params["variant"], params.get("prompt", ""))
+    return rescaling_calls.by_model(run, model, asked, params["variant"], steps)
 
 
 def write(run: Run, done: Computed) -> Outcome:

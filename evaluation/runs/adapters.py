@@ -20,7 +20,8 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import judgments
-from evaluation.runs.precision import Precision
+from annotation.work.snapshots.answers import Tally, tally_from_counts
+from evaluation.runs.planning.precision import Planner, Precision
 
 FIRST_WORKERS, FIRST_ANSWERS = 3, 5
 AQER_SCORE, COMPETENCE, AGREEMENT = "score", "competence", "agreement"
@@ -43,15 +44,14 @@ class FirstRun:
 class KnownWords:
     """What a worker's card calls the items whose answer is known."""
 
-    title: str = "Attention pairs"
-    said: str = "pairs with one sensible answer; they never count as judgments"
-    noun: str = "attention pair"
-    right: str = "Passed"
-    wrong: str = "Failed"
-    share: str = "Share passed"
+    title: str = "Known answers"
+    said: str = "items whose answer is known; they never enter results"
+    noun: str = "known answer"
+    right: str = "Right"
+    wrong: str = "Wrong"
+    share: str = "Share right"
     cannot: str = (
-        "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
-        "interval says so."
+        "from few known answers how reliable somebody is; the interval says how far they tell."
     )
 
 
@@ -103,6 +103,7 @@ class ShapeAdapter:
 
     # Models
     without_models: str = ""  # what can be done without any
+    planner: Planner | None = None  # of the Plan page; none where no plan is simulated
     # How models answer the items: of evaluation.llm_runs.answering, which is above this room.
     answering: Any = None
 
@@ -147,6 +148,10 @@ class ShapeAdapter:
     def counting_rows(self, task: Task) -> QuerySet[Answer]:
         """The answers that a snapshot of the task would hold: none of people who are left out."""
         return judgments.counting_rows(task)
+
+    def tally(self, task: Task, max_id: int) -> Tally:
+        """How many of them there are up to an id and above it, and the hash of the former."""
+        return tally_from_counts(judgments.counts_of(task), self.counting_rows(task), max_id)
 
     def precision(self, build: Build) -> Precision:
         """How exact the results of a drafted task will be."""

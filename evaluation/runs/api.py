@@ -50,6 +50,11 @@ class StepOut(serializers.Serializer[Any]):
     state = serializers.CharField()
     done = serializers.IntegerField()
     total = serializers.IntegerField()
+    seconds = serializers.FloatField(allow_null=True)
+    count = serializers.CharField(allow_null=True, help_text="How far it is, in words")
+    sub = serializers.CharField(
+        allow_null=True, help_text="More in words: texts from the cache, workers, texts/s"
+    )
 
 
 class RunOut(serializers.ModelSerializer[Run]):

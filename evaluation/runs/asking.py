@@ -45,6 +45,8 @@ class LLMRunSpec:
     noun, next_step
         What its answers are called where they are counted, and from a finished run and how many
         were new: what follows, where that is done, and what the link there is called.
+    whole
+        As ``plan``, with what was asked already; None where ``plan`` leaves nothing out.
     lacking
         What must be there before anything can be chosen: sentence, why, url, label; or {}.
     """
@@ -58,6 +60,7 @@ class LLMRunSpec:
     noun: str = ""
     next_step: Callable[[Run, int], tuple[str, str, str]] = lambda run, new: ("", "", "")
     lacking: Callable[[Task], Mapping[str, str]] = lambda task: {}
+    whole: Callable[[Task, Mapping[str, Any]], Plan] | None = None
 
     def check(self, **params: Any) -> None:
         """Raise BadParameter on a bad value, so that it is refused before a run starts."""

@@ -10,7 +10,7 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -23,13 +23,13 @@ from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
-from evaluation.methods.registry import METHODS
-from evaluation.models import Run, RunState
+from evaluation.methods.registry import reason_missing
+from evaluation.models import EncodingShard, Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import main_methods
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
-from evaluation.runs.progress import ITERATING, Recorder, Superseded, fresh_steps
+from evaluation.runs.progress import ITERATING, Recorder, Superseded, Waiting, fresh_steps
 from evaluation.runs.recipe import DEFAULT_SEED, main_method
 from evaluation.runs.results import rows as results
 
@@ -66,7 +66,7 @@ def start(
     """
     method = method or main_method(task) or "aqer"
     if method not in run_types.run_types():
-        known = "cannot score a task yet" if method in METHODS else "is not a method"
+        known = reason_missing(method) or "is not a method"
         can = ", ".join(sorted(run_types.run_types()))
         raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
     kind = run_types.run_types()[method]
@@ -175,13 +175,46 @@ def _claim(run_id: int) -> Run | None:
 
 def _give_up(run: Run, now: dt.datetime) -> None:
     """Fail a run at which every worker died: a further one would only die too."""
-    run.state, run.finished_at = RunState.FAILED, now
-    run.error = f"The worker died {run.attempts} times at this run."
+    _close(run, RunState.FAILED, f"The worker died {run.attempts} times at this run.", now)
+
+
+def _close(run: Run, state: str, error: str, now: dt.datetime) -> None:
+    """End a run that is locked and that no process works on."""
+    run.state, run.finished_at, run.error = state, now, error
     for step in run.progress:
         if step["state"] == "running":
             step["state"] = "bad"
     run.save(update_fields=["state", "finished_at", "error", "progress"])
-    notify_finished(run, RunState.FAILED)
+    notify_finished(run, state)
+
+
+def park(run: Run, steps: Recorder) -> None:
+    """Leave a run to jobs that have it taken up again; part of a transaction that locks it.
+
+    It stays in work and alive by what these jobs write. Raises Superseded, Cancelled.
+    """
+    steps.write()
+    # This worker did not die at it.
+    Run.objects.filter(pk=run.pk).update(attempts=F("attempts") - 1)
+
+
+def take_up(run: Run) -> None:
+    """Have a parked run worked on again; part of the transaction that closed the last job."""
+    Run.objects.filter(pk=run.pk).update(heartbeat_at=None)
+    enqueue(run.pk)
+
+
+@transaction.atomic
+def end_parked(run_id: int, state: str, error: str) -> None:
+    """End a parked run whose jobs cannot go on; one that has ended stays as it is."""
+    run = Run.objects.select_for_update(of=("self",)).filter(pk=run_id, state__in=ACTIVE).first()
+    if run is not None:
+        _close(run, state, error, timezone.now())
+
+
+def is_silent(run: Run) -> bool:
+    """Whether nothing has worked on the run for so long that it counts as abandoned."""
+    return not _fresh(run, timezone.now())
 
 
 def execute(run_id: int) -> str:
@@ -205,6 +238,8 @@ def execute(run_id: int) -> str:
             return RunState.DONE
         state, error = RunState.FAILED, kind.fail(run, done)
         where = ITERATING if ITERATING in steps.steps else ""
+    except Waiting:
+        return "waiting"
     except Superseded:
         logger.info("run %s was taken over or ended elsewhere", run_id)
         return "not mine"
@@ -301,7 +336,10 @@ def resume_abandoned() -> int:
     """
     take_up_follow_ups()
     limit = timezone.now() - dt.timedelta(seconds=ABANDONED_SECONDS)
+    # A parked run has no worker of its own; its jobs are handed out again instead.
+    parked = Exists(EncodingShard.objects.filter(run=OuterRef("pk"), closed_at__isnull=True))
     dead = Q(state=RunState.RUNNING) & (Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True))
+    dead &= ~Q(parked)
     # A queued run may wait for others; its job is asked for again once a while, which is harmless.
     waiting = Q(state=RunState.QUEUED, created_at__lt=limit) & (
         Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True)
@@ -317,9 +355,7 @@ def resume_abandoned() -> int:
             if run is None:
                 continue
             if run.cancel_requested:
-                run.state, run.finished_at = RunState.CANCELLED, timezone.now()
-                run.save(update_fields=["state", "finished_at"])
-                notify_finished(run, RunState.CANCELLED)
+                _close(run, RunState.CANCELLED, "", timezone.now())
                 continue
             if run.attempts >= MAX_ATTEMPTS:
                 _give_up(run, timezone.now())

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 
+from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
 from evaluation.models import LanguageModel
 from evaluation.runs import engine as runs
@@ -46,7 +47,10 @@ def field_of(param: Param, choices: Choices | None = None) -> forms.Field:
         return _number_field(param, said)
     if param.kind == WHOLE:
         return forms.TypedChoiceField(coerce=int, choices=choices, **said)
-    return forms.ChoiceField(choices=choices, **said)
+    # Where "" can be chosen it is a choice like any other, and no gap.
+    optional = param.kind == TEXT and not (param.required or param.default)
+    needed = not optional and all(one for one, _ in choices)
+    return forms.ChoiceField(choices=choices, required=needed, **said)
 
 
 def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
@@ -92,9 +96,11 @@ class RunForm(forms.Form):
 
     def _encoders(self) -> Sequence[tuple[str, str]]:
         asked = self.data.get("encoder") or self.initial.get("encoder") or ""
-        if asked and asked not in dict(ENCODERS):
-            return [*ENCODERS, (asked, asked)]  # a model's folder, as the last run used it
-        return ENCODERS
+        there = model_folders(is_sentence_model)
+        known = [*ENCODERS, *((f"{PATH}{folder}", name) for name, folder in there.items())]
+        if asked and asked not in dict(known):
+            return [*known, (asked, asked)]  # a model's folder, as the last run used it
+        return known
 
     def offer(self, project_id: int) -> None:
         """Offer the embedding models of the project's endpoints as encoders too."""

@@ -30,6 +30,10 @@ class Superseded(Exception):
     """The run was taken over, cancelled or ended while this process worked on it."""
 
 
+class Waiting(Exception):
+    """The run waits for jobs that have it taken up again; no worker is held meanwhile."""
+
+
 def step_of(stage: str) -> str:
     """The step's name on the page for a stage that a method names."""
     return stage[:1].upper() + stage[1:]

@@ -13,6 +13,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Protocol
 
+from django.utils.module_loading import import_string
+
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
@@ -73,6 +75,26 @@ def _did_not_converge(run: Run, done: Any) -> str:
 
 
 @dataclass(frozen=True)
+class SharedPage:
+    """What people without an account see of a run, by a link.
+
+    ``parts`` names what gives ``template`` its context, as what reads results imports the types of
+    runs: of a run and the page of a list that was asked for, without names, pseudonyms, texts and
+    single answers. Every kind gives ``verdict`` (sentence, note), ``basis``, ``method`` (a plain
+    sentence), ``measure``, ``units``, ``tally``, ``recipe``, ``notes`` (of ``rail_warnings.html``),
+    ``boards`` as ``charts.shared`` draws them, and ``rows``, all of them, for the tables.
+    """
+
+    template: str
+    parts: str
+
+    def context(self, run: Run, page: Any) -> dict[str, Any]:
+        """What the template shows of a run."""
+        found: dict[str, Any] = import_string(self.parts)(run, page)
+        return found
+
+
+@dataclass(frozen=True)
 class RunType:
     """A kind of runs, declared once, by the room that does them.
 
@@ -124,6 +146,8 @@ class RunType:
         The choice that tells its runs apart, for the history.
     made_of
         What a finished run was made of, where it is no answers of people.
+    shared
+        What a link shows of its runs to people without an account; None where none can be made.
     """
 
     recipe: Recipe
@@ -150,6 +174,7 @@ class RunType:
     reads_texts: bool = True
     detail: Callable[[Run], str] | None = None
     made_of: str = ""
+    shared: SharedPage | None = None
 
     @property
     def slug(self) -> str:

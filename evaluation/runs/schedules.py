@@ -53,7 +53,7 @@ def count_new_answers(task: Task, last: Run | None) -> NewAnswers:
     """Compare the task's counting answers with what the last run saw, by their hash."""
     seen = _seen(last)
     max_id = seen.get("max_id", 0)
-    tally = answers.tally_of(freezing.counting_rows(task), max_id)
+    tally = adapter_of(task).tally(task, max_id)
     if tally.digest == seen.get("digest", ""):
         return NewAnswers(tally.after, 0)
     return NewAnswers(tally.after, _changed(task, last, max_id))

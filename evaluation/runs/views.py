@@ -114,20 +114,36 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
     return render(request, "evaluation/runs/official.html", context, status=status)
 
 
-def _start_page(request: HttpRequest, task: Task, form: RunForm, status: int = 200) -> HttpResponse:
-    last = schedules.last_run(task)
-    since = schedules.count_new_answers(task, last)
-    method, known = runs.main_method(task), adapter_of(task)
+def _method_of(request: HttpRequest, task: Task) -> str:
+    """The method that was asked for, of those that can be started here; else the task's own."""
+    asked = request.GET.get("method", "")
+    if asked and asked not in reads.startable(task):
+        raise Missing("No such method can be started on this task.")
+    return asked or runs.main_method(task)
+
+
+def _start_page(
+    request: HttpRequest, task: Task, method: str, form: RunForm, status: int = 200
+) -> HttpResponse:
+    own = method == runs.main_method(task)
+    last = schedules.last_run(task) if own else reads.last_of(task, method)
+    # A run that compares texts freezes no answers, so that none are new to it.
+    frozen = own or last is None or last.snapshot is not None
+    since = schedules.count_new_answers(task, last) if frozen else schedules.NewAnswers(0, 0)
+    known = adapter_of(task)
     form.offer(task.project_id)
+    title = run_types.title_of(method)
     context = {
         "task": task,
+        "method": method,
+        "others": [(slug, name) for slug, name in reads.startable(task).items() if slug != method],
         "title": reads.title_of(task),
         "form": form,
         "known": known,
-        "page_title": known.start_title or f"Run {run_types.title_of(method)}",
+        "page_title": (known.start_title or f"Run {title}") if own else title,
         "begins": f"The {known.answer_noun}s that count now are frozen when the run begins.",
         "last": last,
-        "active": reads.active_of(task),
+        "active": reads.active_of(task, "" if own else method),
         "fresh": since,
         "came": plural(since.new, f"new {known.new_noun}"),
         "start_words": reads.start_words(since, first=last is None, noun=known.answer_noun),
@@ -136,15 +152,15 @@ def _start_page(request: HttpRequest, task: Task, form: RunForm, status: int = 2
     return render(request, "evaluation/runs/start.html", context, status=status)
 
 
-def _chosen(task: Task) -> dict[str, Any]:
+def _chosen(task: Task, method: str) -> dict[str, Any]:
     """The options of the official run, else of the latest: what "run again" means."""
-    last = schedules.last_run(task)
+    own = method == runs.main_method(task)
+    last = schedules.last_run(task) if own else reads.last_of(task, method)
     return {**last.params, "seed": last.seed} if last is not None else {}
 
 
-def _form_of(task: Task) -> Callable[..., RunForm]:
-    """The form of the method that runs on the task, from the options that it declares."""
-    method = runs.main_method(task)
+def _form_of(task: Task, method: str) -> Callable[..., RunForm]:
+    """The form of a method that runs on the task, from the options that it declares."""
     kind, noun = run_types.type_of(method), adapter_of(task).answer_noun
     return partial(RunForm, options=kind.options, noun=noun, choices=kind.choices(task))
 
@@ -152,31 +168,35 @@ def _form_of(task: Task) -> Callable[..., RunForm]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Start a run: with the last run's options (``again``), or with those of the form."""
+    """Start a run: with the last run's options (``again``), or with those of the form.
+
+    ``?method=`` names another method than the task's own.
+    """
     access, task = get_task(request, project_id, task_id)
-    if not runs.main_method(task):  # nothing is fitted here; what models can be asked stands there
+    method = _method_of(request, task)
+    if not method:  # nothing is fitted here; what models can be asked stands there
         return redirect("task_models", project_id, task_id)
-    form_of = _form_of(task)
+    form_of = _form_of(task, method)
     if request.method != "POST":
-        initial = _chosen(task)
+        initial = _chosen(task, method)
         if request.GET.get("leave_one_out") in ("0", "1"):
             initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
-        return _start_page(request, task, form_of(initial=initial))
+        return _start_page(request, task, method, form_of(initial=initial))
     if "again" in request.POST:
-        options = _chosen(task)
+        options = _chosen(task, method)
         seed = options.pop("seed", runs.DEFAULT_SEED)
-        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+        started = runs.start(by=access.user, task=task, method=method, params=options, seed=seed)
         return redirect("run", project_id, started.number)
     form = form_of(request.POST)
     if not form.is_valid():
-        return _start_page(request, task, form, 422)
+        return _start_page(request, task, method, form, 422)
     options = dict(form.cleaned_data)
     seed = options.pop("seed")
     try:
-        started = runs.start(by=access.user, task=task, params=options, seed=seed)
+        started = runs.start(by=access.user, task=task, method=method, params=options, seed=seed)
     except (Invalid, Conflict) as error:
         add_errors(form, error)
-        return _start_page(request, task, form, error.status)
+        return _start_page(request, task, method, form, error.status)
     return redirect("run", project_id, started.number)
 
 

@@ -1,1 +1,1 @@
-"""A table of labels becomes a task with answers and a run, in one step."""
+"""A table of labels, comparisons, answers or ratings becomes a task with answers and a run."""

@@ -2,191 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from annotation.files.reading.importer import plain
+from django.utils.text import get_text_list
+
 from annotation.formats.registry import TABLES
+from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE
-from annotation.models import ImportFile, User
-from annotation.privacy.actions.erasure import KEPT_DAYS
+from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
+from evaluation.score_table.kinds import KINDS
 
 State = ImportFile.State
-KIND = "label_table"
 SHOWN_PROBLEMS = 50
-WINNERS = {"winner", "preferred", "preference"}
-SCORES = {"score", "rating", "points", "stars"}
-FREE_TEXTS = {"answertext", "response", "answer", "explanation"}
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of table: the columns it needs, what the file has of it, and who takes it else."""
-
-    name: str
-    needs: str
-    here: str
-    chosen: bool = False
-    elsewhere: str = ""  # what to do with such a table now
 
 
 def own_table(user: User, file_id: int) -> ImportFile | None:
     """A table that this person uploaded."""
-    mine = ImportFile.objects.filter(kind=KIND, uploaded_by=user)
+    mine = ImportFile.objects.filter(kind__in=TABLES, uploaded_by=user)
     return mine.select_related("project", "task").filter(pk=file_id).first()
 
 
-def tables_of(user: User) -> list[ImportFile]:
-    """The person's newest tables."""
-    mine = ImportFile.objects.filter(kind=KIND, uploaded_by=user).defer("sheet")
-    return list(mine.select_related("task", "project").order_by("-pk")[:10])
+def tables_of(user: User) -> list[dict[str, Any]]:
+    """The person's newest tables, each with its kind."""
+    mine = ImportFile.objects.filter(kind__in=TABLES, uploaded_by=user).defer("sheet")
+    files = mine.select_related("task", "project").order_by("-pk")[:10]
+    return [{"file": file, "kind": KINDS[file.kind].title} for file in files]
 
 
-def deleted_after_days() -> int:
-    """For how many days a table is kept that was not scored."""
-    return KEPT_DAYS
+def projects_of(user: User) -> list[Project]:
+    """The projects in which this person may make a task, by name."""
+    mine = Membership.objects.filter(user=user, role=Role.REQUESTER, removed_at=None)
+    return list(Project.objects.filter(pk__in=mine.values("project")).order_by("name", "pk"))
 
 
 def frame(file: ImportFile) -> dict[str, Any]:
     """State, columns, problems and numbers of a table."""
     if file.state in ACTIVE:
-        count = f"{file.done:,} of {file.total:,} rows" if file.total else f"{file.done:,} rows"
-        said = f"{count} {'checked' if file.state == State.CHECKING else 'read'}."
-        return {"state": ("running", "Reading the table", said), "active": True}
+        return {"state": _at_work(file), "active": True}
     if file.state == State.FAILED:
         said = f"{file.error.get('message', '')} {file.error.get('mend', '')}".strip()
         return {"state": ("bad", "Cannot be read", said)}
-    found, about = file.found, file.found["about"]
-    rows = file.sheet["rows"] + file.sheet["unreadable_lines"]
+    found, kind, rows = file.found, KINDS[file.kind], total(file)
+    about = {"cannot": [], "offers": [], **found["about"]}
+    used = found["tally"].get("used", 0)
     problems = sorted([*found["problems"], *found["repeats"]], key=lambda one: one.get("line") or 0)
+    shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
+    mapped = {column: name for name, column in found["mapping"].items()}
     return {
-        "state": _state(file, rows),
+        "state": _state(file, rows, used, about),
         "rows": rows,
-        "used": found["new"],
-        "kinds": kinds(file),
-        "columns": _columns(file),
-        "fields": TABLES[KIND].fields,
-        "first": _first(file),
-        "problems": problems[:SHOWN_PROBLEMS],
-        "left": rows - found["new"],
-        "more": found["all_problems"] + found["repeated"] - len(problems[:SHOWN_PROBLEMS]),
+        "votes": found["new"],
+        "seconds": kind.seconds(found["new"]),
+        "unit": f"{kind.reader.unit},{kind.reader.unit}s",
+        "kinds": _kinds(file),
+        "columns": [
+            {"name": name, "field": mapped.get(name, "")} for name in file.sheet["columns"] if name
+        ],
+        "fields": kind.reader.fields,
+        "unread_as": kind.reader.unread,
+        "first": [
+            [
+                {"text": values.get(name, ""), "read": name in mapped}
+                for name in file.sheet["columns"]
+                if name
+            ]
+            for _, values in file.sheet["first"]
+        ],
+        "problems": shown,
+        "left": rows - used,
+        "more": found["all_problems"] + found["repeated"] - len(shown),
         "missing": [one["label"].lower() for one in found["unmapped"]],
-        "can_score": bool(found["new"]) and about.get("classes", 0) > 1,
+        "can_score": bool(found["new"]) and not about["cannot"],
         "about": about,
-        "warnings": _warnings(about),
-        "methods": _methods(about) if found["new"] else [],
+        "notes": found["notes"],
+        "warnings": about.get("warnings", ()),
+        "methods": kind.methods(about) if found["new"] else (),
     }
 
 
-def _state(file: ImportFile, rows: int) -> tuple[str, str, str]:
+def scoring(file: ImportFile) -> dict[str, Any]:
+    """The same while the run of a table is at work."""
+    assert file.task is not None  # noqa: S101 (a run is one of a task)
+    run = file.task.runs.order_by("number").first()
+    said = "Results are shown here as soon as they are there. You can close this page."
+    return {"state": ("running", "Scoring", said), "active": True, "run": run}
+
+
+def _at_work(file: ImportFile) -> tuple[str, str, str]:
+    count = f"{file.done:,} of {file.total:,} rows" if file.total else f"{file.done:,} rows"
+    if file.state == State.IMPORTING:
+        return "running", "Writing the task", f"{count} checked. You can close this page."
+    return (
+        "running",
+        "Reading the table",
+        (f"{count} {'checked' if file.state == State.CHECKING else 'read'}."),
+    )
+
+
+def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str]]:
+    """What can be done about a problem with a click."""
+    where = (problem["column"], problem["value"])
+    return [one for one in about["offers"] if (one["column"], one["value"]) == where]
+
+
+def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tuple[str, str, str]:
     found = file.found
     read = plural(rows, "row") + " read"
     if found["unmapped"]:
-        names = ", ".join(one["label"].lower() for one in found["unmapped"])
-        return "waiting", "Columns missing", f"{read}. Choose the column of the {names} below."
+        names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
+        return "waiting", "Columns missing", f"{read}. Choose a column for {names} below."
     if not found["new"]:
         return "bad", "No row can be used", f"{read}. See what is wrong with them below."
-    if found["about"]["classes"] < 2:
-        return "bad", "Only one label", f"{read}. Every row has the same label: nothing to compare."
-    left = rows - found["new"]
+    if about["cannot"]:
+        head, said = about["cannot"]
+        return "bad", head, f"{read}. {said}"
+    left = rows - used
     verb = "is" if left == 1 else "are"
-    said = f"{found['new']:,} can be used" + (f", {left:,} {verb} left out" if left else "")
-    return "waiting", "Ready to score", f"{read}: {said}. Recognised as labels."
+    said = f"{used:,} can be used" + (f", {left:,} {verb} left out" if left else "")
+    kind = KINDS[file.kind].title.lower()
+    return "waiting", "Ready to score", f"{read}: {said}. Read as {kind}."
 
 
-def kinds(file: ImportFile) -> list[Kind]:
-    """The four kinds of table, and what the file has of each."""
-    found, columns = file.found, {plain(name): name for name in file.sheet["columns"]}
-    mapping, about = found["mapping"], found["about"]
-    labels = not found["unmapped"]
-    label = mapping.get("label", "")
-    said = f"all three found; {label} has {plural(about.get('classes', 0), 'different value')}"
-    missing = ", ".join(one["label"].lower() for one in found["unmapped"])
-    winner = next((columns[name] for name in WINNERS if name in columns), "")
-    score = next((columns[name] for name in SCORES if name in columns), "")
-    text = next((columns[name] for name in FREE_TEXTS if name in columns), "")
+def _kinds(file: ImportFile) -> list[dict[str, Any]]:
+    """Each kind of table, and what the file has of it."""
+    fits = file.sheet["fits"]
+    recognised = next((slug for slug in reversed(fits) if fits[slug][0]), "")
     return [
-        Kind("Labels", "worker, item, label", said if labels else f"no {missing} yet", labels),
-        Kind(
-            "Comparisons",
-            "judge, left, right, winner",
-            f"{winner} may name the winner" if winner else "no column with a winner",
-            elsewhere="Import judgments into a pairwise task" if winner else "",
-        ),
-        Kind(
-            "Free-text answers",
-            "worker, question, answer",
-            f"{text} may hold answers" if text else "no column with answers",
-            elsewhere="Import answers into a free-text task" if text and not labels else "",
-        ),
-        Kind(
-            "Ratings",
-            "worker, item, score",
-            f"{score} may hold scores" if score else "no column with a score",
-            elsewhere="Import ratings into a rating task" if score else "",
-        ),
-    ]
-
-
-def _columns(file: ImportFile) -> list[dict[str, str]]:
-    fields = {column: name for name, column in file.found["mapping"].items()}
-    return [{"name": name, "field": fields.get(name, "")} for name in file.sheet["columns"] if name]
-
-
-def _first(file: ImportFile) -> list[list[dict[str, Any]]]:
-    read = set(file.found["mapping"].values())
-    return [
-        [
-            {"text": values.get(name, ""), "read": name in read}
-            for name in file.sheet["columns"]
-            if name
-        ]
-        for _, values in file.sheet["first"]
-    ]
-
-
-def _warnings(about: Mapping[str, Any]) -> list[dict[str, str]]:
-    found = [
         {
-            "level": "warn",
-            "head": "One worker always gives the same label.",
-            "text": f"{worker} chose “{label}” {n:,} times out of {n:,}.",
+            "slug": slug,
+            "title": kind.title,
+            "needs": kind.needs,
+            "here": fits[slug][1],
+            "chosen": slug == file.kind,
+            "recognised": slug == recognised,
         }
-        for worker, label, n in about.get("one_label", ())
+        for slug, kind in KINDS.items()
     ]
-    if about.get("rare"):
-        listed = ", ".join(f"“{label}”" for label in about["rare"])
-        said = f"Given once: {listed}. If it is a typo, correct it in the file and upload it again."
-        found.append({"level": "warn", "head": "Rare labels.", "text": said})
-    if about and about["low"] != about["high"]:
-        said = f"From {about['low']:,} to {about['high']:,}."
-        found.append({"level": "", "head": "Labels per item vary.", "text": said})
-    return found
-
-
-def _methods(about: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The methods with a sentence each: all are computed on the same labels."""
-    if not about.get("workers"):
-        return []
-    each = about_each(about)
-    return [
-        {
-            "name": "Dawid-Skene",
-            "why": f"Shown first. Each worker gave about {plural(each, 'label')}: it estimates "
-            "which labels each worker confuses.",
-        },
-        {
-            "name": "MACE",
-            "why": "Better when workers are few or some answer at random: it needs one number per "
-            "worker, not a confusion matrix.",
-        },
-        {"name": "Majority vote", "why": "The most frequent label. No estimate of competence."},
-    ]
-
-
-def about_each(about: Mapping[str, Any]) -> int:
-    """How many labels a worker gave, on average."""
-    total = sum(n for _, n in about["labels"])
-    return round(total / about["workers"])

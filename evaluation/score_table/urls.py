@@ -6,7 +6,7 @@ from evaluation.score_table import views
 
 urlpatterns = [
     path("", views.start, name="score_table"),
-    path("example.csv", views.example, name="score_table_example"),
+    path("example-<slug:name>.csv", views.example, name="score_table_example"),
     path("<int:file_id>/", views.table, name="score_table_file"),
     path("<int:file_id>/left-out.csv", views.left_out, name="score_table_left_out"),
 ]

@@ -7,23 +7,27 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_access
 from annotation.files.reading import limits
-from annotation.files.reading.sources import of_upload
+from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
 from annotation.formats.uploads import actions as uploads
-from annotation.formats.uploads.selectors import bad_rows
 from annotation.models import ImportFile, Project, Role, User
+from annotation.privacy.actions.erasure import KEPT_DAYS
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
-from crowdqc.files.cells import csv_lines
+from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
-from evaluation.score_table import actions, selectors
+from evaluation.models import RunState
+from evaluation.score_table import selectors
+from evaluation.score_table.kinds import KINDS
 
-EXAMPLE = Path(__file__).with_name("example.csv")
+EXAMPLES = Path(__file__).with_name("examples")
+EXAMPLE = EXAMPLES / "labels.csv"
 PAGE, PART = "evaluation/score_table/table.html", "evaluation/score_table/_table.html"
 
 
@@ -55,7 +59,8 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
         "error": error,
         "most": limits.current().size // 2**20,
         "files": selectors.tables_of(user),
-        "days": selectors.deleted_after_days(),
+        "days": KEPT_DAYS,
+        "kinds": KINDS.values(),
     }
     return render(
         request, "evaluation/score_table/start.html", context, status=error.status if error else 200
@@ -63,24 +68,22 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
 
 
 def _kept(request: HttpRequest, user: User, project: Project | None) -> ImportFile:
-    kind = selectors.KIND
     if "example" in request.POST:
         name, content = "example-labels.csv", EXAMPLE.read_bytes()
-        return uploads.keep_table(by=user, project=project, kind=kind, name=name, content=content)
-    upload = request.FILES.get("file")
-    if upload is None:
-        raise Invalid("No file was chosen.", fields={"file": "Choose a file."})
-    return uploads.keep_table(
-        by=user, project=project, kind=kind, name=upload.name or "", content=of_upload(upload)
-    )
+        return uploads.keep_table(by=user, project=project, name=name, content=content)
+    name, source = uploaded(request)
+    return uploads.keep_table(by=user, project=project, name=name, content=source)
 
 
 @login_required
 @require_safe
-def example(request: HttpRequest) -> HttpResponse:
-    """The example file."""
-    response = HttpResponse(EXAMPLE.read_bytes(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="example-labels.csv"'
+def example(request: HttpRequest, name: str) -> HttpResponse:
+    """The example file of a kind."""
+    if name not in {kind.example for kind in KINDS.values() if kind.example}:
+        raise Missing("There is no such example.")
+    content = (EXAMPLES / f"{name}.csv").read_bytes()
+    response = HttpResponse(content, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="example-{name}.csv"'
     return response
 
 
@@ -97,10 +100,14 @@ def _own(request: HttpRequest, file_id: int) -> ImportFile:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def table(request: HttpRequest, file_id: int) -> HttpResponse:
-    """How a table is read; say what a column is (htmx), score it, or delete it."""
+    """How a table is read; change that (htmx), score it, or delete it."""
     file, user = _own(request, file_id), cast(User, request.user)
+    if file.task is not None and (where := _results_of(file)):
+        if request.htmx:  # type: ignore[attr-defined]
+            return HttpResponse(headers={"HX-Redirect": where})
+        return redirect(where)
     if file.task is not None:
-        return redirect("task_results", file.task.project_id, file.task.pk)
+        return page_or_fragment(request, PAGE, PART, {"file": file, **selectors.scoring(file)})
     error: DomainError | None = None
     wanted = request.POST.get("do", "columns") if request.method == "POST" else ""
     if wanted == "delete":
@@ -109,36 +116,54 @@ def table(request: HttpRequest, file_id: int) -> HttpResponse:
         messages.success(request, "The table was deleted.")
         return redirect(*back)
     try:
-        if wanted == "score":
-            run = actions.score_table(by=user, file=file)
-            return redirect("run", run.project_id, run.number)
-        if wanted:
-            uploads.map_columns(by=user, file=file, mapping=_mapping(request))
-            file = _own(request, file_id)
+        _change(request, user, file, wanted)
     except (Invalid, Conflict) as refused:
         error = refused
+    if wanted and not error:
+        if not request.htmx:  # type: ignore[attr-defined]
+            return redirect("score_table_file", file_id)
+        file = _own(request, file_id)
     context = {"file": file, "project": file.project, "error": error, **selectors.frame(file)}
-    context["days"] = selectors.deleted_after_days()
+    context |= {"days": KEPT_DAYS, "projects": selectors.projects_of(user)}
     return page_or_fragment(request, PAGE, PART, context, status=error.status if error else 200)
 
 
-def _mapping(request: HttpRequest) -> dict[str, str]:
-    """Field -> column from one select a column, named ``column:NAME``."""
-    return {
-        field: name.removeprefix("column:")
-        for name, field in request.POST.items()
-        if name.startswith("column:") and isinstance(field, str) and field
-    }
+def _change(request: HttpRequest, user: User, file: ImportFile, wanted: str) -> None:
+    """Do what a form of the page asks for."""
+    said = {name: str(request.POST.get(name, "")) for name in ("kind", "column", "value", "use")}
+    if wanted == "score":
+        _choose_project(request, user, file)
+        uploads.request_import(by=user, file=file, leave_out_bad=True)
+    elif wanted == "kind":
+        uploads.set_kind(by=user, file=file, kind=said["kind"])
+    elif wanted == "fix":
+        del said["kind"]
+        uploads.fix_value(by=user, file=file, **said)
+    elif wanted:
+        uploads.map_columns(by=user, file=file, mapping=chosen_columns(request))
+
+
+def _choose_project(request: HttpRequest, user: User, file: ImportFile) -> None:
+    """Save the table to the project that the form names: one of the person's, or a new one."""
+    chosen = parse_whole(request.POST.get("project"), low=1)
+    if "project" in request.POST and chosen != file.project_id:
+        project = get_access(request, chosen, Role.REQUESTER).project if chosen else None
+        uploads.set_project(by=user, file=file, project=project)
+
+
+def _results_of(file: ImportFile) -> str:
+    """Where a scored table leads: its results, or a run that has none; "" until it is over."""
+    assert file.task is not None  # noqa: S101 (its caller saw to that)
+    run = file.task.runs.order_by("number").first()
+    if run is None or run.state == RunState.DONE:
+        return reverse("task_results", args=[file.task.project_id, file.task.pk])
+    if run.state in (RunState.QUEUED, RunState.RUNNING):
+        return ""
+    return reverse("run", args=[run.project_id, run.number])
 
 
 @login_required
 @require_safe
 def left_out(request: HttpRequest, file_id: int) -> HttpResponseBase:
     """The rows that are left out, with line and reason, as CSV."""
-    file = _own(request, file_id)
-    if file.state != ImportFile.State.READY:
-        raise Missing("The rows of this table are not here: it is not checked, or was scored.")
-    lines = csv_lines(bad_rows(file))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="left-out-{file.pk}.csv"'
-    return response
+    return bad_rows_file(_own(request, file_id))

@@ -23,9 +23,10 @@ from crowdqc.numbers import plural
 from evaluation.checklists.filled.texts import rubric_of, source_of, text_of, texts_of
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
-from evaluation.llm.prompting import load
+from evaluation.llm.own import selectors as own
+from evaluation.llm.prompting import Template
 from evaluation.llm.schemas import YES_NO, Schema, Strict
-from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons
+from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model, failures, prompts_told, reasons
 from evaluation.methods.core.params import TEXT, Param, Params, choice
 from evaluation.models import LanguageModel, Run
 from evaluation.runs.asking import LLMRunSpec, Plan
@@ -60,9 +61,11 @@ OPTIONS = Params(
                 "all questions of a text in one call",
             ),
         ),
+        PROMPT,
         DEFINITION,
     ),
 )
+PURPOSES = {EACH: "check_one", ALL: "check_all"}
 DEFAULTS = OPTIONS.defaults
 CHANCES = "chances"  # figure: item -> question -> probability of yes
 # Of one answer, and of each answer of a list: small models pad their JSON.
@@ -95,7 +98,10 @@ def questions_of(task: Task) -> list[Row]:
 
 
 def way_of(model: LanguageModel, params: Mapping[str, Any]) -> str:
-    """One question a call where probabilities are told, unless a way is chosen."""
+    """One question a call where probabilities are told, unless a way or a prompt is chosen."""
+    if params["way"] == AUTO and params["prompt"]:
+        found = own.by_ref(model.endpoint.project_id, params["prompt"])
+        return ALL if found.purpose == PURPOSES[ALL] else EACH
     if params["way"] != AUTO:
         return str(params["way"])
     return EACH if model.can.get("logprobs") else ALL
@@ -104,12 +110,15 @@ def way_of(model: LanguageModel, params: Mapping[str, Any]) -> str:
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the answerer; another definition makes it another one."""
     model = chat_model(task, params["model"])
-    name = "check_question" if way_of(model, params) == EACH else "check_all"
-    strategy = load(name).ref
-    own = params["definition"].strip()
-    if own and own != rubric_of(task):
-        strategy += f", own definition {hashlib.sha256(own.encode()).hexdigest()[:6]}"
+    strategy = _template(task, way_of(model, params), params).ref
+    given = params["definition"].strip()
+    if given and given != rubric_of(task):
+        strategy += f", own definition {hashlib.sha256(given.encode()).hexdigest()[:6]}"
     return model.name, strategy
+
+
+def _template(task: Task, way: str, params: Mapping[str, Any]) -> Template:
+    return own.template_for(task.project_id, PURPOSES[way], params["prompt"])
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Item], int]:
@@ -133,16 +142,20 @@ def all_schema(count: int) -> Schema:
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    return _plan(task, params, *wanted_of(task, params))
+
+
+def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: int) -> Plan:
     model = chat_model(task, params["model"])
     questions = questions_of(task)
-    items, there = wanted_of(task, params)
     way = way_of(model, params)
+    template = _template(task, way, params)
     places = {
         "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
         "definition": params["definition"].strip() or rubric_of(task),
     }
     make = _each if way == EACH else _all
-    asks = [ask for item in items for ask in make(task, item, questions, places)]
+    asks = [ask for item in items for ask in make(template, task, item, questions, places)]
     how = "one question a call" if way == EACH else "all questions in one call"
     how += ", by the probability of yes" if way == EACH and model.can.get("logprobs") else ""
     sentence = (
@@ -153,8 +166,13 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     return Plan(model, asks, sentence)
 
 
-def _each(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, str]) -> list[Ask]:
-    template = load("check_question")
+def _each(
+    template: Template,
+    task: Task,
+    item: Item,
+    questions: Sequence[Row],
+    places: Mapping[str, str],
+) -> list[Ask]:
     return [
         Ask(
             f"item:{item.pk}/{row['name']}",
@@ -169,9 +187,15 @@ def _each(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str,
     ]
 
 
-def _all(task: Task, item: Item, questions: Sequence[Row], places: Mapping[str, str]) -> list[Ask]:
+def _all(
+    template: Template,
+    task: Task,
+    item: Item,
+    questions: Sequence[Row],
+    places: Mapping[str, str],
+) -> list[Ask]:
     told = "\n".join(f"q{k}. {row['label']}" for k, row in enumerate(questions, 1))
-    prompt = load("check_all").render(
+    prompt = template.render(
         source=source_of(item, task), text=text_of(item), questions=told, **places
     )
     limit = EACH_TOKENS + ALL_TOKENS * len(questions)
@@ -191,7 +215,11 @@ ASKING = LLMRunSpec(
     "Checklist answered by a model",
     plan,
     OPTIONS,
-    on_task=lambda task: {"definition": definition_on(task, needed=False)},
+    on_task=lambda task: {
+        "definition": definition_on(task, needed=False),
+        "prompt": {"choices": own.choices(task.project_id, list(PURPOSES.values()))},
+    },
+    whole=lambda task, params: _plan(task, params, texts_of(task), 0),
 )
 
 
@@ -230,6 +258,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
         "incomplete": incomplete[:200],
         "reasons": reasons(replies),
         "failed": failures(replies),
+        **prompts_told(asked.asks),
         CHANCES: chances,
     }
     steps.say(count=f"{plural(len(given), 'text')}, {len(incomplete):,} incomplete")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -29,9 +29,17 @@ from evaluation.checklists.filled.texts import (
 )
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
-from evaluation.llm.prompting import load
+from evaluation.llm.own import selectors as own
 from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
-from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons, temperature
+from evaluation.llm_runs.parts import (
+    MODEL,
+    PROMPT,
+    chat_model,
+    failures,
+    prompts_told,
+    reasons,
+    temperature,
+)
 from evaluation.methods.core.params import TEXT as OF_TEXT
 from evaluation.methods.core.params import Param, Params, choice, whole_number
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
@@ -43,18 +51,19 @@ from evaluation.runs.run_types import OWN_ROWS, RunType
 SLUG, VERSION = "g_eval", "1.0"
 STEPS_STEP, ASK, SCORE_STEP = "Evaluation steps", "Rating the texts", "Scores"
 AUTO, CHANCE, SAMPLES = "auto", "chance", "samples"
+DIMENSION = Param(
+    "dimension",
+    "",
+    OF_TEXT,
+    high=80,
+    label="What is rated",
+    help="Left empty, the dimension of the task.",
+)
 OPTIONS = Params(
     SLUG,
     (
         MODEL,
-        Param(
-            "dimension",
-            "",
-            OF_TEXT,
-            high=80,
-            label="What is rated",
-            help="Left empty, the dimension of the task.",
-        ),
+        DIMENSION,
         choice(
             "way",
             AUTO,
@@ -74,6 +83,8 @@ OPTIONS = Params(
             help="Asked only where probabilities are not used.",
         ),
         temperature(1.0, "Of the samples. At 0 they are all alike."),
+        replace(PROMPT, name="steps_prompt", label="Prompt for the steps"),
+        replace(PROMPT, label="Prompt for the rating"),
         DEFINITION,
     ),
 )
@@ -112,6 +123,8 @@ def _on_task(task: Task) -> dict[str, dict[str, Any]]:
     return {
         "dimension": {"required": not shown_version(task).settings.get("dimension")},
         "definition": definition_on(task, needed=True),
+        "steps_prompt": {"choices": own.choices(task.project_id, ["rate_steps"])},
+        "prompt": {"choices": own.choices(task.project_id, ["rate_text"])},
     }
 
 
@@ -136,9 +149,12 @@ def by_chance(model: LanguageModel, params: Mapping[str, Any]) -> bool:
     return params["way"] != SAMPLES and bool(model.can.get("logprobs"))
 
 
-def steps_ask(dimension: str, definition: str) -> Ask:
+def steps_ask(task: Task, params: Mapping[str, Any]) -> Ask:
     """The one question that makes the evaluation steps."""
-    prompt = load("g_eval_steps").render(dimension=dimension, definition=definition)
+    template = own.template_for(task.project_id, "rate_steps", params["steps_prompt"])
+    prompt = template.render(
+        dimension=dimension_of(task, params), definition=definition_of(task, params)
+    )
     return Ask("steps", prompt, TEXT, {"temperature": 0.0, "max_tokens": STEPS_TOKENS})
 
 
@@ -146,7 +162,7 @@ def score_asks(
     task: Task, items: Sequence[Item], params: Mapping[str, Any], steps: str, *, chance: bool
 ) -> list[Ask]:
     """A call a text, or as many as there are samples."""
-    template = load("g_eval_score")
+    template = own.template_for(task.project_id, "rate_text", params["prompt"])
     places = {
         "dimension": dimension_of(task, params),
         "definition": definition_of(task, params),
@@ -163,9 +179,15 @@ def score_asks(
     return asks
 
 
+def made_of(task: Task, params: Mapping[str, Any]) -> list[Any]:
+    """What evaluation steps depend on: model, dimension, definition and the prompt's digest."""
+    digest = steps_ask(task, params).prompt.digest
+    return [params["model"], dimension_of(task, params), definition_of(task, params), digest]
+
+
 def known_steps(task: Task, params: Mapping[str, Any]) -> str:
-    """The steps that an earlier run made from the same definition by the same model; "" if none."""
-    wanted = [params["model"], dimension_of(task, params), definition_of(task, params)]
+    """The steps that an earlier run made of the same; "" if none."""
+    wanted = made_of(task, params)
     rows = RunFigure.objects.filter(
         name="steps", run__project=task.project_id, run__method=SLUG, run__state=RunState.DONE
     ).order_by("-run_id")
@@ -179,7 +201,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """
     model = chat_model(task, params["model"])
     items, chance = texts_of(task), by_chance(model, params)
-    first = steps_ask(dimension_of(task, params), definition_of(task, params))
+    first = steps_ask(task, params)
     told = known_steps(task, params) or PLACEHOLDER
     asks = [first, *score_asks(task, items, params, told, chance=chance)]
     how = "by probability" if chance else f"{plural(params['samples'], 'sample')} each"
@@ -209,9 +231,9 @@ def compute(run: Run, steps: Recorder) -> ComputedRatings:
     """Make the steps once, then rate every text."""
     task, params = run.task, run.params
     model = chat_model(task, params["model"])
-    dimension, definition = dimension_of(task, params), definition_of(task, params)
+    dimension, first = dimension_of(task, params), steps_ask(task, params)
     steps.begin(STEPS_STEP, total=1)
-    made = ask_all(run, model, [steps_ask(dimension, definition)], steps)[0]
+    made = ask_all(run, model, [first], steps)[0]
     if made.value is None:
         raise Conflict(f"The model wrote no evaluation steps: {made.reason or 'no answer'}")
     told = str(made.value["text"])
@@ -241,6 +263,7 @@ def compute(run: Run, steps: Recorder) -> ComputedRatings:
             "failed": failures(replies),
             "model": model.name,
             "dimension": dimension,
+            **prompts_told([first, *asks]),
         },
     )
 
@@ -290,10 +313,9 @@ def write(run: Run, done: ComputedRatings) -> Outcome:
         ]
     }
     given = {row["candidate_id"]: row["estimate"] for row in done.scores}
-    of = [run.params["model"], done.dimension, definition_of(run.task, run.params)]
     told: Row = {
         "asked": done.told,
-        "steps": {"text": done.steps, "of": of},
+        "steps": {"text": done.steps, "of": made_of(run.task, run.params)},
         AGAINST: against_people(run.project_id, {name: given}) if given else {},
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
     }

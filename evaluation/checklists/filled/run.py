@@ -16,6 +16,7 @@ from crowdqc.numbers import plural
 from evaluation.checklists.filled.dataset import ChecksDataset, freeze_checks, load
 from evaluation.checklists.filled.text_scores import (
     JUDGE,
+    REFERENCES,
     dimension_name,
     plain,
     scoring_runs,
@@ -165,6 +166,8 @@ def _condition(run: Run) -> str:
         return f"{condition_of(run.task)}, “{shown_version(run.task).title}”"
     if run.is_published:
         return "published judge" if run.params.get("role") == JUDGE else "published"
+    if run.method == REFERENCES:
+        return "no checklist"
     return "rating by a form, after G-Eval"
 
 

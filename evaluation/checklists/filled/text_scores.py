@@ -32,8 +32,10 @@ from evaluation.runs.results.rows import BATCH, result_hash
 HUMAN, JUDGE = "human", "judge"  # whose scores a published run holds: params["role"]
 AGAINST = "against_people"  # figure: correlations of this run's scores with human ones
 OTHERS = "others_against_these"  # figure of human scores: the same of runs that were there before
+MEASURED = "measured_against_people"  # figure: the same of each measure of a run
 CHECKLIST = "checklist"  # the own method of tasks of filled checklists
-SCORING = (CHECKLIST, "g_eval", PUBLISHED)  # methods whose runs score texts
+REFERENCES = "text_references"  # the method of scores against references
+SCORING = (CHECKLIST, "g_eval", REFERENCES, PUBLISHED)  # methods whose runs score texts
 COLUMNS = ("key", "dimension", "score")  # of a file of human scores
 IMPORTED = "from a file"  # version of such a run
 NO_INTERVAL = "published without an interval"

@@ -18,7 +18,7 @@ from pydantic import Field, StringConstraints, create_model, model_validator
 from evaluation.checklists.making import stages
 from evaluation.checklists.making.stages import Entries
 from evaluation.llm.ask import Ask
-from evaluation.llm.prompting import load
+from evaluation.llm.prompting import Template, load
 from evaluation.llm.schemas import Schema, Strict, WrongForm
 
 THINK_ALOUD = "think_aloud"
@@ -102,9 +102,16 @@ def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-def thinking(about: Subject, subject: str, *, temperature: float, replicate: int = 0) -> Ask:
-    """The question that lets a model think aloud on a dimension."""
-    prompt = load(THINK_ALOUD).render(
+def thinking(
+    about: Subject,
+    subject: str,
+    *,
+    temperature: float,
+    replicate: int = 0,
+    template: Template | None = None,
+) -> Ask:
+    """The question that lets a model think aloud on a dimension; built in unless one is given."""
+    prompt = (template or load(THINK_ALOUD)).render(
         dimension=about.dimension, rubric=about.rubric, samples=samples_text(about.samples)
     )
     params = {"temperature": temperature, "max_tokens": TOKENS}
@@ -115,11 +122,17 @@ def thinking(about: Subject, subject: str, *, temperature: float, replicate: int
 
 
 def stage_ask(
-    kind: str, about: Subject, data: stages.Data, *, subject: str, temperature: float = 0.0
+    kind: str,
+    about: Subject,
+    data: stages.Data,
+    *,
+    subject: str,
+    temperature: float = 0.0,
+    template: Template | None = None,
 ) -> Ask:
-    """The question that makes a stage of those before it."""
+    """The question that makes a stage of those before it; built in unless one is given."""
     places, schema = _ASKED[kind](about, data)
-    prompt = load(kind).render(dimension=about.dimension, **places)
+    prompt = (template or load(kind)).render(dimension=about.dimension, **places)
     return Ask(subject, prompt, schema, {"temperature": temperature, "max_tokens": TOKENS})
 
 

@@ -9,7 +9,7 @@ from django import forms
 from annotation.accounts.projects.forms import TitleField, form_key
 from annotation.models import Item, Task
 from evaluation.checklists.making import pipeline
-from evaluation.checklists.making.runs import MAKING
+from evaluation.checklists.making.runs import MAKING, prompt_choices
 from evaluation.llm_runs.forms import AskForm
 
 WHOSE = [
@@ -72,9 +72,10 @@ class ChecklistForm(forms.Form):
 class StageAskForm(AskForm):
     """Which model makes a stage that was chosen before."""
 
-    def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, task: Task, kind: str, **kwargs: Any) -> None:
         super().__init__(*args, asking=MAKING, task=task, **kwargs)
         del self.fields["checklist"], self.fields["stage"]
+        self.fields["prompt"].choices = prompt_choices(task, [kind])  # type: ignore[attr-defined]
         self.fields["temperature"].help_text = "0: the most probable answer, the same each time."
 
 

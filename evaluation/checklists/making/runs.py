@@ -5,8 +5,9 @@ Neither computes statistics: the first writes answers of systems, the second a s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.urls import reverse
@@ -20,8 +21,9 @@ from evaluation.checklists.making.asks import THINK_ALOUD
 from evaluation.checklists.making.stages import Entries
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
+from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import load
-from evaluation.llm_runs.parts import MODEL, chat_model, temperature
+from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model, temperature
 from evaluation.methods.core.params import Params, choice, whole_number
 from evaluation.models import Checklist, ChecklistStage, LanguageModel, Run
 from evaluation.runs.asking import LLMRunSpec, Plan
@@ -62,7 +64,8 @@ class MadeStage:
 
 def strategy_of(params: Given) -> str:
     """The prompt strategy of the system under which a model's attributes are stored."""
-    ref, temperature = load(THINK_ALOUD).ref, float(params.get("temperature", 0))
+    ref = params.get("prompt") or load(THINK_ALOUD).ref
+    temperature = float(params.get("temperature", 0))
     return f"{ref}, temperature {temperature:g}" if temperature else ref
 
 
@@ -77,9 +80,10 @@ def dimensions(task: Task) -> list[Item]:
     return found
 
 
-def _thinking(task: Task, params: Given) -> list[tuple[int, int, Ask]]:
-    """(item, replicate, question) for every session that is not there yet."""
+def _thinking(task: Task, params: Given, *, whole: bool = False) -> list[tuple[int, int, Ask]]:
+    """(item, replicate, question) for every session that is not there yet; ``whole``: for all."""
     model = chat_model(task, params.get("model"))
+    template = own.template_for(task.project_id, THINK_ALOUD, params.get("prompt", ""))
     there = set(
         Answer.objects.filter(
             item__task=task, system__name=model.name, system__prompt_strategy=strategy_of(params)
@@ -94,17 +98,18 @@ def _thinking(task: Task, params: Given) -> list[tuple[int, int, Ask]]:
                 f"item:{item.pk}/{replicate}",
                 temperature=float(params.get("temperature", 0)),
                 replicate=replicate,
+                template=template,
             ),
         )
         for item in dimensions(task)
         for replicate in range(int(params.get("sessions", 1)))
-        if (item.pk, replicate) not in there
+        if whole or (item.pk, replicate) not in there
     ]
 
 
-def plan_thinking(task: Task, params: Given) -> Plan:
+def plan_thinking(task: Task, params: Given, *, whole: bool = False) -> Plan:
     """What a model would be asked to think about."""
-    wanted = [ask for _, _, ask in _thinking(task, params)]
+    wanted = [ask for _, _, ask in _thinking(task, params, whole=whole)]
     many = len(dimensions(task)) * int(params.get("sessions", 1))
     kept = many - len(wanted)
     sentence = f"It thinks aloud {plural(len(wanted), 'time')}, once for each dimension and session"
@@ -175,6 +180,7 @@ def _asked(task: Task, params: Given) -> tuple[Checklist, ChecklistStage, dict[s
         data,
         subject=f"checklist:{checklist.pk}/{kind}",
         temperature=float(params.get("temperature", 0)),
+        template=own.template_for(task.project_id, f"stage_{kind}", params.get("prompt", "")),
     )
     return checklist, made_from, data, ask
 
@@ -188,6 +194,19 @@ def plan_stage(task: Task, params: Given) -> Plan:
         [ask],
         f"One question: the {label} of this checklist.",
     )
+
+
+def _whole_stage(task: Task, params: Given) -> Plan:
+    """The stage of every checklist that is ready for it; Conflict where none is."""
+    asked = []
+    for pk, _ in _lists_of(task):
+        try:
+            asked.append(_asked(task, {**params, "checklist": pk})[-1])
+        except Conflict:
+            continue
+    if not asked:
+        raise Conflict("No checklist of this task is ready for this stage.")
+    return Plan(chat_model(task, params.get("model")), asked, "")
 
 
 def _compute_stage(run: Run, steps: Recorder) -> MadeStage:
@@ -243,15 +262,23 @@ THINKING = LLMRunSpec(
                 label="Sessions a dimension",
                 help="More than one makes sense above temperature 0 only.",
             ),
+            PROMPT,
             _TEMPERATURE,
         ),
     ),
+    on_task=lambda task: {"prompt": {"choices": own.choices(task.project_id, [THINK_ALOUD])}},
+    whole=partial(plan_thinking, whole=True),
 )
 
 
 def _lists_of(task: Task) -> list[tuple[int, str]]:
     rows = Checklist.objects.filter(task=task, archived_at__isnull=True)
     return list(rows.values_list("pk", "name"))
+
+
+def prompt_choices(task: Task, kinds: Sequence[str]) -> list[tuple[str, str]]:
+    """The prompts that these stages can be made by."""
+    return own.choices(task.project_id, [f"stage_{kind}" for kind in kinds])
 
 
 def _lacking(task: Task) -> dict[str, str]:
@@ -284,11 +311,16 @@ MAKING = LLMRunSpec(
                 label="Stage",
                 words=tuple(str(ChecklistStage.Kind(kind).label) for kind in MADE_BY_MODELS),
             ),
+            PROMPT,
             _TEMPERATURE,
         ),
     ),
-    on_task=lambda task: {"checklist": {"choices": _lists_of(task)}},
+    on_task=lambda task: {
+        "checklist": {"choices": _lists_of(task)},
+        "prompt": {"choices": prompt_choices(task, MADE_BY_MODELS)},
+    },
     lacking=_lacking,
+    whole=_whole_stage,
 )
 
 

@@ -17,9 +17,17 @@ from crowdqc.numbers import score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.checklists.filled.run import SLUG, answerers_of
-from evaluation.checklists.filled.text_scores import AGAINST, HUMAN, OTHERS, scoring_runs
+from evaluation.checklists.filled.text_scores import (
+    AGAINST,
+    HUMAN,
+    MEASURED,
+    OTHERS,
+    REFERENCES,
+    scoring_runs,
+)
 from evaluation.checklists.filled.texts import condition_of, shown_version
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
+from evaluation.methods.checklists.references import MEASURES
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
 
@@ -33,7 +41,7 @@ VIEWS = {
     "texts": "Texts",
     "conditions": "Conditions",
 }
-FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST)
+FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST, MEASURED)
 Row = dict[str, Any]
 
 
@@ -164,6 +172,10 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
             if mine or dimension == own:
                 found.setdefault(dimension, []).extend(_answerers(one, told, later, own=mine))
             continue
+        if one.method == REFERENCES:
+            dimension = told[MEASURED]["dimension"]
+            found.setdefault(dimension, []).extend(_measures(one, told, later))
+            continue
         by_dimension = told.get(AGAINST) or {}
         for dimension in {*by_dimension, *_dimensions(later, one.pk)}:
             newer = later["rows"].get(f"{one.pk}/0/{dimension}")
@@ -206,6 +218,17 @@ def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
     asked = told.get("asked", {})
     way = "by probability" if asked.get("way") == "chance" else "mean of samples"
     return str(asked.get("model", "")), f"rating by a form, after G-Eval, {way}"
+
+
+def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
+    """METEOR and embeddings of a run, each with its correlations."""
+    held, made = told[MEASURED], []
+    for who, measure in zip(told["answerers"], MEASURES, strict=True):
+        newer = later["rows"].get(f"{run.pk}/{who['component']}/{held['dimension']}")
+        rows = newer or [row for row in held["rows"] if row["measure"] == measure]
+        people = later["name"] if newer else held["human"]
+        made.append(Source(who["name"], who["detail"], run.number, rows, people))
+    return made
 
 
 def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> list[Source]:

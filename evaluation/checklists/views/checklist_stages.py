@@ -103,12 +103,12 @@ def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> 
     if kind not in MADE_BY_MODELS:
         raise Missing("A model cannot make this stage.")
     posted = request.method == "POST"
-    form = StageAskForm(request.POST if posted else None, task=checklist.task)
+    form = StageAskForm(request.POST if posted else None, task=checklist.task, kind=kind)
     context, status = {**_frame(access, checklist, kind), "form": form}, 200
     raw: dict[str, Any] = {"checklist": checklist.pk, "stage": kind}
     first = {"model": form.models[0].pk, "temperature": 0.0} if form.models else {}
     if posted and not form.is_valid():
-        context["wrong"], status = ["Choose a model and a temperature from 0 to 2."], 422
+        context["wrong"], status = ["Choose a model, a prompt and a temperature from 0 to 2."], 422
     elif form.models:
         raw.update(form.params() if posted else first)
         try:

@@ -89,7 +89,7 @@ def item_list(
     every = _rows(run)
     if only is not None:
         every = every.filter(item__in=only.labels)
-    rows = every.filter(CONDITIONS[chosen]).select_related("item")
+    rows = every.filter(CONDITIONS[chosen]).select_related("item__media")
     ordered = rows.order_by("place", "sure", "item__position", "item_id")
     shown = Paginator(ordered, PER_PAGE).get_page(page)
     listed = [_line(row, field) for row in shown.object_list]

@@ -82,7 +82,7 @@ def _sentence(run: Run, told: Told, summary: Told, n: int, reliable: int | None)
     rest = []
     if reliable is not None:
         limit = score(run.params["reliable"], 2)
-        head = f"{count(reliable)} of {people} can be relied on, by your threshold of {limit}"
+        head = f"{count(reliable)} of {people} can be relied on, by the threshold of {limit}"
         if better > reliable:
             more = plural(better - reliable, "more does", "more do")
             rest.append(f"{more} better than guessing")

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.core.paginator import Paginator
+
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import labels as label_charts
@@ -15,7 +17,7 @@ from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED
 from evaluation.runs.results import votes_used
 
-AGREEMENT = ("agreement", "data", "compare", "class", votes_used.FIGURE)
+AGREEMENT = ("agreement", "data", "compare", "class", "pairs", "other_fields", votes_used.FIGURE)
 CLASSES = ("class", "pooled", "certainty", votes_used.FIGURE)
 COMPARE = ("compare", "certainty", "paired", "class", votes_used.FIGURE)
 COEFFICIENTS = {
@@ -25,6 +27,10 @@ COEFFICIENTS = {
     "krippendorff_own": ("Krippendorff’s alpha, own distances", "by the distances that were given"),
     "fleiss": ("Fleiss’ kappa", "corrects for chance"),
     "gwet_ac1": ("Gwet’s AC1", "less affected when one class is frequent"),
+    "masi": ("Krippendorff’s alpha, MASI", "sets of options; those that overlap agree in part"),
+    "spans_exact": ("F1, exact spans", "same start, end and label; does not correct for chance"),
+    "spans_overlap": ("F1, overlapping spans", "share a character and the label"),
+    "spans_characters": ("F1, characters", "every marked character counts once"),
     "cohen_mean": ("Cohen’s kappa, mean of pairs", "two workers at a time, corrects for chance"),
 }
 SAID = {
@@ -34,6 +40,7 @@ SAID = {
     "majority": "every worker counts the same",
 }
 ORDER = ("dawid_skene", "mace", "glad", "majority")
+PAIRS = 20  # of workers on a page
 WEAK = 0.67  # alpha below which single labels are not relied on
 LEVEL = 0.05
 Told = Mapping[str, Any]
@@ -66,6 +73,46 @@ def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
             if row["scope"] == "class"
         ],
         "data": told["data"],
+    }
+
+
+def other_fields(told: Told) -> list[dict[str, Any]]:
+    """Agreement in the task's fields of several options and of spans; none in older runs."""
+    return [
+        {
+            **one,
+            "axis": charts.forest_axis(scale),
+            "rows": [_coefficient(row, scale) for row in one["rows"]],
+        }
+        for one in told.get("other_fields", [])
+        for scale in [_scale(one["rows"])]
+    ]
+
+
+def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | None:
+    """Cohen's kappa of every two workers, PAIRS a page, the lowest first; None in older runs."""
+    found = told.get("pairs")
+    if not found:
+        return None
+    shown = Paginator(found["rows"], PAIRS).get_page(page)
+    scale = _scale([{**row, "value": row["kappa"]} for row in found["rows"]])
+    return {
+        **found,
+        "page": shown,
+        "axis": charts.forest_axis(scale),
+        "rows": [
+            {
+                **row,
+                "names": [names.get(pk, "a deleted worker") for pk in row["workers"]],
+                "plot": charts.forest_cell(
+                    scale,
+                    Estimate(row["kappa"], row["low"], row["high"]),
+                    name="Cohen’s kappa",
+                    height=charts.ROW,
+                ),
+            }
+            for row in shown.object_list
+        ],
     }
 
 
@@ -328,5 +375,5 @@ def trust_words(alpha: Told | None) -> tuple[str, str]:
             "Estimated labels can be better than that; known answers tell.",
         )
     if alpha["low"] < WEAK:
-        return "Not sure.", f"The interval of alpha holds {score(WEAK, 2)}, the usual limit."
+        return "Not sure.", f"The interval of alpha includes {score(WEAK, 2)}, the usual limit."
     return "Good.", "Alpha lies above .67, the usual limit for tentative conclusions."

@@ -14,6 +14,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
+from evaluation.charts.labels import Block, agreement_over_time
 from evaluation.labels.results import NOT_SCORED, WORSE
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run, WorkerScore
@@ -22,7 +23,10 @@ from evaluation.runs.results import votes_used
 
 PER_PAGE = 100
 FIGURES = ("class", "agreement", "compare", "summary", votes_used.FIGURE)
-COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
+COLUMNS = (
+    *("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra"),
+    *("worker__external_id", "worker__user_id"),
+)
 # Column -> the attribute that it sorts by.
 SORTS = {"competence": "estimate", "worker": "name", "labels": "n", "known": "known_share"}
 GROUPS = ("reliable", "better", "unknown", "one_label", WORSE, NOT_SCORED)
@@ -42,15 +46,27 @@ class WorkerRow:
     high: float | None
     n: int
     extra: Told
+    external_id: str = ""
+    user: int | None = None
     plot: SafeString | None = None
     open: bool = False
     mistake: str = ""
+
+    @property
+    def in_file(self) -> str:
+        """The id in the imported file, of whom is known from a file only; else ""."""
+        return self.external_id if self.user is None else ""
 
     @property
     def group(self) -> str:
         """Where the worker stands to guessing, and to the requester's threshold."""
         standing: str = self.extra["standing"]
         return "reliable" if standing == "better" and self.extra["reliable"] else standing
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Known answers seen (``n``) and right, with the bounds of the share."""
+        return {name: self.extra[f"known_{name}"] for name in ("n", "right", "low", "high")}
 
     @property
     def known_share(self) -> float | None:
@@ -64,6 +80,12 @@ def rows_of(run: Run) -> list[WorkerRow]:
     return [
         WorkerRow(*values) for values in WorkerScore.objects.filter(run=run).values_list(*COLUMNS)
     ]
+
+
+def names_of(run: Run) -> dict[int, str]:
+    """The pseudonym of every worker of a run."""
+    rows = WorkerScore.objects.filter(run=run)
+    return dict(rows.values_list("worker_id", "worker__pseudonym"))
 
 
 def count_reliable(run: Run, rows: Iterable[WorkerRow]) -> int | None:
@@ -102,13 +124,11 @@ def worker_list(
     rows: Sequence[WorkerRow],
     field: ShownField,
     *,
-    by: str,
-    ascending: bool,
     page: Any,
     opened: int | None,
 ) -> dict[str, Any]:
-    """A page of workers in their groups; ``opened`` shows the confusion matrix of one."""
-    shown = Paginator(ordered(rows, by, ascending=ascending), PER_PAGE).get_page(page)
+    """A page of workers, in their order by group; ``opened`` shows the confusion matrix of one."""
+    shown = Paginator(rows, PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown.object_list)
     by_mace = is_by_mace(run)
     for row in listed:
@@ -168,9 +188,9 @@ def heading(slug: str, n: int, threshold: float | None) -> str:
     people = plural(n, "worker")
     limit = score(threshold, 2)
     if slug == "reliable":
-        return f"{people} can be relied on: the interval lies above your threshold of {limit}"
+        return f"{people} can be relied on: the interval lies above the threshold of {limit}"
     if slug == "better":
-        more = "" if threshold is None else f", but not above your threshold of {limit}"
+        more = "" if threshold is None else f", but not above the threshold of {limit}"
         do = "does" if n == 1 else "do"
         return f"{people} {do} better than guessing: the interval lies above chance{more}"
     if slug == "unknown":
@@ -211,8 +231,43 @@ def detail(task: Task, row: WorkerRow, field: ShownField) -> dict[str, Any]:
     return {
         "matrix": told,
         "how": how_to_read(row, field),
+        "over_time": over_time(row),
         "seconds": pair_seconds(task, [row.id]).get(row.id),
     }
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """How a worker's agreement with the others went: a chart, and what can be said of it."""
+
+    chart: SafeString
+    sentence: str
+
+
+def over_time(row: WorkerRow) -> OverTime | None:
+    """None where the run tells nothing of time: too few labels, or all of one moment."""
+    told = row.extra.get("over_time")
+    if not told:
+        return None
+    blocks, last = [], 0
+    for one in told["blocks"]:
+        first, last = last + 1, last + one["n"]
+        blocks.append(Block(first, last, one["agree"] / one["n"], one["low"], one["high"]))
+    early, late = (
+        f"{percent(told[f'{half}_agree'] / told[f'{half}_n'])} of the {which} "
+        f"{count(told[f'{half}_n'])} labels"
+        for half, which in (("early", "first"), ("late", "last"))
+    )
+    if told["change"] == "same":
+        sentence = f"{early} agree with the others’ and {late}; no change can be told."
+    else:
+        up = "rose" if told["change"] == "rose" else "fell"
+        easier = "easier" if up == "rose" else "harder"
+        sentence = (
+            f"Agreement {up}: {early} agree with the others’, and {late}. The later items may "
+            f"also have been {easier}."
+        )
+    return OverTime(agreement_over_time(blocks), sentence)
 
 
 def matrix(

@@ -128,10 +128,8 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(
         worker_reads.worker_list(
             run,
-            rows,
+            worker_reads.ordered(rows, by, ascending=ascending),
             field,
-            by=by,
-            ascending=ascending,
             page=request.GET.get("page"),
             opened=opened,
         ),
@@ -222,6 +220,8 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     reliable = worker_reads.reliable_of(run)
     told, field = told_frame(run, context, *tables.AGREEMENT, reliable=reliable)
     context.update(tables.agreement(told, field, told["summary"]))
+    context["others"] = tables.other_fields(told)
+    context["pairs"] = tables.pairs(told, worker_reads.names_of(run), request.GET.get("page"))
     context["trust"] = tables.trust_words(tables.alpha_of(told))
     return render(request, "evaluation/labels/agreement.html", context)
 

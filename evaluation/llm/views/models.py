@@ -44,15 +44,6 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
     return render(request, "evaluation/llm/models.html", context)
 
 
-@login_required
-@require_safe
-def prompts(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Every prompt as it stands, with all its versions."""
-    get_access(request, project_id)
-    context = {"view": "prompts", "prompts": reads.prompts()}
-    return render(request, "evaluation/llm/prompts.html", context)
-
-
 def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
     """Each form shows what is wrong with its fields; what names no field stands above the first."""
     for form in some:

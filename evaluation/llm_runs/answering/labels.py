@@ -12,6 +12,7 @@ from pydantic import Field as Described
 from pydantic import create_model
 
 from annotation.models import Item, Task
+from annotation.task_types.labels.content import FILES
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
@@ -77,9 +78,11 @@ class LabelQuestions(Questions):
 
 
 def fields_of(task: Task) -> list[dict[str, Any]]:
-    """The fields that a model is asked; Conflict where there is none."""
+    """The fields that a model is asked; Conflict where there is none, or items are files."""
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
+    if task.current.settings["content"] in FILES:
+        raise Conflict("Models are asked in text only, and the items of this task show files.")
     found = [one for one in task.current.settings["fields"] if one["kind"] != SPANS]
     if not found:
         raise Conflict("Models are not asked to mark text, and the task has no other field.")

@@ -19,6 +19,9 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
+from evaluation.llm.own import selectors as own
+from evaluation.llm.own.purposes import PURPOSES
+from evaluation.llm.prompting import Template
 from evaluation.llm_runs.answering.questions import ParsedValues, Questions
 from evaluation.llm_runs.parts import (
     LISTED,
@@ -27,6 +30,7 @@ from evaluation.llm_runs.parts import (
     chat_model,
     failures,
     most_tokens,
+    prompts_told,
     reasons,
     refs,
     replicates,
@@ -47,6 +51,7 @@ from evaluation.runs.run_types import RunType
 SLUG = "answers"
 PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
 PREFIX = "answer_"
+LONGEST_REF = 80
 FAMILIES = ("writing", "labels")  # strategies for tasks of one shape alone
 TITLES = {
     "sentence": "One full sentence",
@@ -58,8 +63,13 @@ TITLES = {
 
 
 def _check_strategy(value: Any) -> None:
-    """Raise BadParameter on a prompt (``name@version``) that is not there; "" is by default."""
+    """Raise BadParameter on a prompt (``name@version``) that is not there; "" is by default.
+
+    Whether the project has an own prompt is seen when the questions are put together.
+    """
     known = refs(PREFIX)
+    if isinstance(value, str) and value.startswith(own.OWN) and len(value) <= LONGEST_REF:
+        return
     if value != "" and value not in known:
         raise BadParameter(f"strategy is {value!r}; it must be one of {', '.join(known)}")
 
@@ -99,7 +109,10 @@ def way_of(task: Task) -> Questions:
 
 
 def strategies(task: Task) -> list[tuple[str, str]]:
-    """The prompt strategies (``name@version``) for tasks of this shape, with their titles."""
+    """The prompt strategies (``name@version``) for tasks of this shape, with their titles.
+
+    The project's own follow the built-in ones.
+    """
     way = way_of(task)
     found = []
     for ref in refs(PREFIX):
@@ -107,7 +120,22 @@ def strategies(task: Task) -> list[tuple[str, str]]:
         if next((one for one in FAMILIES if name.startswith(one)), "") == way.family:
             title = TITLES.get(name, name.replace("_", " ").capitalize())
             found.append((ref, f"{title} (version {number})"))
-    return sorted(found, key=lambda one: one[0].partition("@")[0] != way.first)
+    found.sort(key=lambda one: one[0].partition("@")[0] != way.first)
+    return found + own.own_choices(task.project_id, _purposes(way))
+
+
+def _purposes(way: Questions) -> list[str]:
+    """What own prompts for tasks of this shape are written for."""
+    own_ones = [PREFIX + way.family] if way.family else ["answer", "answer_steps"]
+    return [slug for slug in own_ones if slug in PURPOSES]
+
+
+def prompt_of(task: Task, strategy: str) -> tuple[Template, str]:
+    """The prompt of a strategy, and the name that says in which form it is answered."""
+    if not strategy.startswith(own.OWN):
+        return template(PREFIX, strategy), strategy.partition("@")[0]
+    found = own.by_ref(task.project_id, strategy, "strategy")
+    return own.template_of(found), PURPOSES[found.purpose].base.removeprefix(PREFIX)
 
 
 def strategy_of(task: Task, wanted: str) -> str:
@@ -142,14 +170,19 @@ class AnswerRequest:
         return f"item:{self.item.pk}/{self.replicate}"
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
-    """The answers that the system has not given yet, and how many are there already."""
-    there = given_by(task, system_of(task, params))
-    every = [
+def every_of(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
+    """The answers that a system with these options gives in all."""
+    return [
         AnswerRequest(item, number)
         for item in way_of(task).items(task)
         for number in range(params["replicates"])
     ]
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
+    """The answers that the system has not given yet, and how many are there already."""
+    there = given_by(task, system_of(task, params))
+    every = every_of(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
     return new, len(every) - len(new)
 
@@ -164,7 +197,7 @@ def _plan(
 ) -> Plan:
     model = chat_model(task, params["model"])
     strategy = strategy_of(task, params["strategy"])
-    prompt, name = template(PREFIX, strategy), strategy.partition("@")[0]
+    prompt, name = prompt_of(task, strategy)
     way = way_of(task)
     schema = way.schema(task, name)
     asks = [
@@ -214,6 +247,7 @@ ANSWERS = LLMRunSpec(
     on_task=_on_task,
     noun="answer",
     next_step=_next_step,
+    whole=lambda task, params: _plan(task, params, every_of(task, params), 0),
 )
 
 
@@ -244,7 +278,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
         if reply.value is not None
     ]
     given = [SystemAnswer(one.item.pk, found.values, one.replicate) for one, _, found in read]
-    told = _told(replies, there, read)
+    told = {**_told(replies, there, read), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.say(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
     return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
@@ -278,6 +312,7 @@ def _told(
 def write(run: Run, done: Answered) -> Outcome:
     """Store the answers of the system; part of the transaction that closes the run."""
     name, strategy = done.system
+    own_one = done.prompt.startswith(own.OWN)
     told = {
         "asked": done.told,
         "recipe": {
@@ -285,7 +320,7 @@ def write(run: Run, done: Answered) -> Outcome:
             "version": run.version,
             "params": dict(run.params),
             "system": f"{name}, {strategy}",
-            "prompt": f"{PREFIX}{done.prompt}",
+            "prompt": done.prompt if own_one else f"{PREFIX}{done.prompt}",
         },
     }
     store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)

@@ -20,22 +20,27 @@ from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
+from evaluation.llm.own import selectors as own
 from evaluation.llm_runs.judging.prompts import (
     COMBINED,
     INDIVIDUAL,
+    PURPOSES,
     WINNER,
     forms_of,
     name_of,
     pair_prompt,
     refs_of,
+    template_of,
 )
 from evaluation.llm_runs.parts import (
     MODEL,
     NOTHING_NEW,
+    PROMPT,
     asked_items,
     chat_model,
     failures,
     most_tokens,
+    prompts_told,
     reasons,
     replicates,
     sampling,
@@ -66,6 +71,7 @@ OPTIONS = Params(
             help="The two are two judges. One call is cheaper; a call for each keeps what is said "
             "of one dimension from colouring the others.",
         ),
+        PROMPT,
         flag("only_judged", False, label="Only pairs that people have judged"),
         temperature(),
         most_tokens(400, "A letter for each dimension needs few."),
@@ -99,11 +105,9 @@ class PairRequest:
 
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the judge; combined and individual are two judges."""
-    model = chat_model(task, params["model"])
-    return (
-        model.name,
-        f"judge {refs_of(params['mode'])}, {temperature_label(params['temperature'])}",
-    )
+    model, mode = chat_model(task, params["model"]), params["mode"]
+    prompt = refs_of(mode, template_of(task.project_id, mode, params["prompt"]))
+    return model.name, f"judge {prompt}, {temperature_label(params['temperature'])}"
 
 
 def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
@@ -122,18 +126,23 @@ def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
     return [item for pair, item in found.items() if pair in judged]
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[PairRequest], int]:
-    """The votes that the judge has not given yet, and how many are there already."""
-    there = given_by(task, system_of(task, params))
+def every_of(task: Task, params: Mapping[str, Any]) -> list[PairRequest]:
+    """The votes that a judge with these options gives in all."""
     items = pairs_of(task, only_judged=params["only_judged"])
     names = [row["name"] for row in _dimensions(task)] if items else []
     parts = ("",) if params["mode"] == COMBINED else tuple(names)
-    every = [
+    return [
         PairRequest(item, flipped, number, parts)
         for item in items
         for number in range(params["replicates"])
         for flipped in ORDERS
     ]
+
+
+def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[PairRequest], int]:
+    """The votes that the judge has not given yet, and how many are there already."""
+    there = given_by(task, system_of(task, params))
+    every = every_of(task, params)
     new = [one for one in every if (one.item.pk, one.call) not in there]
     return new, len(every) - len(new)
 
@@ -151,7 +160,8 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 
 def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], there: int) -> Plan:
     model = chat_model(task, params["model"])
-    forms = forms_of(_dimensions(task), params["mode"]) if wanted else {}
+    template = template_of(task.project_id, params["mode"], params["prompt"])
+    forms = forms_of(_dimensions(task), params["mode"], template) if wanted else {}
     asks = [
         Ask(
             one.subject(part),
@@ -183,8 +193,12 @@ JUDGE_PAIRS = LLMRunSpec(
     "Pairs judged by a language model",
     plan,
     OPTIONS,
+    on_task=lambda task: {
+        "prompt": {"choices": own.choices(task.project_id, list(PURPOSES.values()))}
+    },
     noun="vote",
     next_step=_next_step,
+    whole=lambda task, params: _plan(task, params, every_of(task, params), 0),
 )
 
 
@@ -214,7 +228,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
         values = vote_of(one, own)
         if values is not None:
             given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
-    told = _told(task, replies, given, wanted, there)
+    told = {**_told(task, replies, given, wanted, there), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.say(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
     return JudgingResult(system_of(task, params), given, told)

@@ -20,16 +20,19 @@ from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
-from evaluation.llm.prompting import load
+from evaluation.llm.own import selectors as own
+from evaluation.llm.prompting import Template
 from evaluation.llm.schemas import SCORE
 from evaluation.llm_runs.judging.prompts import text_prompt
 from evaluation.llm_runs.judging.scores import Point, answer_boards, candidate_boards
 from evaluation.llm_runs.parts import (
     MODEL,
+    PROMPT,
     asked_items,
     chat_model,
     failures,
     most_tokens,
+    prompts_told,
     reasons,
     sampling,
     temperature,
@@ -51,6 +54,7 @@ OPTIONS = Params(
     SLUG,
     (
         MODEL,
+        PROMPT,
         choice(
             "whose",
             "all",
@@ -104,11 +108,20 @@ def _answers(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     if params["whose"] != "all":
         rows = [row for row in rows if (row.worker_id is None) == (params["whose"] == "systems")]
     items = {item.pk: item for item in task.items.select_related("group")}
-    return [ScoreRequest(_ask_answer(row, items[row.item_id], params), answer=row) for row in rows]
+    template = own.template_for(task.project_id, purpose_of(task), params["prompt"])
+    return [
+        ScoreRequest(_ask_answer(template, row, items[row.item_id], params), answer=row)
+        for row in rows
+    ]
 
 
-def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
-    prompt = load("judge_point").render(
+def purpose_of(task: Task) -> str:
+    """What a prompt for points is written for in a task of this shape."""
+    return "point_answer" if adapter_of(task).scores_answers else "point_text"
+
+
+def _ask_answer(template: Template, row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
+    prompt = template.render(
         question=item.question,
         answer=row.text,
         passage=item.group.passage if params["passage"] else "",
@@ -118,6 +131,7 @@ def _ask_answer(row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
 
 def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     """Every text that the version in force puts to judgment, on each dimension or scale."""
+    template = own.template_for(task.project_id, purpose_of(task), params["prompt"])
     items = asked_items(task)
     assert task.current is not None  # noqa: S101 (asked_items has seen to it)
     rows = task.current.settings.get("dimensions") or task.current.settings.get("scales") or []
@@ -130,7 +144,7 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
         ScoreRequest(
             Ask(
                 f"text:{pk}/{row['name']}",
-                text_prompt(task, item, text.text, row),
+                text_prompt(template, task, item, text.text, row),
                 SCORE,
                 sampling(params),
                 tries=TRIES,
@@ -159,9 +173,13 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[ScoreRequest])
     return Plan(model, [one.ask for one in wanted], f"{model.name} scores {what} from 0 to 100.")
 
 
-def _on_task(task: Task) -> dict[str, None]:
-    """Whose answers, and with which text, is asked only where answers are scored."""
-    return {} if adapter_of(task).scores_answers else {"whose": None, "passage": None}
+def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
+    """The prompts; whose answers, and with which text, is asked only where answers are scored."""
+    prompts = {"prompt": {"choices": own.choices(task.project_id, [purpose_of(task)])}}
+    return {
+        **prompts,
+        **({} if adapter_of(task).scores_answers else {"whose": None, "passage": None}),
+    }
 
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
@@ -233,7 +251,7 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
     else:
         texts = [(one.text, one.dimension, point) for one, point in made if one.text is not None]
         rows, notes = candidate_boards(texts)
-    told = _told(replies, [point for _, point in made])
+    told = {**_told(replies, [point for _, point in made]), **prompts_told(asked.asks)}
     steps.say(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
     return ScoringResult(rows, {"asked": told, "notes": notes})
 

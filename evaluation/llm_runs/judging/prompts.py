@@ -12,11 +12,12 @@ from pydantic import ConfigDict, create_model
 
 from annotation.models import Item, Task
 from annotation.task_types.pairwise.sides import left_right
-from evaluation.llm.prompting import Rendered, Template, load
+from evaluation.llm.own.selectors import template_for
+from evaluation.llm.prompting import Rendered, Template
 from evaluation.llm.schemas import Schema, Strict, WrongForm
 
 COMBINED, INDIVIDUAL = "combined", "individual"
-PROMPTS = {COMBINED: "judge_pair_combined", INDIVIDUAL: "judge_pair_single"}
+PURPOSES = {COMBINED: "pair_all", INDIVIDUAL: "pair_one"}
 WINNER = "winner"  # the field of an answer on one dimension
 NEUTRAL = "if neither is better"
 Row = Mapping[str, Any]
@@ -48,9 +49,15 @@ class Form:
     schema: Schema
 
 
-def refs_of(mode: str) -> str:
-    """The mode with the version of its prompt in force, as judges are named: ``combined@1``."""
-    return f"{mode}@{load(PROMPTS[mode]).version}"
+def template_of(project_id: int, mode: str, ref: str = "") -> Template:
+    """The prompt of a mode: the project's own one of this reference, or the built-in one."""
+    return template_for(project_id, PURPOSES[mode], ref)
+
+
+def refs_of(mode: str, template: Template) -> str:
+    """The mode with its prompt, as judges are named: ``combined@1``, ``combined own:mine@2``."""
+    version = template.version
+    return f"{mode} {template.ref}" if template.required is not None else f"{mode}@{version}"
 
 
 def letters(row: Row) -> tuple[str, ...]:
@@ -58,9 +65,8 @@ def letters(row: Row) -> tuple[str, ...]:
     return ("A", "N", "B") if row["neutral"] else ("A", "B")
 
 
-def forms_of(dimensions: Sequence[Row], mode: str) -> dict[str, Form]:
+def forms_of(dimensions: Sequence[Row], mode: str, template: Template) -> dict[str, Form]:
     """The calls on a pair: one under "" for all dimensions, or one under each one's name."""
-    template = load(PROMPTS[mode])
     if mode == INDIVIDUAL:
         return {row["name"]: _single(template, row) for row in dimensions}
     offered = any(row["neutral"] for row in dimensions)
@@ -162,9 +168,9 @@ def pair_prompt(task: Task, item: Item, form: Form, *, flipped: bool) -> Rendere
     return form.template.render(**shown_of(task, item), **form.places, left=left, right=right)
 
 
-def text_prompt(task: Task, item: Item, text: str, row: Row) -> Rendered:
+def text_prompt(template: Template, task: Task, item: Item, text: str, row: Row) -> Rendered:
     """The prompt for one text on one dimension or scale, as a number from 0 to 100."""
-    return load("judge_text").render(
+    return template.render(
         **shown_of(task, item),
         text=text,
         label=row["label"],

@@ -95,7 +95,7 @@ class Command(BaseCommand):
             own.add_argument("--task", type=int, required=True, help="the task's id")
             own.add_argument("--out", type=Path, required=True, help="the file to write")
             own.add_argument(
-                "--format", dest="form", choices=[*MEDIA, "zip"], help="by the file's name"
+                "--format", dest="form", choices=list(MEDIA), help="by the file's name"
             )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -172,9 +172,9 @@ def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
     """The format said, else by the file's name, else the first; Invalid where the two differ."""
     suffix = path.suffix.lstrip(".").lower()
     by_name = "jsonl" if suffix == "ndjson" else suffix
-    if said and by_name in (*MEDIA, "zip") and said != by_name:
+    if said and by_name in MEDIA and said != by_name:
         raise Invalid(f"{path.name} is not a name for {said}.")
-    form = said or (by_name if by_name in (*MEDIA, "zip") else formats[0])
+    form = said or (by_name if by_name in MEDIA else formats[0])
     if form not in formats:
         raise Invalid(f"This is not written as {form}.", fields={"format": ", ".join(formats)})
     return form

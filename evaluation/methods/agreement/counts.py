@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from evaluation.methods.core.base import (
     SMALL,
@@ -94,7 +94,7 @@ def value_counts(data: Labels, place: np.ndarray[Any, np.dtype[np.int64]], size:
     items = len(data.items)
     column = place[data.label]
     if items * size > SMALL:
-        return csr_array((data.weight, (data.item, column)), shape=(items, size))
+        return scipy.sparse.csr_array((data.weight, (data.item, column)), shape=(items, size))
     flat = np.bincount(data.item * size + column, weights=data.weight, minlength=items * size)
     return flat.reshape(items, size)
 

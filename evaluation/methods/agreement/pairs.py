@@ -6,23 +6,15 @@ k. So a pair of workers, a pair of dimensions and every bootstrap resample cost 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
-from evaluation.methods.agreement.coefficients import contingency, tau_of
+from evaluation.methods.agreement.coefficients import tau_of
 from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
-from evaluation.methods.core.base import (
-    BadParameter,
-    BadShape,
-    FloatArray,
-    IntArray,
-    Table,
-    index_array,
-)
-from evaluation.methods.core.units import AGREEMENT, too_few
+from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Table
+from evaluation.methods.core.units import AGREEMENT, LEAST, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
 WEIGHTINGS = ("none", "linear", "quadratic")
@@ -34,13 +26,7 @@ def kappa_of(table: FloatArray, weighting: str = "none") -> FloatArray:
     kappa = 1 - sum(d * observed) / sum(d * product of the margins), d = 0 on the diagonal and 1,
     |c - k| or (c - k)^2 off it (Cohen 1960; weighted: Cohen 1968).
     """
-    if weighting not in WEIGHTINGS:
-        raise BadParameter(f"weighting is {weighting!r}; it must be {', '.join(WEIGHTINGS)}")
-    place = np.arange(table.shape[-1])
-    apart = np.abs(place[:, None] - place[None, :]).astype(np.float64)
-    cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[
-        weighting
-    ]
+    cost = _cost(table.shape[-1], weighting)
     total = table.sum(axis=(-2, -1))
     chance = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     observed = (cost * table).sum(axis=(-2, -1)) * total
@@ -49,42 +35,46 @@ def kappa_of(table: FloatArray, weighting: str = "none") -> FloatArray:
     return np.asarray(1.0 - share)
 
 
-def cohen_kappa(
-    first: Sequence[int] | IntArray,
-    second: Sequence[int] | IntArray,
-    *,
-    labels: int | None = None,
-    weighting: str = "none",
-) -> float:
-    """Cohen's kappa of two workers' label indices (n,) on the same items; -1 is no answer.
+def _cost(size: int, weighting: str) -> FloatArray:
+    """What two labels that differ cost (v, v)."""
+    if weighting not in WEIGHTINGS:
+        raise BadParameter(f"weighting is {weighting!r}; it must be {', '.join(WEIGHTINGS)}")
+    place = np.arange(size)
+    apart = np.abs(place[:, None] - place[None, :]).astype(np.float64)
+    return {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[
+        weighting
+    ]
 
-    ``labels`` is how many labels there are (else the largest index says). ``weighting`` 'none',
-    'linear' or 'quadratic' (for ordered labels). Cohen 1960, 1968. Raises BadParameter, BadShape,
-    UnknownIndex, TooFewVotes, NoVariation.
+
+def kappa_reach(table: FloatArray, weighting: str = "none", confidence: float = 0.95) -> FloatArray:
+    """Half the width (...) of kappa's jackknife interval over votes; NaN below the least number.
+
+    Leaving one vote out changes its row's and its column's margin by one, so that every kappa
+    without it follows from the table. t quantiles; 0 where no vote changes kappa.
     """
-    one, two = np.asarray(first), np.asarray(second)
-    if one.shape != two.shape or one.ndim != 1:
-        raise BadShape(f"the two workers' labels have shapes {one.shape} and {two.shape}")
-    size = int(max(one.max(initial=0), two.max(initial=0))) + 1 if labels is None else labels
-    both = (one != -1) & (two != -1)
-    if not both.any():
-        raise TooFewVotes("the two workers share no item")
-    found = contingency(
-        index_array("first", one[both], size), index_array("second", two[both], size), size
-    )
-    value = float(kappa_of(found, weighting))
-    if np.isnan(value):
-        raise NoVariation("both workers gave one and the same label throughout")
-    return value
+    cost = _cost(table.shape[-1], weighting)
+    n = table.sum(axis=(-2, -1))[..., None, None]
+    rows, columns = table.sum(axis=-1), table.sum(axis=-2)
+    chance = ((rows @ cost) * columns).sum(axis=-1)[..., None, None]
+    apart = (cost * table).sum(axis=(-2, -1))[..., None, None] - cost
+    left = chance - (columns @ cost)[..., :, None] - (rows @ cost)[..., None, :] + cost
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = np.where((table > 0) & (left > 0), 1 - apart * (n - 1) / left, np.nan)
+        mean = np.where(table > 0, table * without, 0).sum(axis=(-2, -1), keepdims=True) / n
+        spread = np.where(table > 0, table * (without - mean) ** 2, 0).sum(axis=(-2, -1))
+        n = n[..., 0, 0]
+        reach = scipy.special.stdtrit(n - 1, (1 + confidence) / 2) * np.sqrt(spread * (n - 1) / n)
+    return np.where(n >= LEAST[AGREEMENT], reach, np.nan)
 
 
-def worker_pairs(data: Labels, *, weighting: str = "none") -> Table:
+def worker_pairs(data: Labels, *, weighting: str = "none", confidence: float = 0.95) -> Table:
     """A row for every two workers who voted on the same items.
 
     Columns ``first``, ``second`` (worker indices, first < second), ``n`` (votes compared),
     ``percent``, ``kappa`` (Cohen), ``tau_b`` (labels in the order of ``data.labels``), ``reason``
-    (why kappa or tau_b is NaN, else ""). Cost is linear in the votes compared. Raises
-    TooFewVotes, BadParameter.
+    (why kappa or tau_b is NaN, else ""), ``low`` and ``high`` (of kappa, each pair by itself; NaN
+    below the least number of items, and where every vote left out gives the same value). Cost is
+    linear in the votes compared. Raises TooFewVotes, BadParameter.
     """
     left, right = _met(data)
     if not len(left):
@@ -99,6 +89,8 @@ def worker_pairs(data: Labels, *, weighting: str = "none") -> Table:
     table = flat.reshape(len(met), size, size).astype(np.float64)
     n = table.sum(axis=(1, 2))
     kappa, tau = kappa_of(table, weighting), tau_of(table)
+    reach = kappa_reach(table, weighting, confidence)
+    reach = np.where(reach > SAME, reach, np.nan)
     reason = np.where(
         np.isnan(kappa),
         "both gave one label throughout",
@@ -111,6 +103,8 @@ def worker_pairs(data: Labels, *, weighting: str = "none") -> Table:
             "n": n,
             "percent": np.trace(table, axis1=1, axis2=2) / n,
             "kappa": kappa,
+            "low": np.maximum(kappa - reach, -1.0),
+            "high": np.minimum(kappa + reach, 1.0),
             "tau_b": tau,
             "reason": reason,
         }
@@ -176,7 +170,7 @@ def mean_kappa(
     spread = np.array(without)
     spread = spread[np.isfinite(spread)]
     variance = (len(spread) - 1) / len(spread) * np.square(spread - spread.mean()).sum()
-    reach = float(stdtrit(len(spread) - 1, (1 + confidence) / 2) * np.sqrt(variance))
+    reach = float(scipy.special.stdtrit(len(spread) - 1, (1 + confidence) / 2) * np.sqrt(variance))
     return MeanKappa(value, value - reach, min(1.0, value + reach), pairs, len(items))
 
 

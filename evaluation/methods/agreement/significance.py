@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
-from scipy.stats import false_discovery_control, rankdata, wilcoxon
+import scipy
 
 from evaluation.methods.core.base import (
     SMALL,
@@ -136,19 +135,27 @@ def bca(
         return Bca(np.nan, np.nan, p, 0.0, 0.0, ALL_SAME)
     # Ties with the point count half, as for a discrete statistic.
     below = ((draws < point).sum() + 0.5 * (draws == point).sum()) / size
-    bias = float(ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
+    bias = float(scipy.special.ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
     apart = jackknife.mean() - jackknife
     spread = float(np.square(apart).sum()) ** 1.5
     acceleration = float((apart**3).sum()) / (6 * spread) if spread > 0 else 0.0
     widen = float(np.sqrt(n / (n - 1)))
     tail = (1 - confidence) / 2
-    reach = widen * float(stdtrit(n - 1, tail)) if expand else float(ndtri(tail))
+    reach = (
+        widen * float(scipy.special.stdtrit(n - 1, tail))
+        if expand
+        else float(scipy.special.ndtri(tail))
+    )
     shifted = bias + np.array([reach, -reach])
     # The map has a pole far out, where a skewed jackknife of few rows may come to lie.
-    at = ndtr(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-3))
+    at = scipy.special.ndtr(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-3))
     low, high = np.quantile(draws, at)
     zero = _reach_of_zero(draws, bias, acceleration)
-    beyond = float(stdtr(n - 1, zero / widen)) if expand else float(ndtr(zero))
+    beyond = (
+        float(scipy.special.stdtr(n - 1, zero / widen))
+        if expand
+        else float(scipy.special.ndtr(zero))
+    )
     p = max(2 * min(beyond, 1 - beyond), least)
     if high - low < SAME:
         return Bca(np.nan, np.nan, p, bias, acceleration, ALL_SAME)
@@ -159,7 +166,7 @@ def _reach_of_zero(draws: FloatArray, bias: float, acceleration: float) -> float
     """The interval's map, read backwards at 0: the normal quantile whose end it is."""
     size = len(draws)
     below = ((draws < 0).sum() + 0.5 * (draws == 0).sum()) / size
-    shift = float(ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size))) - bias
+    shift = float(scipy.special.ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size))) - bias
     return float(shift / max(1 + acceleration * shift, 1e-3) - bias)
 
 
@@ -311,7 +318,7 @@ def benjamini_hochberg(p: Any) -> FloatArray:
         raise BadVector("p holds something outside [0, 1]")
     out = np.full(len(found), np.nan)
     if known.any():
-        out[known] = false_discovery_control(found[known])
+        out[known] = scipy.stats.false_discovery_control(found[known])
     return out
 
 
@@ -349,11 +356,11 @@ def _wilcoxon(name: str, first: Any, second: Any) -> dict[str, Any]:
     if not len(rank):
         return row
     if len(rank) > EXACT_UP_TO:
-        p = float(wilcoxon(rank, zero_method="wilcox", method="asymptotic").pvalue)
+        p = float(scipy.stats.wilcoxon(rank, zero_method="wilcox", method="asymptotic").pvalue)
     else:
         p = _signed_rank_p(rank)
     total = len(rank) * (len(rank) + 1) / 2
-    above = float(rankdata(np.abs(rank))[rank > 0].sum())
+    above = float(scipy.stats.rankdata(np.abs(rank))[rank > 0].sum())
     return {**row, "effect": 2 * above / total - 1, "p": p, "reason": ""}
 
 
@@ -364,7 +371,7 @@ def _signed_rank_p(apart: FloatArray) -> float:
     over the ranks: n steps where going through all signs takes 2**n. Midranks are doubled, which
     makes them whole.
     """
-    doubled = np.rint(2 * rankdata(np.abs(apart))).astype(np.int64)
+    doubled = np.rint(2 * scipy.stats.rankdata(np.abs(apart))).astype(np.int64)
     chance = np.zeros(int(doubled.sum()) + 1)
     chance[0] = 1.0
     for rank in doubled:
@@ -401,7 +408,7 @@ def fisher_z_difference(
         f = min((1 - between) / (2 * (1 - mean)), 1.0)
         h = (1 - f * mean) / (1 - mean)
         se = float(np.sqrt(2 * (1 - between) * h / (n_first - 3)))
-    p = float(2 * ndtr(-abs(apart) / se))
+    p = float(2 * scipy.special.ndtr(-abs(apart) / se))
     reach = 1.959963984540054 * se
     return Difference(
         apart, apart - reach, apart + reach, p, first, second, min(n_first, n_second), 0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evaluation.methods.aqer.method import parts
 from evaluation.methods.aqer.rounds import (
@@ -314,9 +314,9 @@ def replicate(
     ``design`` numbers the workers and questions of ``bags`` from 0. Rounds start from equal votes,
     and each resample stops by itself.
     """
-    incidence = csr_array(design.incidence)
+    incidence = scipy.sparse.csr_array(design.incidence)
     counted = (incidence.T @ weights.T).T
-    member = csr_array(
+    member = scipy.sparse.csr_array(
         (np.ones(len(bags)), (design.worker, np.arange(len(bags)))),
         shape=(design.n_workers, len(bags)),
     )
@@ -337,12 +337,16 @@ def replicate(
     return grades, scores
 
 
-def _caster(bags: Bags, design: Design, incidence: csr_array) -> Callable[[FloatArray], FloatArray]:
+def _caster(
+    bags: Bags, design: Design, incidence: scipy.sparse.csr_array
+) -> Callable[[FloatArray], FloatArray]:
     """``cast`` for many weightings at once: from votes (b, m) to answers' scores (b, n)."""
     cells, at = len(bags.cell_question), design.question
-    has = csr_array((np.ones(len(bags.cell)), (bags.cell, bags.answer)), shape=(cells, len(bags)))
+    has = scipy.sparse.csr_array(
+        (np.ones(len(bags.cell)), (bags.cell, bags.answer)), shape=(cells, len(bags))
+    )
     owner = np.searchsorted(np.unique(bags.question), bags.cell_question)
-    holds = csr_array(
+    holds = scipy.sparse.csr_array(
         (np.ones(cells), (owner, np.arange(cells))), shape=(design.n_questions, cells)
     )
 

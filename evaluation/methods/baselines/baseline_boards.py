@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.adjusted import Design, two_way
@@ -130,7 +130,7 @@ def _draws(
     worker = np.empty((2, b, design.n_workers))
     system = np.empty((2, b, len(systems.names)))
     shape = (design.n_workers, design.n_questions)
-    cells = csr_array((score, (design.worker, design.question)), shape=shape)
+    cells = scipy.sparse.csr_array((score, (design.worker, design.question)), shape=shape)
     incidence = design.incidence
     size = max(1, CHUNK // len(score))
     for start in range(0, b, size):

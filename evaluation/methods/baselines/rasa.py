@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import chdtri
 
 from evaluation.methods.baselines.baseline_boards import (
     COMMON,
@@ -86,7 +85,7 @@ def reliabilities(
     at = np.arange(len(texts)) if rows is None else rows
     worker, question = texts.worker[at], texts.question[at]
     n, size = np.bincount(worker, minlength=len(texts.workers)), len(texts.questions)
-    bound = chdtri(np.maximum(n, 1), alpha / 2)
+    bound = scipy.special.chdtri(np.maximum(n, 1), alpha / 2)
     product = _product(texts, at)
     own = (texts.norms[texts.vector[at]] > 0).astype(np.float64)
     weight, change = np.ones(len(n)), np.inf
@@ -124,7 +123,10 @@ def _product(texts: Texts, rows: IntArray) -> Callable[[FloatArray], FloatArray]
     shape = (len(texts.questions), len(texts.vectors))
 
     def product(share: FloatArray) -> FloatArray:
-        mean = csr_array((share * scale[vector], (question, vector)), shape=shape) @ texts.vectors
+        mean = (
+            scipy.sparse.csr_array((share * scale[vector], (question, vector)), shape=shape)
+            @ texts.vectors
+        )
         out = np.empty(len(vector))
         for start in range(0, len(vector), BLOCK):
             block = slice(start, start + BLOCK)
@@ -139,7 +141,7 @@ def count_inner_products(question: IntArray) -> int:
     return int((np.bincount(question) ** 2).sum())
 
 
-def _gram(texts: Texts, rows: IntArray, scale: FloatArray) -> csr_array:
+def _gram(texts: Texts, rows: IntArray, scale: FloatArray) -> scipy.sparse.csr_array:
     """The inner products of unit vectors (k, k), a dense block a question."""
     question, vector = texts.question[rows], texts.vector[rows]
     opens = np.flatnonzero(np.diff(question, prepend=-1))
@@ -152,7 +154,9 @@ def _gram(texts: Texts, rows: IntArray, scale: FloatArray) -> csr_array:
     width = np.repeat(counts, counts)
     ends = np.concatenate([[0], np.cumsum(width)])
     column = np.arange(ends[-1]) - np.repeat(ends[:-1] - np.repeat(opens, counts), width)
-    return csr_array((np.concatenate(values), column, ends), shape=(len(vector), len(vector)))
+    return scipy.sparse.csr_array(
+        (np.concatenate(values), column, ends), shape=(len(vector), len(vector))
+    )
 
 
 def replicates(
@@ -167,11 +171,13 @@ def replicates(
     gram = _gram(texts, rows, 1.0 / np.where(texts.norms > 0, texts.norms, 1.0))
     own = (texts.norms[texts.vector[rows]] > 0).astype(np.float64)
     n = np.bincount(worker, minlength=len(texts.workers))
-    bound = chdtri(np.maximum(n, 1), alpha / 2)
+    bound = scipy.special.chdtri(np.maximum(n, 1), alpha / 2)
     at = np.arange(len(rows))
     ones = np.ones(len(rows))
-    by_worker = csr_array((ones, (at, worker)), shape=(len(rows), len(n)))
-    by_question = csr_array((ones, (at, question)), shape=(len(rows), len(texts.questions)))
+    by_worker = scipy.sparse.csr_array((ones, (at, worker)), shape=(len(rows), len(n)))
+    by_question = scipy.sparse.csr_array(
+        (ones, (at, question)), shape=(len(rows), len(texts.questions))
+    )
     out = np.full((len(weights), len(n)), np.nan)
     size = max(1, CHUNK // len(rows))
     for start in range(0, len(weights), size):
@@ -311,8 +317,8 @@ def _workers(
             draws = replicates(data, rows, spread, **options)[:, some]
         else:  # the means stay as fitted
             shape = (len(some), len(questions))
-            cells = csr_array((distance[rows], (worker, question)), shape=shape)
-            asked = csr_array((np.ones(len(worker)), (worker, question)), shape=shape)
+            cells = scipy.sparse.csr_array((distance[rows], (worker, question)), shape=shape)
+            asked = scipy.sparse.csr_array((np.ones(len(worker)), (worker, question)), shape=shape)
             mean = (cells @ weights.T).T / (asked @ weights.T).T
             total = np.maximum(np.bincount(worker, weights=distance[rows]), FLOOR)
             draws = point * total / np.maximum(mean * n, FLOOR)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
 from evaluation.methods.agreement.counts import bounds
@@ -371,6 +371,6 @@ def _tested(found: Tested, error: float, level: float, few: str) -> Tested:
     if why := few or ("" if error >= SAME else ONE_VALUE):
         return replace(found, reason=why)
     point, freedom = found.estimate, found.units - 1
-    reach = float(-stdtrit(freedom, (1 - level) / 2)) * error
-    p = float(2 * stdtr(freedom, -abs(point) / error))
+    reach = float(-scipy.special.stdtrit(freedom, (1 - level) / 2)) * error
+    p = float(2 * scipy.special.stdtr(freedom, -abs(point) / error))
     return replace(found, low=point - reach, high=point + reach, p=p)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from evaluation.methods.agreement.rank_correlation import (
     KINDS,
@@ -118,7 +118,7 @@ def pooled(
     if not left.defined.all():
         return Pooled(estimate, np.nan, np.nan, n, articles, "rests on one article")
     error = jackknife_error(left.value)
-    reach = float(-stdtrit(articles - 1, (1 - level) / 2)) * error
+    reach = float(-scipy.special.stdtrit(articles - 1, (1 - level) / 2)) * error
     return Pooled(
         estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), n, articles, ""
     )
@@ -186,7 +186,9 @@ def mean_interval(values: FloatArray, level: float) -> tuple[float, float]:
     k = len(values)
     if k < 2:
         return np.nan, np.nan
-    reach = float(-stdtrit(k - 1, (1 - level) / 2)) * float(values.std(ddof=1)) / k**0.5
+    reach = (
+        float(-scipy.special.stdtrit(k - 1, (1 - level) / 2)) * float(values.std(ddof=1)) / k**0.5
+    )
     return float(values.mean()) - reach, float(values.mean()) + reach
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import (
@@ -160,7 +160,7 @@ def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
     first, second = _pairs(n)
     of_each = np.bincount(first, similarity, n) + np.bincount(second, similarity, n)
     left_out = np.asarray(total - of_each, dtype=np.float64) / ((n - 1) * (n - 2) / 2)
-    reach = float(-stdtrit(n - 1, (1 - level) / 2)) * jackknife_error(left_out)
+    reach = float(-scipy.special.stdtrit(n - 1, (1 - level) / 2)) * jackknife_error(left_out)
     if reach < SAME:
         return MeanSimilarity(estimate, np.nan, np.nan, n, ALL_ALIKE)
     return MeanSimilarity(estimate, estimate - reach, estimate + reach, n)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from evaluation.methods.core.base import FloatArray, IntArray
 
@@ -26,10 +26,12 @@ class Design:
     n_questions: int
 
     @property
-    def incidence(self) -> csr_array:
+    def incidence(self) -> scipy.sparse.csr_array:
         """(q, m) with a 1 for each answer."""
         shape = (self.n_questions, self.n_workers)
-        return csr_array((np.ones(len(self.worker)), (self.question, self.worker)), shape=shape)
+        return scipy.sparse.csr_array(
+            (np.ones(len(self.worker)), (self.question, self.worker)), shape=shape
+        )
 
     @property
     def complete(self) -> bool:
@@ -53,11 +55,11 @@ def two_way(
         return _complete(scores, design, weights)
     incidence = design.incidence
     answers = incidence.sum(axis=1)
-    to_worker = csr_array(
+    to_worker = scipy.sparse.csr_array(
         (np.ones(len(design.worker)), (design.worker, np.arange(len(design.worker)))),
         shape=(design.n_workers, len(design.worker)),
     )
-    to_question = csr_array(
+    to_question = scipy.sparse.csr_array(
         (np.ones(len(design.worker)), (design.question, np.arange(len(design.worker)))),
         shape=(design.n_questions, len(design.worker)),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,22 @@ class Hooks:
         return Hooks(cancelled=self.cancelled)
 
 
+class VectorRows(Protocol):
+    """Vectors (u, d): a matrix, or rows that are read from elsewhere when they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> NDArray[Any]: ...
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Texts:
     """Free-text answers as index arrays, sorted by question, then worker.
@@ -81,17 +98,16 @@ class Texts:
     ``worker``, ``question`` and ``vector`` are (n,) and index ``workers`` (names), ``questions``
     (names) and the rows of ``vectors`` (u, d); answers with one text may share a row. ``source``
     (n,) is each answer's position in the arrays it was built from: scatter with it to go back.
-    ``norms`` (u,) are the rows' Euclidean lengths. ``outside`` are answers that are scored but
-    never vote (systems): another Texts on the same questions, whose "workers" are the systems.
-    Build with :meth:`build`, which checks everything.
+    ``outside`` are answers that are scored but never vote (systems): another Texts on the same
+    questions, whose "workers" are the systems. Build with :meth:`build`, which checks everything
+    but vectors that lie elsewhere: these are checked as they are read.
     """
 
     worker: IntArray
     question: IntArray
     vector: IntArray
     source: IntArray
-    vectors: NDArray[np.floating[Any]]
-    norms: FloatArray
+    rows: VectorRows
     workers: tuple[str, ...]
     questions: tuple[str, ...]
     outside: Texts | None = None
@@ -99,12 +115,22 @@ class Texts:
     def __len__(self) -> int:
         return len(self.worker)
 
+    @cached_property
+    def vectors(self) -> NDArray[np.floating[Any]]:
+        """All vectors (u, d) as a matrix in memory."""
+        return np.asarray(self.rows)
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """The Euclidean lengths of all vectors (u,). Raises BadVector."""
+        return _norms(self.vectors)
+
     @classmethod
     def build(
         cls,
         worker: Sequence[int] | IntArray,
         question: Sequence[int] | IntArray,
-        vectors: NDArray[np.floating[Any]],
+        vectors: VectorRows,
         *,
         workers: Sequence[str],
         questions: Sequence[str],
@@ -130,17 +156,19 @@ class Texts:
         w, q, v = w[order], q[order], v[order]
         if not repeats:
             refuse_duplicates(w, q, workers, questions)
-        return cls(
+        texts = cls(
             worker=w,
             question=q,
             vector=v,
             source=order,
-            vectors=vectors,
-            norms=_norms(vectors),
+            rows=vectors,
             workers=tuple(workers),
             questions=tuple(questions),
             outside=outside,
         )
+        if isinstance(vectors, np.ndarray):
+            _ = texts.norms  # refuses what is not finite
+        return texts
 
 
 def index_array(name: str, values: Any, size: int) -> IntArray:

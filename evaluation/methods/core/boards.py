@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import FloatArray, IntArray, Intervals
@@ -69,7 +69,7 @@ class Systems:
 
     def means(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted mean (b, s) of scores (b, k) under question weights (b, q)."""
-        member = csr_array(
+        member = scipy.sparse.csr_array(
             (np.ones(len(self.system)), (self.system, np.arange(len(self.system)))),
             shape=(len(self.names), len(self.system)),
         )

@@ -5,9 +5,11 @@ Everybody's score is recomputed under the same random question weights, so diffe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
 
 from evaluation.methods.core.base import FloatArray, IntArray
 
@@ -28,6 +30,43 @@ def question_weights(
     return raw * (questions / raw.sum(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True, eq=False)
+class WeightsByResample:
+    """Random weights (b, q) as ``question_weights`` draws them, each row from a stream of its own.
+
+    Rows are made when a slice of them is asked for, the same each time, so that none need stay:
+    row i comes from the counter-based generator Philox with ``key`` and a counter that starts at
+    i * 2^192.
+    """
+
+    key: int
+    resamples: int
+    questions: int
+    complete: bool
+
+    @classmethod
+    def of(
+        cls, rng: np.random.Generator, resamples: int, questions: int, *, complete: bool
+    ) -> WeightsByResample:
+        """With a key drawn from the generator."""
+        return cls(int(rng.integers(2**63)), resamples, questions, complete)
+
+    def __len__(self) -> int:
+        return self.resamples
+
+    def __getitem__(self, chunk: slice) -> FloatArray:
+        rows = [
+            question_weights(
+                np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, 0, i])),
+                1,
+                self.questions,
+                complete=self.complete,
+            )
+            for i in range(*chunk.indices(self.resamples))
+        ]
+        return np.concatenate(rows)
+
+
 def widening_factor(n: IntArray, *, complete: bool) -> FloatArray:
     """Factor by which a resampled standard error of a mean of n is too small."""
     size = np.maximum(n, 2).astype(np.float64)
@@ -43,8 +82,8 @@ def percentile_interval(
     percentile interval"): plain percentiles of 10 answers cover 90 % where they claim 95 %.
     """
     tail = (1 - level) / 2
-    t = stdtrit(np.maximum(n, 2) - 1, tail)
-    tails = ndtr(t * widening_factor(n, complete=complete))
+    t = scipy.special.stdtrit(np.maximum(n, 2) - 1, tail)
+    tails = scipy.special.ndtr(t * widening_factor(n, complete=complete))
     low, high = np.empty(draws.shape[1]), np.empty(draws.shape[1])
     for value in np.unique(tails):
         columns = np.flatnonzero(tails == value)
@@ -73,8 +112,10 @@ def separable(
     critical = float(np.quantile(largest(draws - point, error, usable), level))
     fewer = np.minimum(n[:, None], n[None, :])
     # The same tail probability under t with that many answers, instead of the normal.
-    tail = np.maximum(ndtr(-critical), 1e-300)
-    factor = -stdtrit(np.maximum(fewer, 2) - 1, tail) * widening_factor(fewer, complete=complete)
+    tail = np.maximum(scipy.special.ndtr(-critical), 1e-300)
+    factor = -scipy.special.stdtrit(np.maximum(fewer, 2) - 1, tail) * widening_factor(
+        fewer, complete=complete
+    )
     difference = np.abs(point[:, None] - point[None, :])
     apart = np.where(usable, difference > factor * error, difference > 1e-9)
     np.fill_diagonal(apart, False)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from evaluation.methods.core.base import IntArray, TooFewWorkers
 
@@ -19,8 +18,8 @@ def components(
     """
     size = n_left + n_right
     ones = np.ones(len(left), dtype=np.int8)
-    graph = coo_array((ones, (left, n_left + right)), shape=(size, size))
-    _, label = connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_array((ones, (left, n_left + right)), shape=(size, size))
+    _, label = scipy.sparse.csgraph.connected_components(graph, directed=False)
     touched = np.zeros(size, dtype=bool)
     touched[left] = True
     touched[n_left + right] = True

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtri, stdtrit
 
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import BadShape, EmptyData, FloatArray, IntArray, index_array
@@ -228,10 +228,13 @@ def _board(
     apart = np.zeros((k, k), dtype=bool)
     bounds, reason = (np.nan, np.nan), too_few(len(parts), "tasks", BOARD)
     if freedom and not reason:
-        reach = float(-stdtrit(freedom, tail)) * np.sqrt(np.diag(cov))
+        reach = float(-scipy.special.stdtrit(freedom, tail)) * np.sqrt(np.diag(cov))
         low, high = estimate - reach, estimate + reach
         apart = _apart(estimate, cov, freedom, rng, level)
-        upper, lower = float(chdtri(freedom, 1 - tail)), float(chdtri(freedom, tail))
+        upper, lower = (
+            float(scipy.special.chdtri(freedom, 1 - tail)),
+            float(scipy.special.chdtri(freedom, tail)),
+        )
         bounds = (_tau2(rows, lower) ** 0.5, _tau2(rows, upper) ** 0.5)
     elif not freedom:
         reason = (
@@ -274,7 +277,7 @@ def _apart(
     error = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * cov, 0.0))
     usable = error > 1e-12
     if k > MOST_DRAWN:
-        critical = float(-stdtrit(freedom, (1 - level) / (k * (k - 1))))
+        critical = float(-scipy.special.stdtrit(freedom, (1 - level) / (k * (k - 1))))
     else:
         values, vectors = np.linalg.eigh(cov)
         root = vectors * np.sqrt(np.maximum(values, 0.0))

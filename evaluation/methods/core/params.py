@@ -185,8 +185,10 @@ def choice(name: str, default: str, choices: tuple[str, ...], **more: Any) -> Pa
 
 
 # Where a method is used that is not started by itself.
-COMPARED = "compared with AQER in the study of a task's grades"
+COMPARED = "one of the methods that “Compare methods” and the study of a task’s grades run"
 PART_OF_STUDY = "part of a pairwise study"
+PART_OF_LABELS = "part of runs on labels and of pairwise studies"
+BESIDE_OTHERS = "runs on labels tasks, beside Dawid-Skene and MACE"
 DRAWN = "For the intervals: how often what was collected is drawn anew."
 
 
@@ -204,9 +206,8 @@ ANY_LEVEL = real_number("level", 0.95, above=0, below=1)  # where nothing rests 
 class Method:
     """A registered method: its slug, version, title, the class of its data, and how to fit it.
 
-    ``options`` say what it takes; ``refuse`` raises BadParameter on what ``fit`` takes but no run
-    can give. ``internal`` says where a method is used that nobody starts by itself ("" for one
-    that can be started from a page, the API and the command line).
+    ``options`` say what it takes. ``internal`` says where a method is used that nobody starts by
+    itself ("" for one that can be started from a page, the API and the command line).
     """
 
     slug: str
@@ -215,7 +216,6 @@ class Method:
     data: type
     fit: Callable[..., Result]
     options: Params
-    refuse: Callable[[Mapping[str, Any]], None] | None = None
     internal: str = ""
 
     @property
@@ -225,6 +225,4 @@ class Method:
 
     def check(self, **params: Any) -> None:
         """Raise BadParameter on a bad value, so that it is refused before a run starts."""
-        settings = self.options.settings(params)
-        if self.refuse is not None:
-            self.refuse(settings)
+        self.options.settings(params)

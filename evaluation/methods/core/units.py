@@ -51,8 +51,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from evaluation.methods.core.base import FloatArray, IntArray, check_within
 
@@ -102,7 +102,7 @@ def count_in_words(number: int, noun: str) -> str:
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
     """Wilson's (1927) interval of a share of ``n`` independent trials, or of an effective n."""
-    z = float(ndtri((1 + confidence) / 2))
+    z = float(scipy.special.ndtri((1 + confidence) / 2))
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return max(0.0, float(middle - reach)), min(1.0, float(middle + reach))
@@ -110,7 +110,7 @@ def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
 
 def fisher(r: float, n: int, confidence: float) -> tuple[float, float]:
     """Fisher's (1921) interval of Pearson's r of ``n`` independent pairs, 4 or more."""
-    reach = float(ndtri((1 + confidence) / 2)) / (n - 3) ** 0.5
+    reach = float(scipy.special.ndtri((1 + confidence) / 2)) / (n - 3) ** 0.5
     middle = float(np.arctanh(np.clip(r, -0.9999, 0.9999)))
     return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
 
@@ -129,7 +129,9 @@ def effective_trials(
         return float(units)
     effect = max(1.0, variance * trials / (share * (1 - share)))
     tail = (1 + confidence) / 2
-    known = stdtrit(max(trials, 2.0) - 1, tail) / stdtrit(units - 1, tail)
+    known = scipy.special.stdtrit(max(trials, 2.0) - 1, tail) / scipy.special.stdtrit(
+        units - 1, tail
+    )
     return float(trials / effect * min(1.0, known) ** 2)
 
 
@@ -293,7 +295,7 @@ def _interval(
     if reason := too_few(spread.fewest, spread.noun, MEAN):
         return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
     se = float(np.sqrt(spread.variance))
-    reach = float(stdtrit(spread.fewest - 1, (1 + confidence) / 2)) * se
+    reach = float(scipy.special.stdtrit(spread.fewest - 1, (1 + confidence) / 2)) * se
     return Clustered(value, se, value - reach, value + reach, spread.clusters)
 
 

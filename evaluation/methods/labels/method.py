@@ -39,6 +39,9 @@ reliable            1.0 where low is above the threshold ``reliable``, 0.0 where
 component           part of the crowd that is linked by items, from 1; 0: not scored, with NaN
 ==================  ===========================================================================
 
+With ``time`` also early_n, early_agree, late_n, late_agree and change, and the table ``blocks``:
+see drift.py.
+
 ``confusion``, a row a scored worker and two labels: worker, true, given, probability, low, high
 (Dawid-Skene).
 
@@ -83,10 +86,10 @@ import numpy as np
 
 from evaluation.methods.agreement.counts import checked_distance
 from evaluation.methods.competence import dawid_skene, glad
-from evaluation.methods.competence.dawid_skene import Counts, Fitted
+from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.competence.mace import tables as mace_tables
-from evaluation.methods.competence.mace.data import label_parts
+from evaluation.methods.competence.mace.data import Counts, label_parts
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -109,6 +112,7 @@ from evaluation.methods.core.params import (
     whole_number,
 )
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.labels import drift
 from evaluation.methods.labels import items as label_items
 from evaluation.methods.labels import workers as label_workers
 from evaluation.methods.labels.agreement import agreement_table
@@ -116,7 +120,7 @@ from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
 
-NAME, VERSION = "labels", "1.0"
+NAME, VERSION = "labels", "1.1"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "
@@ -189,6 +193,7 @@ def fit(
     *,
     rng: np.random.Generator,
     gold: IntArray | None = None,
+    time: FloatArray | None = None,
     hooks: Hooks | None = None,
     **params: Any,
 ) -> Result:
@@ -201,6 +206,8 @@ def fit(
     gold
         Known answers (items,) as label indices, -1 where not known. They score workers and
         methods, and never change a label or a competence.
+    time
+        When each vote (n,) was given, in any unit; None: no table of change over time.
     rng, hooks
         Of all random draws; progress and cancellation.
     params
@@ -224,6 +231,8 @@ def fit(
         checked_distance(settings["distance"], len(data.labels))
     fits = _fits(data, settings, rng=rng, hooks=hooks or Hooks())
     estimates = _tables(data, fits, known, settings, rng=rng)
+    if time is not None:
+        estimates |= _over_time(data, fits, estimates["worker"], time, settings["level"])
     converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
     diagnostics = _diagnostics(data, fits, settings)
     return PARAMS.result(settings, estimates, diagnostics, converged=converged)
@@ -267,6 +276,19 @@ def _tables(
         "compare": label_items.compare_table(fits.found, gold, level),
         "summary": _summary(worker, item, agreement),
     }
+
+
+def _over_time(
+    data: Labels, fits: _Fits, worker: Table, time: FloatArray, level: float
+) -> dict[str, Table]:
+    """The table of blocks, and the table of workers with how they changed."""
+    if np.shape(time) != (len(data),):
+        raise BadShape(f"time must be {len(data)} numbers, one a vote")
+    agrees = drift.agrees_with_others(data, fits.counts, fits.dawid_skene)
+    blocks, changed = drift.over_time(
+        agrees, data.worker, time, workers=len(data.workers), level=level
+    )
+    return {"blocks": blocks, "worker": Table({**worker.columns, **changed})}
 
 
 def _checked_gold(gold: Any, data: Labels) -> IntArray:

@@ -25,7 +25,7 @@ and next to none with few labels.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import bdtrc
+import scipy
 
 from evaluation.methods.competence.mace.data import summed
 from evaluation.methods.core.base import FloatArray, IntArray
@@ -62,7 +62,9 @@ def same_label(
         for chance_of in (posterior @ crowd, posterior, _majority(data))
     ]
     mean = np.max(means, axis=0)
-    tail = bdtrc(most - 1, np.maximum(n, 1.0).astype(np.int64), np.clip(mean, 0.0, 1.0))
+    tail = scipy.special.bdtrc(
+        most - 1, np.maximum(n, 1.0).astype(np.int64), np.clip(mean, 0.0, 1.0)
+    )
     named = (n >= LEAST) & (most >= USUAL * n) & (tail < RARE)
     with np.errstate(invalid="ignore"):
         named &= low <= chance

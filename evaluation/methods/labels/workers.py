@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from evaluation.methods.competence import dawid_skene
-from evaluation.methods.competence.dawid_skene import Counts, Fitted
-from evaluation.methods.competence.mace.data import summed
+from evaluation.methods.competence.dawid_skene import Fitted
+from evaluation.methods.competence.mace.data import Counts, summed
 from evaluation.methods.competence.mace.sampler import CHAINS, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
 from evaluation.methods.core.units import LEAST, SHARE, simultaneous, wilson
@@ -160,7 +160,7 @@ def bounds(mean: FloatArray, variance: FloatArray, level: float) -> tuple[FloatA
     above = np.where(usable, mean * size, 1.0)
     below = np.where(usable, (1 - mean) * size, 1.0)
     tail = (1 - level) / 2
-    low, high = (betaincinv(above, below, at) for at in (tail, 1 - tail))
+    low, high = (scipy.special.betaincinv(above, below, at) for at in (tail, 1 - tail))
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
 
 

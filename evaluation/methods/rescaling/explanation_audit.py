@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest
+import scipy
 
 from evaluation.methods.core.base import BadParameter
 
@@ -52,5 +52,5 @@ def share(agreed: int, n: int, *, level: float = 0.95) -> Share:
         raise BadParameter(f"{agreed} of {n} is no share")
     if not n:
         return Share(0, 0, None, None, None)
-    found = binomtest(agreed, n).proportion_ci(level, method="wilson")
+    found = scipy.stats.binomtest(agreed, n).proportion_ci(level, method="wilson")
     return Share(agreed, n, agreed / n, float(found.low), float(found.high))

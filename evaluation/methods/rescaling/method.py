@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from evaluation.methods.agreement.rank_correlation import (
     EMPTY,
@@ -140,7 +140,7 @@ def _aggregate(
 
 
 def _quantile(level: float, clusters: IntArray) -> FloatArray:
-    found: FloatArray = -stdtrit(np.maximum(clusters - 1, 1), (1 - level) / 2)
+    found: FloatArray = -scipy.special.stdtrit(np.maximum(clusters - 1, 1), (1 - level) / 2)
     return found
 
 

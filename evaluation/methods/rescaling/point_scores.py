@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, index_array
@@ -55,7 +55,7 @@ def author_means(
             said = f"{n} {noun}{'' if n == 1 else 's'}; an interval needs {FEWEST}"
             found.append(Mean(one, float(mean.mean()), None, None, n, said))
             continue
-        half = stdtrit(n - 1, (1 + level) / 2) * mean.std(ddof=1) / np.sqrt(n)
+        half = scipy.special.stdtrit(n - 1, (1 + level) / 2) * mean.std(ddof=1) / np.sqrt(n)
         middle = float(mean.mean())
         found.append(Mean(one, middle, middle - half, middle + half, n))
     return found

@@ -7,7 +7,7 @@ points of a scale as equally far apart; alpha does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,23 @@ from evaluation.methods.core.base import (
     indices,
     of_rows,
 )
-from evaluation.methods.core.params import DRAWN, LEVEL, Params, resamples
+from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
 from evaluation.methods.core.units import CORRELATION, count_in_words, fisher, ratio, too_few
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.rescaling import competence
 
-NAME, VERSION = "ratings", "1.2"
+NAME, VERSION = "ratings", "1.3"
 PARAMS = Params(
     NAME,
     (
         resamples(1000, or_zero=False, label="Resamples", help=DRAWN),
         LEVEL,
+        flag(
+            "competence",
+            False,
+            label="Correct by the competence of raters",
+            help="Means without raters whom MACE takes for guessing, beside those of all ratings.",
+        ),
     ),
     version=VERSION,
 )
@@ -55,6 +62,7 @@ SYSTEM = (
     "no_interval",
 )
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
+CORRECTED_TEXT = (*TEXT, "corrected", "kept")
 WORKER = (
     "dimension",
     "component",
@@ -137,7 +145,12 @@ def fit(
     worker and by topic), ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation
     with the mean of the others on the same texts, which is no competence, NaN below 3 texts, with
     Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
-    ``no_interval`` say why there is no figure or no interval. Raises BadParameter, Cancelled.
+    ``no_interval`` say why there is no figure or no interval.
+
+    With ``competence`` also ``corrected`` and ``rater`` (as of ``competence.correct``: agreement
+    with and without raters whom MACE takes for guessing, and who these are), ``corrected_system``
+    (as ``system``, of the ratings kept; competence is taken as known), and of each text the
+    ``corrected`` mean of its ``kept`` ratings (NaN without one). Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     rows: dict[str, list[dict[str, Any]]] = {
@@ -154,12 +167,64 @@ def fit(
         rows["system"] += _systems(data, k, settings["level"])
         rows["candidate"] += _texts(data, k)
         rows["worker"] += _workers(data, k, settings["level"])
-    hooks.step(MEANS, len(data.scales), len(data.scales))
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
+    if settings["competence"]:
+        columns |= {
+            "corrected": competence.AGREED,
+            "rater": competence.RATER,
+            "corrected_system": SYSTEM,
+            "candidate": CORRECTED_TEXT,
+        }
+        rows |= _corrected(data, rows["candidate"], settings, rng=rng.spawn(1)[0], hooks=hooks)
+    hooks.step(MEANS, len(data.scales), len(data.scales))
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
     return PARAMS.result(
         settings, tables, {"warnings": [], "counts": {"ratings": len(data)}, "used": _used(data)}
     )
+
+
+def _corrected(
+    data: Ratings,
+    texts: list[dict[str, Any]],
+    settings: dict[str, Any],
+    *,
+    rng: np.random.Generator,
+    hooks: Hooks,
+) -> dict[str, list[dict[str, Any]]]:
+    """The tables of ratings kept by competence; ``texts`` are the rows of all ratings."""
+    agreed, raters, systems, candidates = [], [], [], []
+    for k in range(len(data.scales)):
+        hooks.step(MEANS, k, len(data.scales))
+        of_scale = [row for row in texts if row["dimension"] == k]
+        if not of_scale:
+            none = dict.fromkeys(competence.FIGURES, np.nan)
+            agreed.append({"dimension": k, "n": 0, **none, "reason": "there is no rating"})
+            continue
+        found = competence.correct(
+            labels(data, k),
+            units=data.units,
+            rng=rng,
+            resamples=settings["resamples"],
+            level=settings["level"],
+            hooks=hooks,
+        )
+        agreed.append({"dimension": k, **found.agreement})
+        raters += [{"dimension": k, **row} for row in found.raters]
+        mean: dict[int, dict[str, Any]] = {}
+        if found.kept is not None:
+            value = np.where(found.kept[data.worker][:, None], data.value, np.nan)
+            kept = replace(data, value=value)
+            systems += _systems(kept, k, settings["level"])
+            mean = {row["candidate"]: row for row in _texts(kept, k)}
+        for row in of_scale:
+            own = mean.get(row["candidate"], {"merit": np.nan, "n": 0})
+            candidates.append({**row, "corrected": own["merit"], "kept": own["n"]})
+    return {
+        "corrected": agreed,
+        "rater": raters,
+        "corrected_system": systems,
+        "candidate": candidates,
+    }
 
 
 def _used(data: Ratings) -> list[dict[str, Any]]:

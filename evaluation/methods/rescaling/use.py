@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.rescaling.data import HIGHEST, LOWEST, Annotations
@@ -50,7 +50,7 @@ def mean_of(values: FloatArray, item: IntArray, *, level: float = 0.95) -> Mean:
     if k < MIN_ITEMS:
         return Mean(mean, np.nan, np.nan, spread, n, k)
     error = np.sqrt((sums**2).sum() * k / (k - 1)) / n
-    reach = float(-stdtrit(k - 1, (1 - level) / 2) * error)
+    reach = float(-scipy.special.stdtrit(k - 1, (1 - level) / 2) * error)
     return Mean(mean, mean - reach, mean + reach, spread, n, k)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Labels, Pairs
@@ -185,7 +185,7 @@ def outcome_chances(
     d = np.asarray(difference, dtype=np.float64)
     if tie_model == RAO_KUPPER:
         eta = np.log((1 + ties) / (1 - ties))
-        first, second = expit(d - eta), expit(-d - eta)
+        first, second = scipy.special.expit(d - eta), scipy.special.expit(-d - eta)
         return first, 1 - first - second
     nu = 2 * ties / (1 - ties)
     up, down = np.exp(np.minimum(d, 0.0)), np.exp(np.minimum(-d, 0.0))  # e^(+-d/2), scaled

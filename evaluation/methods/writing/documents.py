@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
@@ -132,7 +132,7 @@ def expected(one: FloatArray, two: FloatArray, size: FloatArray) -> FloatArray:
     for k, (a, b, n) in enumerate(kinds.astype(np.int64).tolist()):
         if a + b:
             common = np.arange(min(a, b) + 1)
-            found[k] = hypergeom.pmf(common, n, a, b) @ (common / (a + b - common))
+            found[k] = scipy.stats.hypergeom.pmf(common, n, a, b) @ (common / (a + b - common))
     return found[at.ravel()]
 
 

@@ -14,6 +14,7 @@ from annotation.models import Answer, Task
 from annotation.payouts.selectors.proposals import answers_of, unsettled_assignments
 from annotation.work.selectors.answer_words import answer_in_words
 from annotation.work.selectors.log import log_summaries
+from annotation.work.selectors.recordings import recordings_of
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.evidence import (
     Evidence,
@@ -113,6 +114,7 @@ class ReadAnswer:
     text: str
     declined: bool
     score: AnswerScore | None
+    recording: str = ""  # where what was said is played
     replays: bool = False  # it is a text, and the log of its writing is kept
 
     @property
@@ -121,7 +123,9 @@ class ReadAnswer:
         return adapter_of(self.answer.item.task)
 
     @classmethod
-    def of(cls, answer: Answer, score: AnswerScore | None, *, logged: bool) -> ReadAnswer:
+    def of(
+        cls, answer: Answer, score: AnswerScore | None, *, logged: bool, recording: str = ""
+    ) -> ReadAnswer:
         """From the answer with its texts and choices, and its score where it has one."""
         values = list(answer.texts.all())
         written = [value.text for value in values if value.field == "answer"]
@@ -131,6 +135,7 @@ class ReadAnswer:
             replays=bool(written) and logged,
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,
+            recording=recording,
         )
 
 
@@ -139,4 +144,8 @@ def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
     rows = list(answers_of(assignment_id))
     scores = answer_scores(run, [row.pk for row in rows])
     logged = log_summaries([assignment_id])[assignment_id].events > 0
-    return [ReadAnswer.of(row, scores.get(row.pk), logged=logged) for row in rows]
+    spoken = recordings_of(assignment_id)
+    return [
+        ReadAnswer.of(row, scores.get(row.pk), logged=logged, recording=spoken.get(row.item_id, ""))
+        for row in rows
+    ]

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 
 from annotation.authoring.selectors.progress import Quantile
 from annotation.models import (
+    Answer,
     Assignment,
-    ChoiceValue,
     Exclusion,
     LedgerEntry,
     Membership,
@@ -26,6 +26,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
+from annotation.work.selectors.known import mark, worked
 from annotation.work.selectors.log import LogSummary
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
@@ -108,21 +109,17 @@ class Standing:
 
 
 def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attention]:
-    """Known answers met and missed by task (one query); these answers never count."""
-    rows = ChoiceValue.objects.filter(
-        answer__worker=worker, answer__item__expected__isnull=False
-    ).values_list("answer__item__task_id", "answer_id", "field", "code", "answer__item__expected")
-    met: dict[int, dict[int, bool]] = {}
-    for task, answer, name, code, expected in rows:
-        if expected and name in expected:
-            own = met.setdefault(task, {})
-            own[answer] = own.get(answer, True) and expected[name] == code
+    """Known answers met and missed by task, in work (three queries); these answers never count."""
+    marked = mark(worked(Answer.objects.filter(worker=worker)))
+    met: dict[int, list[bool]] = {}
+    for one in marked:
+        met.setdefault(one.task, []).append(one.right)
     words = {pk: adapter_of(tasks[pk]).known_words for pk in met if pk in tasks}
     found = [
         Attention(
             tasks[pk],
-            share_of(sum(own.values()), len(own), noun=words[pk].noun),
-            sum(own.values()),
+            share_of(sum(own), len(own), noun=words[pk].noun),
+            sum(own),
             len(own),
             words[pk],
         )
@@ -140,7 +137,10 @@ def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:
     )
     rows = (
         Assignment.objects.filter(
-            task__in=spent, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+            task__in=spent,
+            state=AssignmentState.SUBMITTED,
+            opened_at__isnull=False,
+            quiz__isnull=True,
         )
         .exclude(source="import")
         .annotate(took=took)
@@ -185,7 +185,7 @@ def _spent(own: Assignments) -> dict[int, list[float]]:
     """Seconds from opening to submitting by task; imported work has no such times."""
     spent: dict[int, list[float]] = {}
     for one in own:
-        if one.opened_at and one.submitted_at and one.source != "import":
+        if one.opened_at and one.submitted_at and one.source != "import" and not one.quiz:
             seconds = (one.submitted_at - one.opened_at).total_seconds()
             spent.setdefault(one.task_id, []).append(seconds)
     return spent

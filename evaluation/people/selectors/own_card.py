@@ -12,6 +12,7 @@ from evaluation.people.selectors.facts import (
     Money,
     Standing,
     Times,
+    attention_of,
     money_of,
     own_times_of,
     standing_of,
@@ -29,6 +30,7 @@ class OwnCard:
 
     shown: bool  # whether the project shows scores
     scores: Scores
+    attention: list[Attention]
     times: list[Times]
     money: Money
     standing: Standing
@@ -40,7 +42,8 @@ class OwnCard:
 def own_card(worker: Membership) -> OwnCard:
     """The worker's own figures, in a fixed number of queries.
 
-    Attention pairs are left out: who knows which pairs they were is no longer tested by them.
+    Known answers are shown where the task tells after each whether it was met. Elsewhere, and of
+    attention pairs, they are left out: who knows of them is no longer tested by them.
     """
     rows = list(
         worker.assignments.filter(state=AssignmentState.SUBMITTED)
@@ -50,14 +53,20 @@ def own_card(worker: Membership) -> OwnCard:
     tasks = {row.task_id: row.task for row in rows}
     shown = worker.project.show_scores
     scores = scores_of(worker, tasks, official_runs(tasks)) if shown else NOTHING
-    attention: list[Attention] = []
+    told = {
+        pk: task
+        for pk, task in tasks.items()
+        if task.current is not None and task.current.settings.get("known_feedback")
+    }
+    attention = attention_of(worker, told) if told else []
     return OwnCard(
         shown=shown,
         scores=scores,
+        attention=attention,
         times=own_times_of(rows, tasks),
         money=money_of(worker),
         standing=replace(standing_of(worker), exclusions=[]),
         submitted=len(rows),
         tasks=len(tasks),
-        cannot=cannot_of(scores, attention) if scores.tasks else [],
+        cannot=cannot_of(scores, attention) if scores.tasks or attention else [],
     )

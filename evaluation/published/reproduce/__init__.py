@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluation.published.reproduce import labels, rescaling, summeval
+from evaluation.published.reproduce import alttest, labels, rescaling, summeval
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
 from evaluation.published.reproduce.crowdrag import signals as crowdrag_signals
@@ -24,6 +24,7 @@ class Reproduction:
 
 
 REPRODUCTIONS = {
+    "alttest": Reproduction(alttest.TITLE, alttest.reproduce, alttest.LEFT_OUT),
     "aqer-cs": Reproduction(aqer_cs.TITLE, aqer_cs.reproduce, aqer_cs.LEFT_OUT),
     "aqer-simulations": Reproduction(
         aqer_simulations.TITLE, aqer_simulations.reproduce, aqer_simulations.LEFT_OUT

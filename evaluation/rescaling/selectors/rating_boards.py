@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.models import Task
 from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.models import Run, RunFigure, RunState, SystemScore, WorkerScore
-from evaluation.runs.official.selectors import official_first
+from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 
 SHOWN_WORKERS = 200
-
-
-def shown_run(task: Task) -> Run | None:
-    """The official run; while there is none the latest trial, which the page marks."""
-    done = Run.objects.filter(task=task, method="ratings", state=RunState.DONE)
-    return official_first(done).select_related("snapshot").defer("snapshot__answer_ids").first()
+MOVED = 10  # texts listed whose mean the correction moves most
 
 
 def boards(run: Run, asked: Sequence[AskedDimension]) -> list[dict[str, Any]]:
@@ -91,3 +84,70 @@ def workers(run: Run, dimension: str) -> list[dict[str, Any]]:
     ]
     found.sort(key=lambda row: (row["agrees"] is None, row["agrees"] or 0.0, row["name"]))
     return found[:SHOWN_WORKERS]
+
+
+def corrected(
+    run: Run, asked: Sequence[AskedDimension], chosen: str, people: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """What correcting by the competence of raters changes; {} where a run was without it.
+
+    Agreement of every scale, and of the ``chosen`` one the sources, the raters (of ``people``, as
+    ``workers`` gives them) and the texts whose mean moves most.
+    """
+    names = ("corrected", "corrected_system", "rater")
+    told = dict(RunFigure.objects.filter(run=run, name__in=names).values_list("name", "data"))
+    if not told:
+        return {}
+    label = {one.name: one.label for one in asked}
+    raters = {row["worker"]: row for row in told["rater"] if row["dimension"] == chosen}
+    named = [{**raters[one["id"]], "name": one["name"]} for one in people if one["id"] in raters]
+    return {
+        "lines": [{**row, "label": label[row["dimension"]]} for row in told["corrected"]],
+        "raters": sorted(
+            named, key=lambda row: (row["competence"] is None, row["competence"] or 0)
+        ),
+        "rated_by": len(raters),
+        "dropped": sum(not row["kept"] for row in raters.values()),
+        **_moved(run, told["corrected_system"], chosen),
+    }
+
+
+def _moved(run: Run, sources: Sequence[dict[str, Any]], chosen: str) -> dict[str, Any]:
+    """Means before and after, of sources and of the texts that move most."""
+    after = {row["system"]: row for row in sources if row["dimension"] == chosen}
+    rows = SystemScore.objects.filter(run=run, dimension=chosen)
+    before = rows.order_by("-estimate", "system_id").values_list(
+        "system_id", "system__name", "system__prompt_strategy", "estimate", "low", "high"
+    )
+    texts = CandidateScore.objects.filter(run=run, dimension=chosen).values_list(
+        "candidate__key", "estimate", "n", "extra"
+    )
+    moved = [
+        {
+            "key": key,
+            "mean": mean,
+            "n": n,
+            "corrected": extra["corrected"],
+            "kept": extra["kept"],
+        }
+        for key, mean, n, extra in texts
+        if extra["kept"] < n
+    ]
+    known = [row for row in moved if row["corrected"] is not None]
+    known.sort(key=lambda row: (-abs(row["corrected"] - row["mean"]), row["key"]))
+    return {
+        "sources": [
+            {
+                "name": name,
+                "detail": detail,
+                "mean": mean,
+                "low": low,
+                "high": high,
+                "after": after.get(pk),
+            }
+            for pk, name, detail, mean, low, high in before
+        ],
+        "texts": known[:MOVED],
+        "touched": len(moved),
+        "emptied": len(moved) - len(known),
+    }

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotation.models import Task
 from annotation.work.snapshots import answers
 from annotation.work.snapshots.answers import AnswerText
 from crowdqc.errors import Conflict
 from evaluation.embeddings.embeddings import text_hash
-from evaluation.methods.core.base import IntArray, Texts
+from evaluation.methods.core.base import IntArray, Texts, VectorRows
 from evaluation.models import Snapshot
 
 
@@ -152,7 +151,7 @@ class AnswersDataset:
     items: tuple[int, ...]
     texts: tuple[str, ...]
 
-    def with_vectors(self, vectors: NDArray[np.floating[Any]]) -> Texts:
+    def with_vectors(self, vectors: VectorRows) -> Texts:
         """The data of a text method; ``vectors`` (len(texts), width) are those of ``texts``."""
         questions = [str(item) for item in self.items]
         outside = None

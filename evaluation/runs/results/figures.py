@@ -55,6 +55,7 @@ def figures(
         "swaps": [_swaps(part, workers, result.intervals["worker"]) for part in _parts(result)],
         "bounds": [_bound(part) for part in _parts(result)],
         "clusters": [_clusters(part, frozen) for part in _parts(result)],
+        "camps": [_camps(part) for part in _parts(result)],
         "left_out": {
             "questions_with_one_answer": _ids(result.diagnostics["questions_with_one_answer"]),
             "workers_not_scored": _ids(result.diagnostics["workers_not_scored"]),
@@ -204,6 +205,14 @@ def _clusters(part: dict[str, Any], frozen: AnswersDataset) -> dict[str, Any]:
         }
         for cluster in told.get("listed", [])
     ]
+    return {"number": part["number"], **told}
+
+
+def _camps(part: dict[str, Any]) -> dict[str, Any]:
+    """Two groups of workers with common answers of their own, where there are; workers by id."""
+    told = dict(part["camps"])
+    if told["found"]:
+        told["groups"] = [{**one, "workers": _ids(one["workers"])} for one in told["groups"]]
     return {"number": part["number"], **told}
 
 

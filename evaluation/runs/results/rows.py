@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.work.snapshots import answers
 from crowdqc.numbers import power_of_ten
+from evaluation.embeddings.devices import HALF
 from evaluation.methods.core.base import Intervals, Result
 from evaluation.models import (
     AnswerScore,
@@ -31,6 +32,7 @@ from evaluation.runs.progress import Superseded
 from evaluation.runs.results import figures, votes_used
 
 BATCH = 2000
+HALF_WORDS = "half; cosines differ from those in single precision by less than .001"
 Row = dict[str, Any]
 
 
@@ -42,6 +44,7 @@ class Computed:
     frozen: AnswersDataset
     encoder: str  # its identity
     result: Result
+    entailment: str = ""  # that of the model which judged entailment
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ def recipe(run: Run, done: Computed) -> Row:
         "counts": {
             name: done.snapshot.counts[name] for name in names if name in done.snapshot.counts
         },
+        **({"entailment": done.entailment} if done.entailment else {}),
+        **({"precision": HALF_WORDS} if done.encoder.endswith(HALF) else {}),
         # Of whom and of which tasks, where that is a choice of the run.
         **{name: run.params[name] for name in ("panel", "also") if run.params.get(name)},
     }
@@ -167,7 +172,7 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _ranked(row: Row, intervals: Intervals, at: int, by: str, unsure: int) -> Row:
+def ranked(row: Row, intervals: Intervals, at: int, by: str, unsure: int) -> Row:
     """A row of a board from row ``at`` of a table; ``by`` is the column that ranks there.
 
     Ranges of ranks are among the rows that have an interval; ``unsure`` is how many have none.
@@ -203,7 +208,7 @@ def _ranked(row: Row, intervals: Intervals, at: int, by: str, unsure: int) -> Ro
     }
 
 
-def _unsure(rows: list[Row], intervals: Intervals) -> Counter[int]:
+def count_unsure(rows: list[Row], intervals: Intervals) -> Counter[int]:
     """Scored rows without an interval, by component."""
     return Counter(
         row["component"]
@@ -215,13 +220,13 @@ def _unsure(rows: list[Row], intervals: Intervals) -> Counter[int]:
 def worker_rows(frozen: AnswersDataset, result: Result) -> list[Row]:
     """A row a worker; one who shares no question with anybody has no estimate but a reason."""
     table, intervals = result.estimates["worker"].rows(), result.intervals["worker"]
-    unsure = _unsure(table, intervals)
+    unsure = count_unsure(table, intervals)
     given = np.bincount(frozen.worker, minlength=len(frozen.workers))
     rows = []
     for at, row in enumerate(table):
         part = row["component"]
         by = result.diagnostics["components"][part - 1]["ranked_by"] if part else "score"
-        made = _ranked(row, intervals, at, by, unsure[part])
+        made = ranked(row, intervals, at, by, unsure[part])
         made["worker_id"] = frozen.workers[row["worker"]]
         made["n"] = int(given[at])
         made["extra"].update(scored=row["n"], normalised=row["normalised"], weight=row["weight"])
@@ -234,12 +239,12 @@ def system_rows(frozen: AnswersDataset, result: Result) -> list[Row]:
     if "system" not in result.estimates:
         return []
     table, intervals = result.estimates["system"].rows(), result.intervals["system"]
-    unsure = _unsure(table, intervals)
+    unsure = count_unsure(table, intervals)
     parts = result.diagnostics["components"]
     rows = []
     for at, row in enumerate(table):
         by = parts[row["component"] - 1]["systems_ranked_by"]
-        made = _ranked(row, intervals, at, by, unsure[row["component"]])
+        made = ranked(row, intervals, at, by, unsure[row["component"]])
         made["system_id"] = frozen.systems[row["system"]]
         rows.append(made)
     return rows

@@ -104,9 +104,33 @@ def finished_runs(task: Task, limit: int = 20) -> list[Run]:
     )
 
 
-def active_of(task: Task) -> Run | None:
-    """The task's run that is queued or in work."""
-    return Run.objects.filter(task=task, state__in=ACTIVE).first()
+def active_of(task: Task, method: str = "") -> Run | None:
+    """The task's run that is queued or in work; of one method, where it is named."""
+    found = Run.objects.filter(task=task, state__in=ACTIVE)
+    return (found.filter(method=method) if method else found).first()
+
+
+def startable(task: Task) -> dict[str, str]:
+    """The methods that the task's form of a run can start, by slug with their titles.
+
+    Not those that need what only a page of their own gives, nor what follows another run.
+    """
+    kinds = run_types.run_types()
+    following = {kind.follow_up for kind in kinds.values()}
+    return {
+        slug: kind.recipe.title
+        for slug, kind in kinds.items()
+        if kind.fits(task)
+        and kind.asking is None
+        and slug not in following
+        and not any(one.required for one in kind.options.options)
+    }
+
+
+def last_of(task: Task, method: str) -> Run | None:
+    """The task's latest run of a method, in whatever state, with its snapshot's counts."""
+    rows = task.runs.filter(method=method).select_related("snapshot")
+    return rows.defer("snapshot__answer_ids").order_by("-id").first()
 
 
 def all_runs(project: Project) -> QuerySet[Run]:

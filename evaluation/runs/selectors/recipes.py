@@ -65,7 +65,10 @@ def recipe_pairs(
         also = f", with those to task {params['also']}" if params.get("also") else ""
         pairs.append(("answers", f"of panel {params['panel']} alone{also}"))
     if params.get("start") not in (None, "equal"):
-        pairs.append(("start", params["start"]))
+        judged_by = encoder_words(told.get("entailment", "") if told else "")
+        pairs.append(
+            ("start", f"{params['start']} by {judged_by}" if judged_by else params["start"])
+        )
     pairs.append(("interval", f"bootstrap over questions, {count(params.get('resamples', 0))}"))
     pairs.append(("seed", str(run.seed)))
     if run.snapshot:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri, stdtrit
+import scipy
 
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
 from evaluation.methods.core.votes import TIE
@@ -127,7 +126,7 @@ def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, FloatAr
     """Mean over items, and its t interval, of values (r, items)."""
     n = values.shape[1]
     centre = values.mean(axis=1)
-    reach = -stdtrit(n - 1, (1 - level) / 2) * values.std(axis=1, ddof=1) / n**0.5
+    reach = -scipy.special.stdtrit(n - 1, (1 - level) / 2) * values.std(axis=1, ddof=1) / n**0.5
     return centre, centre - reach, centre + reach
 
 
@@ -213,7 +212,8 @@ class LabelStudy(Study):
         size = (replicates, self.items)
         common = rng.standard_normal(size) * self.likeness**0.5
         halves = [
-            common + rng.standard_normal(size) * (1 - self.likeness) ** 0.5 < ndtri(chance)
+            common + rng.standard_normal(size) * (1 - self.likeness) ** 0.5
+            < scipy.special.ndtri(chance)
             for chance in (self.good + self.gap, self.good)
         ]
         return np.concatenate(halves, axis=1).astype(np.int64)
@@ -240,8 +240,8 @@ def gold(votes: LabelVotes, rounds: int = ROUNDS) -> tuple[FloatArray, FloatArra
         hit = (yes_good + RIGHT) / (sum_good + RIGHT + WRONG)
         reject = (no_bad + RIGHT) / (sum_bad + RIGHT + WRONG)
         odds = np.where(said == 1, np.log(hit / (1 - reject))[who], np.log((1 - hit) / reject)[who])
-        prior = logit(np.clip(good.mean(axis=1), 1e-3, 1 - 1e-3))
-        good = expit(odds.reshape(votes.label.shape).sum(axis=2) + prior[:, None])
+        prior = scipy.special.logit(np.clip(good.mean(axis=1), 1e-3, 1 - 1e-3))
+        good = scipy.special.expit(odds.reshape(votes.label.shape).sum(axis=2) + prior[:, None])
     n = of_worker(np.ones_like(said))
     accuracy = np.where(n > 0, (yes_good + no_bad) / np.maximum(n, 1), np.nan)
     return good, accuracy.reshape(r, m)
@@ -330,7 +330,7 @@ class PairStudy(Study):
         most = self._honest(60.0)
         if self.gap >= most:
             raise BadParameter(f"gap is {self.gap}; no merits reach it with these ties and item_sd")
-        return float(brentq(lambda merit: self._honest(merit) - self.gap, 0.0, 60.0))
+        return float(scipy.optimize.brentq(lambda merit: self._honest(merit) - self.gap, 0.0, 60.0))
 
     def _honest(self, merit: float) -> float:
         """Net share for the better system, mean over inputs and sides."""
@@ -342,7 +342,7 @@ class PairStudy(Study):
     def _side(self) -> float:
         """Log-odds that the left gains, from the right side's share of decided votes."""
         if self.tie_model == DAVIDSON:
-            return -float(logit(self.right))
+            return -float(scipy.special.logit(self.right))
         if self.tie_model != RAO_KUPPER:
             return 0.0  # the crowd's check names it
 
@@ -350,7 +350,7 @@ class PairStudy(Study):
             win, tie = outcome_chances(d, ties=self.ties, tie_model=RAO_KUPPER)
             return float(win / (1 - tie)) - self.right
 
-        return -float(brentq(decided, -60.0, 60.0))
+        return -float(scipy.optimize.brentq(decided, -60.0, 60.0))
 
     def _crowd(self, merit: float) -> PairCrowd:
         return PairCrowd(
@@ -386,5 +386,7 @@ def net_preference(votes: PairVotes, level: float) -> tuple[FloatArray, FloatArr
     of_workers = (by_worker**2).sum(axis=1) * active / np.maximum(active - 1, 1)
     both = (residual**2).sum(axis=(1, 2))
     variance = np.maximum(of_items + of_workers - both, of_items)
-    reach = -stdtrit(items - 1, (1 - level) / 2) * np.sqrt(variance) / (items * per_item)
+    reach = (
+        -scipy.special.stdtrit(items - 1, (1 - level) / 2) * np.sqrt(variance) / (items * per_item)
+    )
     return centre, centre - reach, centre + reach

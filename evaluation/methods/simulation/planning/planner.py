@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from evaluation.methods.core.base import (
     BadParameter,
@@ -89,13 +89,7 @@ def plan(
     whole_number("replicates", wanted, LEAST)
     if wanted > MOST:
         raise BadParameter(f"replicates is {wanted}; {MOST} are the most")
-    parts, done, hooks = [], 0, hooks or Hooks()
-    while done < wanted:
-        hooks.step("replicates", done, wanted)
-        size = min(design.at_once, wanted - done)
-        parts.append(design.draw(rng, size, level))
-        done += size
-    draws = Draws.join(parts)
+    draws = _drawn(design, rng, wanted, level, hooks or Hooks())
     table = _answers(draws)
     return Result(
         name=NAME,
@@ -124,6 +118,52 @@ def plan(
     )
 
 
+def reach(
+    design: Study,
+    *,
+    rng: np.random.Generator,
+    replicates: int,
+    level: float = 0.95,
+    inside: float = 0.95,
+) -> Table:
+    """What one study of the design would show: the mean over replicates, and where they lie.
+
+    Rows of quantity (``separated``, ``difference_width`` and the design's own means, of
+    QUANTITIES), estimate, and low and high, between which the middle share ``inside`` of the
+    replicates lies (1: all of them). Of ``separated``, a chance, they are its Monte Carlo interval
+    (Wilson, 95 %).
+
+    Raises BadParameter.
+    """
+    check_within("level", level)
+    design.check()
+    whole_number("replicates", replicates, LEAST)
+    draws = _drawn(design, rng, replicates, level, Hooks())
+    chance, _, low, high = proportion(draws.low > 0)
+    rows = {"separated": (chance, low, high)}
+    for name, values in {"difference_width": draws.high - draws.low, **draws.means}.items():
+        known = values[np.isfinite(values)]
+        if len(known):
+            bounds = np.quantile(known, [(1 - inside) / 2, (1 + inside) / 2])
+            rows[name] = (float(known.mean()), float(bounds[0]), float(bounds[1]))
+    columns = np.array(list(rows.values())).T
+    names = ("estimate", "low", "high")
+    return Table({"quantity": np.array(list(rows)), **dict(zip(names, columns, strict=True))})
+
+
+def _drawn(
+    design: Study, rng: np.random.Generator, wanted: int, level: float, hooks: Hooks
+) -> Draws:
+    """So many replicates, as many in a pass as fit. Raises Cancelled."""
+    parts, done = [], 0
+    while done < wanted:
+        hooks.step("replicates", done, wanted)
+        size = min(design.at_once, wanted - done)
+        parts.append(design.draw(rng, size, level))
+        done += size
+    return Draws.join(parts)
+
+
 def _answers(draws: Draws) -> Table:
     rows: dict[str, tuple[float, float, float, float]] = {
         "separated": proportion(draws.low > 0),
@@ -146,7 +186,7 @@ def proportion(hits: Any) -> tuple[float, float, float, float]:
     """
     r, k = len(hits), int(np.sum(hits))
     rough = (k + 1) / (r + 2)
-    z = float(ndtri(0.975))
+    z = float(scipy.special.ndtri(0.975))
     middle = (k + z**2 / 2) / (r + z**2)
     reach = z / (r + z**2) * float(np.sqrt(k * (r - k) / r + z**2 / 4))
     error = float(np.sqrt(rough * (1 - rough) / r))
@@ -159,7 +199,7 @@ def mean(values: FloatArray) -> tuple[float, float, float, float]:
     if len(known) < 2:
         return (float(known.mean()) if len(known) else np.nan, np.nan, np.nan, np.nan)
     centre, error = float(known.mean()), float(known.std(ddof=1)) / len(known) ** 0.5
-    reach = float(ndtri(0.975)) * error
+    reach = float(scipy.special.ndtri(0.975)) * error
     return centre, error, centre - reach, centre + reach
 
 
@@ -180,7 +220,7 @@ def spread(errors: FloatArray, batches: int = 10) -> tuple[float, float, float, 
     whole = width(errors)
     parts = np.array([width(part) for part in np.array_split(errors, min(batches, len(errors)))])
     error = float(np.std(parts, ddof=1)) / len(parts) ** 0.5
-    reach = float(ndtri(0.975)) * error
+    reach = float(scipy.special.ndtri(0.975)) * error
     return whole, error, whole - reach, whole + reach
 
 
@@ -193,9 +233,9 @@ def _items_needed(draws: Draws, items: int, level: float) -> int | None:
     expected = float(draws.target.mean())
     if expected <= 0:
         return None
-    z = float(ndtri((1 + level) / 2))
+    z = float(scipy.special.ndtri((1 + level) / 2))
     error = float((draws.high - draws.low).mean()) / (2 * z)
-    return int(np.ceil(items * ((z + float(ndtri(0.8))) * error / expected) ** 2))
+    return int(np.ceil(items * ((z + float(scipy.special.ndtri(0.8))) * error / expected) ** 2))
 
 
 def _warnings(table: Table, level: float, design: Study) -> list[str]:

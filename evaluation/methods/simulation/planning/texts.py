@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from evaluation.methods.agreement.rank_correlation import pearson
 from evaluation.methods.aqer.method import DEFAULTS
@@ -120,10 +120,8 @@ class TextStudy(Study):
         texts = self._answers(rng, crowd)
         rows, workers, _ = prepare(texts)
         fit = iterate(rows, options_for(OPTIONS, rows.question), rng)
-        length = np.linalg.norm(crowd.truth, axis=1)
-        sea = np.asarray(fit.last.sea, dtype=np.float64)
-        shrink = (sea * crowd.truth).sum(axis=1) / (np.linalg.norm(sea, axis=1) * length)
         at = np.arange(self.items)
+        shrink = score_outside(fit.last, crowd.truth, at)
         better, worse = (
             score_outside(fit.last, self._system(rng, crowd.truth, quality), at)
             for quality in (self.quality + self.gap, self.quality)
@@ -192,4 +190,4 @@ def _score_width(scores: FloatArray, worker: IntArray, size: int, level: float) 
     if not some.any():
         return np.nan
     error = np.sqrt(squares[some] / (n[some] - 1) / n[some])
-    return float((2 * -stdtrit(n[some] - 1, (1 - level) / 2) * error).mean())
+    return float((2 * -scipy.special.stdtrit(n[some] - 1, (1 - level) / 2) * error).mean())

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from evaluation.methods.baselines import rasa, roy
 from evaluation.methods.baselines.baseline_boards import best_rows
@@ -228,7 +228,9 @@ def worker_rows(bench: Bench, scorers: Mapping[str, Score], *, say: Say) -> list
                 dealt = bench.dealt(variant, repetition)
                 worker = score(dealt, dealt[:, :0]).worker
                 truth = bench.answers.grades[dealt].mean(axis=0)
-                found.append((_pearson(worker, truth), stats.spearmanr(worker, truth).statistic))
+                found.append(
+                    (_pearson(worker, truth), scipy.stats.spearmanr(worker, truth).statistic)
+                )
             for k, (table, kind, published) in enumerate(
                 (("Table 3", "Pearson", entry.published), ("Table D1", "Spearman", entry.spearman))
             ):

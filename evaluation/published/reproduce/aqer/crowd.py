@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from evaluation.embeddings.embeddings import Vectors, get_encoder
 from evaluation.embeddings.token_vectors import token_vectors
@@ -248,7 +248,7 @@ def _correlation(bench: Bench, recipe: Recipe, variant: str, repetition: int) ->
     scores = bench.seen[key][0 if recipe.iterated else 1]
     truth = bench.truth(dealt)
     if recipe.spearman:
-        return float(stats.spearmanr(scores, truth).statistic)
+        return float(scipy.stats.spearmanr(scores, truth).statistic)
     return float(np.corrcoef(scores, truth)[0, 1])
 
 

@@ -81,8 +81,9 @@ def _choose(bench: Bench, voting: IntArray, rest: IntArray) -> dict[str, float]:
     out = {"random": float(grades.mean())}
     for encoder, name in ENCODERS:
         fit = bench.fit(voting, encoder)
-        scores = fit.last.scores.reshape(voting.shape)
-        trusted = scores + BONUS * fit.normalised
+        # Rounded, as equal answers differ in their last digits: the first of them is taken.
+        scores = np.round(fit.last.scores.reshape(voting.shape), 12)
+        trusted = np.round(scores + BONUS * fit.normalised, 12)
         out[f"AQER {name}"] = float(grades[at, scores.argmax(axis=1)].mean())
         out[f"AQER {name} + 0.1 x worker score"] = float(grades[at, trusted.argmax(axis=1)].mean())
     out["oracle"] = float(grades.max(axis=1).mean())

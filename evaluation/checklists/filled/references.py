@@ -1,0 +1,232 @@
+"""Runs that score texts without a checklist: by METEOR and by embeddings, against references.
+
+They stand beside checklists, models and people, and are held against the same human scores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Candidate, Item, Task
+from annotation.pairs.actions.candidates import HUMAN
+from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import plural
+from evaluation.checklists.filled.g_eval import DIMENSION, dimension_of
+from evaluation.checklists.filled.text_scores import (
+    MEASURED,
+    Human,
+    dimension_name,
+    human_scores,
+    plain,
+)
+from evaluation.checklists.filled.texts import texts_of
+from evaluation.embeddings import vectors
+from evaluation.free_text import run as text_runs
+from evaluation.methods.checklists import references
+from evaluation.methods.checklists.references import COSINE, METEOR, METHOD, Referenced
+from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.params import choice
+from evaluation.models import CandidateScore, Run
+from evaluation.runs.progress import EMBEDDINGS, Recorder
+from evaluation.runs.results.rows import Outcome
+from evaluation.runs.run_types import OWN_ROWS, RunType
+
+TEXTS, SCORES = "Texts and references", "Scores"
+SOURCE, PEOPLE, OTHERS = "source", "people", "others"
+AGAINST = {
+    SOURCE: "the source of each text",
+    PEOPLE: "texts by people on the same topic (origin “human”)",
+    OTHERS: "all other texts on the same topic",
+}
+NAMES = {METEOR: "METEOR, without synonyms", COSINE: "Embedding, cosine"}
+PARAM_AGAINST = choice(
+    "against",
+    SOURCE,
+    tuple(AGAINST),
+    label="References",
+    words=tuple(AGAINST.values()),
+    help="Of several references the nearest counts.",
+)
+NO_INTERVAL = "one text and its references; nothing is sampled"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TextsDataset:
+    """The texts of a task and the strings that each is compared with."""
+
+    candidates: tuple[int, ...]
+    strings: tuple[str, ...]
+    text: tuple[int, ...]
+    references: tuple[tuple[int, ...], ...]
+    topics: tuple[str, ...]
+    hash: str
+
+    def with_vectors(self, matrix: Any, human: Human) -> Referenced:
+        """The method's arrays."""
+        names = sorted(set(self.topics))
+        return Referenced.build(
+            self.strings,
+            matrix,
+            self.text,
+            self.references,
+            article=[names.index(topic) for topic in self.topics],
+            human=[human.scores.get(pk, np.nan) for pk in self.candidates],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a run has found before anything is written."""
+
+    frozen: TextsDataset
+    result: Result
+    human: Human
+    encoder: str
+
+
+def load(task: Task, against: str) -> TextsDataset:
+    """The texts with their references as they are now; Conflict where no text has one."""
+    items = [item for item in texts_of(task) if item.first is not None and item.first.text.strip()]
+    found = [[one for one in told if one.strip()] for told in _references(task, items, against)]
+    if not any(found):
+        raise Conflict(
+            f"No text can be compared with {AGAINST[against]}: there is none. "
+            "Choose other references."
+        )
+    texts = [item.first.text for item in items if item.first is not None]
+    strings = list(dict.fromkeys([*texts, *(one for told in found for one in told)]))
+    at = {string: k for k, string in enumerate(strings)}
+    told = [
+        [item.first_id, text, refs] for item, text, refs in zip(items, texts, found, strict=True)
+    ]
+    return TextsDataset(
+        tuple(item.first_id or 0 for item in items),
+        tuple(strings),
+        tuple(at[text] for text in texts),
+        tuple(tuple(at[one] for one in told) for told in found),
+        tuple(item.first.topic for item in items if item.first is not None),
+        hashlib.sha256(json.dumps(told).encode()).hexdigest(),
+    )
+
+
+def _references(task: Task, items: Sequence[Item], against: str) -> list[list[str]]:
+    if against == SOURCE:
+        return [[item.group.passage] for item in items]
+    topics = {item.first.topic for item in items if item.first is not None}
+    rows = Candidate.objects.filter(project=task.project_id, topic__in=topics)
+    rows = (
+        rows.filter(origin=HUMAN)
+        if against == PEOPLE
+        else rows.filter(pk__in=[item.first_id for item in items])
+    )
+    by_topic: dict[str, list[tuple[int, str]]] = {}
+    for pk, topic, text in rows.order_by("pk").values_list("pk", "topic", "text"):
+        by_topic.setdefault(topic, []).append((pk, text))
+    return [
+        [text for pk, text in by_topic.get(item.first.topic, []) if pk != item.first_id]
+        for item in items
+        if item.first is not None
+    ]
+
+
+def compute(run: Run, steps: Recorder) -> Computed:
+    """Read texts and references, make vectors, score."""
+    steps.begin(TEXTS)
+    frozen = load(run.task, run.params["against"])
+    human = human_scores(
+        run.project_id, dimension_name(dimension_of(run.task, run.params)), frozen.candidates
+    )
+    steps.say(
+        sub=frozen.hash[:8],
+        mono=True,
+        count=f"{plural(len(frozen.candidates), 'text')}, "
+        f"{plural(sum(map(len, frozen.references)), 'reference')}",
+    )
+    steps.begin(EMBEDDINGS, total=len(frozen.strings), sub="opening the encoder")
+    encoder = text_runs.encoder_of(run, steps)
+    found = vectors.vectors_of(
+        frozen.strings, encoder, advance=lambda done, cached: steps.advance(done)
+    )
+    steps.begin(SCORES)
+    result = METHOD.fit(
+        frozen.with_vectors(found.matrix, human),
+        rng=np.random.default_rng(run.seed),
+        hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)),
+        **{name: run.params[name] for name in METHOD.params},
+    )
+    return Computed(frozen, result, human, encoder.identity)
+
+
+def write(run: Run, done: Computed) -> Outcome:
+    """A row a text and measure, and how well each measure follows human scores."""
+    estimates, frozen = done.result.estimates, done.frozen
+    dimension = dimension_name(dimension_of(run.task, run.params))
+    rows = [
+        {
+            "candidate_id": frozen.candidates[row["text"]],
+            "dimension": dimension,
+            "component": component,
+            "estimate": row[measure],
+            "n": row["references"],
+            "extra": {"kind": "measure", "measure": measure, "no_interval": NO_INTERVAL},
+        }
+        for row in estimates["text"].rows()
+        for component, measure in enumerate(references.MEASURES)
+        if row[measure] is not None
+    ]
+    detail = f"against {AGAINST[run.params['against']]}"
+    told: Row = {
+        "answerers": [
+            {"component": k, "kind": "measure", "pk": None, "name": NAMES[one], "detail": detail}
+            for k, one in enumerate(references.MEASURES)
+        ],
+        MEASURED: {
+            "dimension": dimension,
+            "human": done.human.name,
+            "rows": [plain(row) for row in estimates["correlation"].rows()],
+        },
+        "frame": dict(done.result.diagnostics),
+        "recipe": {
+            "method": METHOD.slug,
+            "version": done.result.version,
+            "params": dict(run.params),
+            "seed": run.seed,
+            "encoder": done.encoder,
+            "texts": done.frozen.hash,
+            "human": done.human.run.result_hash if done.human.run else "",
+        },
+    }
+    return Outcome({CandidateScore: rows}, told)
+
+
+def refuse(task: Task, params: Mapping[str, Any]) -> None:
+    """Raise Invalid, naming the option, where nothing says what is scored or compared."""
+    try:
+        dimension_of(task, params)
+    except Conflict as problem:
+        raise Invalid(problem.message, fields={DIMENSION.name: problem.message}) from problem
+    try:
+        load(task, params["against"])
+    except Conflict as problem:
+        raise Invalid(problem.message, fields={PARAM_AGAINST.name: problem.message}) from problem
+
+
+RUNS = RunType(
+    METHOD,
+    ("checks",),
+    "texts of a checklist task",
+    (TEXTS, EMBEDDINGS, SCORES),
+    compute,
+    write,
+    own=(DIMENSION, PARAM_AGAINST, text_runs.ENCODER),
+    complete=text_runs.with_encoder,
+    refuse=refuse,
+    export=OWN_ROWS,
+)

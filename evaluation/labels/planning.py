@@ -1,0 +1,166 @@
+"""How many workers an item needs: simulated with the workers of a run, or at a stated accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.work.snapshots import labels as collected
+from crowdqc.numbers import count, percent, plural
+from evaluation.methods.core.base import BadParameter, Table
+from evaluation.methods.simulation.planning import redundancy
+from evaluation.methods.simulation.planning.redundancy import VOTES, LabelPool
+from evaluation.models import Run, WorkerScore
+from evaluation.runs.planning.precision import SEED, Precision, keep_for_a_week
+
+USUAL = 0.8  # share of single labels that are right, where nobody says
+PER_WORKER = 40  # labels
+REPLICATES = 60
+FEWEST, MOST = 50, 300  # items of a simulated study
+BOUND = 1.96  # standard deviations from the middle to the bound of a 95% interval
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of workers per item: the share of labels right by each method, with its range."""
+
+    votes: int
+    majority: float
+    majority_low: float
+    majority_high: float
+    dawid_skene: float | None
+    low: float | None
+    high: float | None
+    error: float | None = None  # Monte Carlo, of dawid_skene
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows by workers per item, and by what they were simulated."""
+
+    rows: Sequence[Row]
+    items: int
+    per_worker: int
+    crowd: str
+    recipe: str
+
+    def least(self, target: float, *, sure: bool = False) -> int | None:
+        """The fewest workers per item at which Dawid-Skene reaches ``target``, or its range does.
+
+        The mean must lie above by more than its Monte Carlo error leaves open. None where no number
+        up to the most simulated does.
+        """
+        for row in self.rows:
+            if row.dawid_skene is None or row.low is None or row.error is None:
+                continue
+            value = row.low if sure else row.dawid_skene - BOUND * row.error
+            if value >= target:
+                return row.votes
+        return None
+
+
+def pool_of(run: Run, prevalence: Sequence[float]) -> LabelPool | None:
+    """The scored workers of a run with their estimated confusion matrices; None without any."""
+    matrices, sizes = [], []
+    rows = WorkerScore.objects.filter(run=run).order_by("worker_id")
+    for extra in rows.values_list("extra", flat=True):
+        told = extra.get("confusion")
+        if not told:
+            continue
+        share, low, high = (
+            np.array(told[name], dtype=np.float64) for name in ("probability", "low", "high")
+        )
+        if np.isnan(share).any():
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):
+            size = share * (1 - share) / np.square((high - low) / (2 * BOUND)) - 1
+        usable = size[np.isfinite(size)]
+        matrices.append(share)
+        sizes.append(float(np.median(usable).clip(2, 1e6)) if usable.size else np.inf)
+    if not matrices:
+        return None
+    return LabelPool(np.stack(matrices), np.array(sizes), np.array(prevalence))
+
+
+def plan(
+    pool: LabelPool, crowd: str, key: str, *, items: int, per_worker: int, votes: Any = VOTES
+) -> Plan:
+    """The curve, kept a week under ``key``. Raises BadParameter."""
+    items = min(max(items, FEWEST), MOST)
+
+    def simulated() -> Table:
+        return redundancy.expected_accuracy(
+            pool,
+            items=items,
+            per_worker=per_worker,
+            replicates=REPLICATES,
+            rng=np.random.default_rng(SEED),
+            votes=votes,
+        )
+
+    last = ",".join(map(str, votes))
+    whole = f"label-plan:{redundancy.VERSION}:{key}:{items}:{per_worker}:{last}"
+    found = keep_for_a_week(whole, lambda: simulated().rows())
+    rows = [
+        Row(
+            one["votes"],
+            *(one[name] for name in ("accuracy", "low", "high")),
+            *(other[name] for name in ("accuracy", "low", "high", "error")),
+        )
+        for one, other in zip(found[::2], found[1::2], strict=True)
+    ]
+    recipe = (
+        f"label planning {redundancy.VERSION}: {crowd}, {items} items, {per_worker} labels a "
+        f"worker; {REPLICATES} replicates, seed {SEED}"
+    )
+    return Plan(rows, items, per_worker, crowd, recipe)
+
+
+def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
+    """The curve of workers whose single labels are right ``accuracy`` of the time."""
+    crowd = f"single labels right {percent(accuracy)}, {plural(labels, 'class', 'classes')}"
+    key = f"stated:{accuracy:.4f}:{labels}"
+    return plan(redundancy.stated(accuracy, labels), crowd, key, **sizes)
+
+
+def precision_of(build: Build) -> Precision:
+    """How many labels will be right at the redundancy of the draft, at the usual accuracy."""
+    fields = collected.fields_of(build.version)
+    votes, cost = build.version.redundancy, build.cost()
+    if not fields:
+        return Precision(why_not="no field in which one option is chosen")
+    if votes < 2:
+        return Precision(why_not="one label per item, so that none is compared")
+    if build.questions < 2:
+        return Precision(why_not="fewer than 2 items")
+    field = fields[0]
+    per_worker = max(2, cost.per_assignment)
+    try:
+        found = stated(
+            USUAL,
+            len(field.options),
+            items=build.questions,
+            per_worker=per_worker,
+            votes=(min(votes, VOTES[-1]),),
+        )
+    except BadParameter as problem:
+        return Precision(why_not=f"not simulated: {problem}")
+    row = found.rows[0]
+    if row.dawid_skene is None or row.low is None or row.high is None:
+        return Precision(why_not="not simulated")
+    half = (row.high - row.low) / 2
+    sentences = (
+        f"If single labels are right {percent(USUAL)} of the time, about "
+        f"{percent(row.dawid_skene)} of the estimated labels of “{field.label}” will be right "
+        f"(Dawid-Skene; {percent(row.low)} to {percent(row.high)} in 95 of 100 studies), from "
+        f"{plural(row.votes, 'worker')} per item.",
+        f"By majority vote {percent(row.majority)}. Simulated with {count(found.items)} items and "
+        f"{plural(per_worker, 'label')} per worker.",
+    )
+    error = half / math.sqrt(REPLICATES)
+    return Precision("the share of right labels", half, error, sentences, recipe=found.recipe)

@@ -1,0 +1,137 @@
+"""The Plan page of a labels task: share of right labels by workers per item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.models import Task
+from annotation.work.snapshots import labels as collected
+from crowdqc.numbers import interval, percent, plural, score
+from evaluation.charts.labels import Reached, reached_curves
+from evaluation.labels import planning
+from evaluation.labels.planning import Plan, Row
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.params import Param, real_number, whole_number
+from evaluation.models import Run
+from evaluation.runs.planning.precision import Planner, PlanPage
+from evaluation.runs.selectors import lists
+
+RANGE = "95 of 100 studies"
+TARGET = real_number(
+    "target", 95, 50, 99.9, label="Wanted", help="Share of labels that should be right."
+)
+PER_WORKER = whole_number(
+    "per_worker",
+    planning.PER_WORKER,
+    2,
+    1000,
+    label="Labels per worker",
+    help="More labels tell more of a worker.",
+)
+
+
+class LabelPlanner(Planner):
+    """With the workers of the run, or at a stated accuracy."""
+
+    lead = "How many workers per item, for which share of right labels."
+    limits = (
+        "Items are taken to be equally hard, and workers’ mistakes to be independent. Real items "
+        "differ, so real shares are often lower."
+    )
+    units = {"target": "%", "accuracy": "%"}
+
+    def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
+        usual = None if run is not None else round(100 * planning.USUAL)
+        said = (
+            "Empty: as in the run." if run is not None else "A guess until a run has estimated it."
+        )
+        accuracy = real_number("accuracy", usual, 1, 99, label="Single labels right", help=said)
+        return TARGET, accuracy, PER_WORKER
+
+    def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
+        target = values["target"] / 100
+        found = _plan(task, run, values)
+        verdict, note = verdict_of(found, target)
+        majority = [
+            Reached(row.votes, row.majority, row.majority_low, row.majority_high)
+            for row in found.rows
+        ]
+        modelled = [
+            Reached(row.votes, row.dawid_skene, row.low, row.high)
+            for row in found.rows
+            if row.dawid_skene is not None and row.low is not None and row.high is not None
+        ]
+        last = modelled[-1]
+        sentence = (
+            f"Share of right labels by workers per item; with {last.votes}: {percent(last.share)} "
+            f"by Dawid-Skene, {percent(majority[-1].share)} by majority vote"
+        )
+        return PlanPage(
+            verdict,
+            note,
+            "Share of right labels",
+            found.crowd,
+            reached_curves(
+                modelled, majority, target=target, axis="workers per item", sentence=sentence
+            ),
+            (
+                ("interval", "Dawid-Skene, and where 95 of 100 studies lie"),
+                ("diamond", "majority vote"),
+                ("reference", f"wanted, {percent(target)}"),
+            ),
+            ("Workers per item", "Dawid-Skene", RANGE, "Majority vote", RANGE),
+            [_cells(row) for row in found.rows],
+            found.recipe,
+        )
+
+
+def _cells(row: Row) -> list[tuple[str, str]]:
+    none = row.dawid_skene is None
+    return [
+        (str(row.votes), ""),
+        ("needs 2", "dim") if none else (score(row.dawid_skene, 2), "l1r"),
+        ("" if row.low is None else interval(row.low, row.high, 2), "dim"),
+        (score(row.majority, 2), ""),
+        (interval(row.majority_low, row.majority_high, 2), "dim"),
+    ]
+
+
+def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
+    """By the stated accuracy, else by the run, else at the usual accuracy. Raises BadParameter."""
+    sizes = {"items": task.items.count(), "per_worker": values["per_worker"]}
+    accuracy = values["accuracy"]
+    if run is not None and accuracy is None:
+        prevalence = [one["prevalence"] for one in lists.figures_of(run, "class")["class"]]
+        pool = planning.pool_of(run, prevalence)
+        if pool is not None:
+            people = plural(len(pool.size), "worker")
+            crowd = f"{people} of run {run.number}, by their confusion matrices"
+            return planning.plan(pool, crowd, f"run:{run.pk}:{run.result_hash}", **sizes)
+    fields = collected.fields_of(task.current or task.versions.order_by("-number").first())
+    wanted = run.params.get("field") if run is not None else ""
+    field = next((one for one in fields if wanted in ("", None, one.name)), None)
+    if field is None:
+        raise BadParameter("the task has no field in which one option is chosen")
+    share = planning.USUAL if accuracy is None else accuracy / 100
+    return planning.stated(share, len(field.options), **sizes)
+
+
+def verdict_of(found: Plan, target: float) -> tuple[str, str]:
+    """How many workers per item the target takes, on average and in 95 of 100 studies or more."""
+    mean, sure = found.least(target), found.least(target, sure=True)
+    most = found.rows[-1].votes
+    wanted = percent(target)
+    if mean is None:
+        last = found.rows[-1]
+        return (
+            f"{most} workers per item do not reach {wanted} right labels.",
+            f"They reach about {percent(last.dawid_skene or last.majority)} by Dawid-Skene. More "
+            "reliable workers bring more than more labels.",
+        )
+    verdict = f"{plural(mean, 'worker')} per item reach {wanted} right labels on average."
+    if sure is None:
+        return verdict, f"No number up to {most} reaches it in nearly all simulated studies."
+    if sure == mean:
+        return verdict, "Nearly all simulated studies reach it."
+    return verdict, f"With {plural(sure, 'worker')} per item nearly all simulated studies reach it."

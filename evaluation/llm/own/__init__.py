@@ -1,0 +1,1 @@
+"""Prompts that a project writes itself: what they may be for, their check, their versions."""

@@ -1,0 +1,169 @@
+"""A project's own prompts: their versions, what used them, and as templates for runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.models import Project
+from crowdqc.errors import Invalid, Missing
+from crowdqc.numbers import parse_whole
+from evaluation.llm.own.purposes import PLACES, PURPOSES, Purpose
+from evaluation.llm.prompting import Template, load
+from evaluation.models import LLMCall, OwnPrompt, Run
+
+OWN = "own:"  # before the name in a reference: no built-in prompt is ever called so
+OPTIONS = sorted({one.option for one in PURPOSES.values()})
+
+
+def ref_of(prompt: OwnPrompt) -> str:
+    """``own:name@version``, as runs, calls and systems name it."""
+    return f"{OWN}{prompt.name}@{prompt.version}"
+
+
+def template_of(prompt: OwnPrompt) -> Template:
+    """The prompt as it is filled in; what it is offered and does not use is left out."""
+    purpose = PURPOSES[prompt.purpose]
+    return Template(
+        f"{OWN}{prompt.name}",
+        prompt.version,
+        prompt.system,
+        prompt.user,
+        required=frozenset(purpose.required),
+        offered=frozenset(purpose.offered),
+    )
+
+
+def used(prompt: OwnPrompt) -> bool:
+    """Whether a run or a call names this version."""
+    return bool(_used(prompt.project_id, [ref_of(prompt)]))
+
+
+def _used(project_id: int, refs: Sequence[str]) -> dict[str, int]:
+    """Reference -> runs that name it, and 0 for one that calls alone name."""
+    named = Q()
+    for option in OPTIONS:
+        named |= Q(**{f"params__{option}__in": list(refs)})
+    found: dict[str, int] = {}
+    for params in Run.objects.filter(named, project_id=project_id).values_list("params", flat=True):
+        for ref in {params.get(option) for option in OPTIONS} & set(refs):
+            found[ref] = found.get(ref, 0) + 1
+    calls = LLMCall.objects.filter(project_id=project_id, prompt__in=list(refs))
+    for ref in calls.order_by().values_list("prompt", flat=True).distinct():
+        found.setdefault(ref, 0)
+    return found
+
+
+def of_purposes(project_id: int, purposes: Sequence[str]) -> list[OwnPrompt]:
+    """The project's prompts of these purposes, by name, the newest version first."""
+    return list(OwnPrompt.objects.filter(project_id=project_id, purpose__in=purposes))
+
+
+def by_ref(project_id: int, ref: str, option: str = "prompt") -> OwnPrompt:
+    """The version that a reference names; Invalid, on the option, where there is none."""
+    name, _, number = ref.removeprefix(OWN).partition("@")
+    found = None
+    if ref.startswith(OWN):
+        version = parse_whole(number, high=10**6) or 0
+        found = OwnPrompt.objects.filter(project=project_id, name=name, version=version).first()
+    if found is None:
+        raise Invalid(
+            "There is no such prompt.", fields={option: f"The project has no prompt {ref[:80]!r}."}
+        )
+    return found
+
+
+def template_for(project_id: int, purpose: str, ref: str) -> Template:
+    """What is asked by: the prompt named, or the built-in one for "".
+
+    Raises Invalid for a prompt that is not there, or that was written for something else.
+    """
+    wanted = PURPOSES[purpose]
+    if not ref:
+        return load(wanted.base)
+    found = by_ref(project_id, ref, wanted.option)
+    if found.purpose != purpose:
+        said = f"It was written to {PURPOSES[found.purpose].title.lower()}"
+        raise Invalid(
+            f"{ref} does not fit these options.",
+            fields={wanted.option: f"{said}; these options ask to {wanted.title.lower()}."},
+        )
+    return template_of(found)
+
+
+def choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
+    """What a form offers: the built-in prompt ("") and every version of the project's own."""
+    built_in = ", ".join(dict.fromkeys(load(PURPOSES[one].base).ref for one in purposes))
+    return [("", f"Built in ({built_in})"), *own_choices(project_id, purposes)]
+
+
+def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
+    """Every version of the project's own prompts of these purposes, with words."""
+    found = of_purposes(project_id, purposes)
+    told = {
+        one: f" ({PURPOSES[one].title.lower()})" if len(purposes) > 1 else "" for one in purposes
+    }
+    return [(ref_of(one), f"{one}{told[one.purpose]}") for one in found]
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def get_prompt(project: Project, prompt_id: int) -> OwnPrompt:
+    """A version of a prompt of the project; Missing where there is none."""
+    found = OwnPrompt.objects.filter(project=project, pk=prompt_id).select_related("created_by")
+    prompt = found.first()
+    if prompt is None:
+        raise Missing("There is no such prompt in this project.")
+    return prompt
+
+
+def rows(project: Project, name: str = "") -> list[dict[str, Any]]:
+    """Every version as a line of a table: who wrote it, when, and how many runs used it."""
+    prompts = OwnPrompt.objects.filter(project=project).select_related("created_by")
+    if name:
+        prompts = prompts.filter(name=name)
+    found = list(prompts)
+    uses = _used(project.pk, [ref_of(one) for one in found])
+    return [
+        {
+            "prompt": one,
+            "ref": ref_of(one),
+            "purpose": PURPOSES[one.purpose].title,
+            "runs": uses.get(ref_of(one), 0),
+            "used": ref_of(one) in uses,
+        }
+        for one in found
+    ]
+
+
+def places(purpose: Purpose) -> list[dict[str, Any]]:
+    """The placeholders of a way of asking, with words and an example each."""
+    return [
+        {
+            "name": name,
+            "required": name in purpose.required,
+            "what": PLACES[name][0],
+            "example": PLACES[name][1],
+        }
+        for name in purpose.offered
+    ]
+
+
+def starts() -> Mapping[str, list[Template]]:
+    """The built-in prompts that one of a purpose can start from, by purpose."""
+    more = {
+        "answer": ("answer_concise",),
+        "rescale": (
+            "rescale_article",
+            "rescale_question",
+            "rescale_label",
+            "rescale_explanation",
+        ),
+    }
+    return {
+        slug: [load(name) for name in (one.base, *more.get(slug, ()))]
+        for slug, one in PURPOSES.items()
+    }

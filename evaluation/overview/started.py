@@ -1,0 +1,151 @@
+"""The five steps of a new project, each read from what the project holds; none is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
+
+from annotation.models import Invitation, PayoutBatch, Recruitment, Role, TaskVersion
+from annotation.models.tasks import TaskState
+from crowdqc.numbers import count, money, plural
+from evaluation.models import Run, RunState
+from evaluation.overview.selectors import Facts, noun_of
+from evaluation.runs.adapters import main_methods
+
+
+@dataclass(frozen=True)
+class Step:
+    """One row: what to do, in a line more, whether it is done, and where it is done."""
+
+    title: str
+    text: str
+    done: bool
+    label: str  # of its button while it is next
+    url: str
+    other: tuple[str, str] = ("", "")  # another way: its words and address
+    number: int = 0
+    state: str = "later"  # done, next, later
+
+
+@dataclass(frozen=True)
+class Started:
+    """The steps, the first open one being next."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def done(self) -> int:
+        return sum(step.done for step in self.steps)
+
+    @property
+    def complete(self) -> bool:
+        return self.done == len(self.steps)
+
+    @property
+    def next(self) -> Step | None:
+        return next((step for step in self.steps if step.state == "next"), None)
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """Mark and word of the header."""
+        return ("running", "Getting started") if self.done else ("draft", "New project")
+
+    @property
+    def sentence(self) -> str:
+        """The header's sentence."""
+        said = f"{self.done} of {len(self.steps)} steps done."
+        step = self.next
+        return f"{said} Next: {step.label[:1].lower()}{step.label[1:]}." if step else said
+
+
+def started(found: Facts) -> Started:
+    """The steps of the project; four queries beside those of ``found``."""
+    rows = [_create(found), _items(found), _invite(found), _run(found), _pay(found)]
+    open_at = next((at for at, row in enumerate(rows) if not row.done), len(rows))
+    return Started(
+        tuple(
+            replace(
+                row,
+                number=at + 1,
+                state="done" if row.done else "next" if at == open_at else "later",
+            )
+            for at, row in enumerate(rows)
+        )
+    )
+
+
+def _at(found: Facts, view: str, *args: int) -> str:
+    return reverse(view, args=[found.access.project.pk, *args])
+
+
+def _create(found: Facts) -> Step:
+    if not found.rows:
+        text = "Choose a template below, or start empty. About 10 minutes."
+        url = _at(found, "task_new")
+        other = ("Start empty", f"{url}#empty")
+        return Step("Create a task", text, False, "Create a task", url, other)
+    row = found.rows[-1]
+    text = f"{row.progress.title}, {row.kind.lower()}"
+    return Step("Create a task", text, True, "", _at(found, "task", row.task.pk))
+
+
+def _items(found: Facts) -> Step:
+    """Done once a task with items is published: before that nobody is asked anything."""
+    filled = [row for row in found.rows if row.progress.items]
+    published = [row for row in filled if row.task.state != TaskState.DRAFT]
+    if published:
+        row = published[-1]
+        text = plural(row.progress.items, noun_of(row.task))
+        return Step("Add items", text, True, "", _at(found, "task", row.task.pk))
+    if filled:
+        row = filled[-1]
+        there = plural(row.progress.items, noun_of(row.task))
+        text = f"{there}, not published yet. See the task as a worker does, then publish it."
+        url = _at(found, "task_build", row.task.pk)
+        return Step("Add items", text, False, "Preview and publish", url)
+    text = "Questions, texts or pairs, from CSV or JSONL."
+    url = _at(found, "task_build", found.rows[-1].task.pk) if found.rows else ""
+    return Step("Add items", text, False, "Add items", url)
+
+
+def _invite(found: Facts) -> Step:
+    project, url = found.access.project, _at(found, "people")
+    workers = project.memberships.filter(role=Role.WORKER, removed_at=None).count()
+    invited = Invitation.objects.filter(project=project, role=Role.WORKER, revoked_at=None)
+    if workers or invited.exists() or Recruitment.objects.filter(task__project=project).exists():
+        text = f"{plural(workers, 'worker')} joined" if workers else "Invited, nobody joined yet"
+        return Step("Invite people", text, True, "", url)
+    text, other = "Send a link, or recruit them on a platform.", ("", "")
+    if found.published:
+        task = found.published[-1].task
+        other = ("Recruit on a platform", _at(found, "recruitment_list", task.pk))
+        pay = money(found.expected, found.currency)
+        text = f"{plural(found.needed, 'assignment')} to answer; expected cost {pay}."
+    return Step("Invite people", text, False, "Invite people", url, other)
+
+
+def _run(found: Facts) -> Step:
+    project, title = found.access.project, "Run the evaluation"
+    runs = Run.objects.filter(project=project, state=RunState.DONE, method__in=main_methods())
+    if number := runs.count():
+        return Step(title, plural(number, "finished run"), True, "", _at(found, "results"))
+    text = "Starts by itself when enough answers are in."
+    if found.submitted:
+        text += f" {count(found.submitted)} of {plural(found.needed, 'assignment')} submitted."
+    open_ones = [one for one in found.published if one.submitted]
+    url = _at(found, "run_start", open_ones[-1].task.pk) if open_ones else _at(found, "results")
+    return Step(title, text, False, "Start a run" if open_ones else "See the results page", url)
+
+
+def _pay(found: Facts) -> Step:
+    """Done once a proposal was approved, or where every published task pays nothing."""
+    title, url = "Approve payouts", _at(found, "payout_list")
+    settled = found.access.project.payout_batches.filter(state=PayoutBatch.State.APPROVED)
+    if settled.exists():
+        return Step(title, "The first proposal is approved", True, "", url)
+    paid = TaskVersion.objects.filter(task__project=found.access.project, pay__gt=0)
+    if found.published and not paid.filter(published_at__isnull=False).exists():
+        return Step(title, "No task of this project pays", True, "", url)
+    text = "A second person approves what you propose."
+    return Step(title, text, False, "Open payouts", url)

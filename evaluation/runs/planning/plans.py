@@ -1,0 +1,54 @@
+"""The plan of a task: looked up by pages, simulated by a job, which takes seconds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.cache import caches
+
+from annotation.models import Task
+from crowdqc import queue
+from evaluation.methods.core.base import BadParameter
+from evaluation.models import Run
+from evaluation.runs.adapters import adapter_of
+from evaluation.runs.planning.precision import NotSimulated, Planner, PlanPage, only_kept
+
+MINUTE = 60  # a job that did not come is asked for again
+
+
+def planner_of(task: Task) -> Planner | None:
+    """The planner of a task's answers, where there is one."""
+    planner: Planner | None = adapter_of(task).planner
+    return planner
+
+
+def find_plan(
+    planner: Planner, task: Task, run: Run | None, values: Mapping[str, Any]
+) -> PlanPage | None:
+    """The plan if it is simulated; else None, and a job makes it. Raises BadParameter."""
+    try:
+        with only_kept():
+            return planner.page(task, run, values)
+    except NotSimulated as missing:
+        name = hashlib.sha256(str(missing).encode()).hexdigest()
+    if caches["shared"].add(f"simulating:{name}", True, MINUTE):
+        queue.enqueue(
+            "evaluation.jobs.simulate_plan", task.pk, run.pk if run else None, dict(values)
+        )
+    return None
+
+
+def simulate_plan(task_id: int, run_id: int | None, values: Mapping[str, Any]) -> str:
+    """Make the plan that a page waits for; what it cannot be made of is kept for the page, too."""
+    task = Task.objects.filter(pk=task_id).first()
+    run = Run.objects.filter(pk=run_id).first() if run_id else None
+    planner = planner_of(task) if task else None
+    if task is None or planner is None or (run_id and run is None):
+        return "gone"
+    try:
+        planner.page(task, run, values)
+    except BadParameter as problem:
+        return f"refused: {problem}"
+    return "done"

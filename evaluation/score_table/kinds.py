@@ -1,0 +1,184 @@
+"""The kinds of tables that can be scored: what reads each, what it becomes, what scores it.
+
+The reader says which columns a kind has, by which names they go, and how values decide whether a
+file is of it (``annotation/formats/imports/tables``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.files.reading.importer import CheckedRows
+from annotation.formats.imports.tables.base import TableReader
+from annotation.formats.registry import READERS
+from crowdqc.numbers import plural
+from evaluation.score_table.actions import tasks
+from evaluation.score_table.reports import answers, comparisons, label_studio, labels, ratings
+from evaluation.score_table.reports.text import Options, Report
+
+About = Mapping[str, Any]
+Methods = Callable[[About], list[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table. ``make`` writes its task; the run is the main one of the task's type.
+
+    ``votes`` is the field that says what was given, ``methods`` the names of methods with a
+    sentence each, the one that is shown first before the others.
+    """
+
+    reader: TableReader
+    needs: str
+    tells: str
+    lines: str  # of an example
+    votes: str
+    make: Callable[..., tasks.Made]
+    methods: Methods
+    report: Callable[[CheckedRows, Options], Report]  # without a database
+    example: str = ""  # a file that can be downloaded
+    cost: tuple[float, float] = (3.0, 1.5)  # CPU seconds: of any run, and of each 1,000 votes more
+
+    @property
+    def title(self) -> str:
+        return self.reader.title
+
+    def seconds(self, votes: int) -> int:
+        """About how long scoring takes, to whole seconds."""
+        least, more = self.cost
+        return round(least + more * votes / 1_000)
+
+
+def _of_labels(about: About) -> list[tuple[str, str]]:
+    each = plural(round(sum(n for _, n in about["labels"]) / about["workers"]), "label")
+    return [
+        (
+            "Dawid-Skene",
+            f"Shown first. Each worker gave about {each}: it estimates which labels each worker "
+            "confuses.",
+        ),
+        (
+            "MACE",
+            "Better when workers are few or some answer at random: it needs one number per worker, "
+            "not a confusion matrix.",
+        ),
+        ("Majority vote", "The most frequent label. No estimate of competence."),
+    ]
+
+
+def _of_comparisons(about: About) -> list[tuple[str, str]]:
+    ties = "Ties are part of the model." if about["ties"] else "There are no ties."
+    return [
+        (
+            "Bradley-Terry",
+            "Ranks systems by who was preferred to whom, with intervals of scores and ranks. "
+            f"{ties}",
+        ),
+        ("MACE", "Which judges look, and which guess, from pairs with several judges."),
+        ("Krippendorff’s alpha", "How far judges agree, beyond chance."),
+    ]
+
+
+def _of_answers(about: About) -> list[tuple[str, str]]:
+    return [
+        (
+            "AQER",
+            "Scores workers by how close their answers are to those of others to the same "
+            "question. It needs no correct answers.",
+        )
+    ]
+
+
+def _of_ratings(about: About) -> list[tuple[str, str]]:
+    return [
+        ("Krippendorff’s alpha", "How far workers agree, with the distance between scores."),
+        ("Means", "Of each system and each text, with intervals where there are enough ratings."),
+    ]
+
+
+def _of_label_studio(about: About) -> list[tuple[str, str]]:
+    return METHODS_OF[about["type"]](about) if not about["cannot"] else []
+
+
+METHODS_OF: dict[str, Methods] = {
+    "labels": _of_labels,
+    "pairwise": _of_comparisons,
+    "free_text": _of_answers,
+    "rating": _of_ratings,
+}
+LABELS = "Workers’ competence, the most likely label of each item, agreement."
+KINDS: dict[str, Kind] = {
+    one.reader.slug: one
+    for one in (
+        Kind(
+            READERS["label_table"],
+            "worker, item, label",
+            LABELS,
+            "worker,item,label\nkestrel-07,c-014,Supported\nwren-14,c-014,Contradicted",
+            "label",
+            tasks.make_labels,
+            _of_labels,
+            labels.report,
+            "labels",
+        ),
+        Kind(
+            READERS["label_matrix"],
+            "item, a column per worker",
+            "The same, from a row per item and a column per worker, or the other way round.",
+            "item,kestrel-07,wren-14\nc-014,yes,no\nc-015,yes,yes",
+            "label",
+            tasks.make_labels,
+            _of_labels,
+            labels.report,
+            "matrix",
+        ),
+        Kind(
+            READERS["comparison_table"],
+            "judge, left, right, winner",
+            "A leaderboard of systems, ties and agreement between judges. Arena battles, too.",
+            "judge,left,right,winner\nheron-05,alder,birch,left\nteal-42,birch,cedar,tie",
+            "winner",
+            tasks.make_comparisons,
+            _of_comparisons,
+            comparisons.report,
+            "comparisons",
+            (2.0, 1.0),
+        ),
+        Kind(
+            READERS["answer_table"],
+            "worker, question, answer",
+            "A ranking of workers by AQER, answers closest to the consensus.",
+            'worker,question,answer\nlinden-22,q1,"Because …"\nplover-11,q1,"The yeast …"',
+            "answer",
+            tasks.make_answers,
+            _of_answers,
+            answers.report,
+            "answers",
+            (4.0, 10.0),
+        ),
+        Kind(
+            READERS["rating_table"],
+            "worker, item, score",
+            "Agreement, means by system and text, and who rates high or low.",
+            "worker,item,score\nosprey-03,t-08,4\nfennel-26,t-08,2",
+            "score",
+            tasks.make_ratings,
+            _of_ratings,
+            ratings.report,
+            "ratings",
+            (2.0, 0.5),
+        ),
+        Kind(
+            READERS["label_studio"],
+            "data, annotations",
+            "Its JSON export: choices, ratings, pairs or texts, with all annotators of each task.",
+            '[{"id": 1, "data": {"text": "…"},\n  "annotations": [{"completed_by": 7, …}]}]',
+            "annotations",
+            tasks.make_from_label_studio,
+            _of_label_studio,
+            label_studio.report,
+        ),
+    )
+}

@@ -1,0 +1,70 @@
+"""Label Studio's annotations scored without a database: one control, as a table of it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from annotation.files.reading.importer import CheckedRows
+from annotation.files.reading.spool import Spool
+from annotation.formats.imports.tools.label_studio import LSTask
+from evaluation.score_table.reports import answers, comparisons, labels, ratings
+from evaluation.score_table.reports.text import Options, Report
+
+SIDES = {"first": "left", "second": "right", "neutral": "neutral"}
+
+
+def report(checked: CheckedRows, options: Options) -> Report:
+    """The control that is scored first, as the kind of table that it makes. Raises DataError."""
+    row_of, scored = WAYS[checked.about["type"]]
+    rows = Spool(
+        row_of(one["task"], author, value)
+        for one in checked.good
+        for author, value in _said(one["task"], checked.about["control"])
+    )
+    return scored(replace(checked, good=rows), options)
+
+
+def _said(task: LSTask, control: str) -> Iterator[tuple[str, Any]]:
+    """Author and value of what people said in a control, as far as it counts; the last counts."""
+    found: dict[str, Any] = {}
+    for one in task.given:
+        if not (one.system or one.cancelled or one.ground_truth):
+            for name, _, value in one.said():
+                if name == control:
+                    found[one.author] = value
+    yield from found.items()
+
+
+def _label(task: LSTask, author: str, value: Any) -> dict[str, Any]:
+    return {"worker": author, "item": task.key, "label": value[0], "gold": ""}
+
+
+def _rating(task: LSTask, author: str, value: Any) -> dict[str, Any]:
+    about = {"system": "", "topic": ""}
+    return {"worker": author, "item": task.key, "score": value, **about}
+
+
+def _answer(task: LSTask, author: str, value: Any) -> dict[str, Any]:
+    return {"worker_id": author, "item_id": task.key, "answer": "\n\n".join(value)}
+
+
+def _comparison(task: LSTask, author: str, value: Any) -> dict[str, Any]:
+    sides = [(str(task.data.get(f"source{n}") or f"text{n}"), task.key) for n in (1, 2)]
+    return {
+        "judge": author,
+        "topic": task.key,
+        "left": sides[0],
+        "right": sides[1],
+        "winner": SIDES[value],
+    }
+
+
+Way = tuple[Callable[[LSTask, str, Any], dict[str, Any]], Callable[[CheckedRows, Options], Report]]
+WAYS: dict[str, Way] = {
+    "labels": (_label, labels.report),
+    "rating": (_rating, ratings.report),
+    "free_text": (_answer, answers.report),
+    "pairwise": (_comparison, comparisons.report),
+}

@@ -1,0 +1,115 @@
+"""What the report of every kind is made of: boards as aligned text, and tables as CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdqc.files.cells import csv_lines
+from crowdqc.numbers import count, plural
+from evaluation.methods.core.base import Hooks, Result, Table
+
+SHOWN = 30  # rows of a board that are printed
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person asked of a report; ``reliable`` and ``ordered`` are of labels."""
+
+    seed: int = 0
+    reliable: float | None = None
+    ordered: bool = False
+    hooks: Hooks = field(default_factory=Hooks)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict and boards as lines; tables with the names that their index columns point to."""
+
+    lines: Sequence[str]
+    tables: Mapping[str, Table]
+    names: Mapping[str, Sequence[str]]
+
+
+def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
+    """Who is first, of (name, best and worst rank by their interval); 0 where there is none."""
+    known = [one for one in ranks if one[1]]
+    if len(known) < 2:
+        return f"Too few {noun}s have an interval to be ranked."
+    best = [name for name, low, _ in known if low == 1]
+    if len(best) == len(known):
+        return f"The {count(len(known))} {noun}s cannot be told apart (by 95% intervals)."
+    if len(best) == 1:
+        return f"{best[0]} ranks first of {plural(len(known), noun)} (by 95% intervals)."
+    shown = ", ".join(best[:5]) + (f" and {count(len(best) - 5)} more" if len(best) > 5 else "")
+    return f"{shown} may each be first of {plural(len(known), noun)} (by 95% intervals)."
+
+
+def index_of(values: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """Names in order, and the place of each."""
+    names = sorted(set(values), key=_natural)
+    return names, {name: at for at, name in enumerate(names)}
+
+
+def _natural(name: str) -> tuple[bool, float, str]:
+    """Numbers by size, before words."""
+    try:
+        return (False, float(name), name)
+    except ValueError:
+        return (True, 0.0, name)
+
+
+def board(title: str, rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    """A table as aligned text; the first row of ``rows`` are headings."""
+    lines = [list(row) for row in rows]
+    shown = lines[: SHOWN + 1]
+    widths = [max(len(line[k]) for line in shown) for k in range(len(shown[0]))]
+    yield title
+    for line in shown:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+    if len(lines) > len(shown):
+        rest = plural(len(lines) - len(shown), "row")
+        yield f"... {rest} more; --out writes all of them"
+    yield ""
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({low:.3f}-{high:.3f})"
+
+
+def warnings_of(result: Result) -> Iterator[str]:
+    """What the method says to be careful about."""
+    yield from (f"Warning: {text}" for text in result.diagnostics.get("warnings", ()))
+
+
+def write_tables(folder: Path, report: Report) -> None:
+    """Every table as a CSV file, with names in the place of indices."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in report.tables.items():
+        lines = csv_lines(_cells(table, report.names), ends="\n")
+        (folder / f"{name}.csv").write_text("".join(lines), encoding="utf-8")
+
+
+def _cells(table: Table, names: Mapping[str, Sequence[str]]) -> Iterator[list[Any]]:
+    """Headings and rows; "mace" and "glad" are labels of items, but numbers of workers."""
+    columns = list(table.columns)
+    whole = [np.issubdtype(table[column].dtype, np.integer) for column in columns]
+    yield columns
+    for row in table.rows():
+        yield [
+            _name(names[column], row[column]) if index and column in names else row[column]
+            for column, index in zip(columns, whole, strict=True)
+        ]
+
+
+def _name(names: Sequence[str], at: int) -> str:
+    return names[at] if at >= 0 else ""
