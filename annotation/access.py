@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,14 +11,19 @@ from django.db.models import QuerySet
 from annotation.models import (
     ApiToken,
     Assignment,
+    AssignmentItem,
     Item,
+    MediaFile,
     Membership,
     Panel,
     Project,
+    Recording,
     Role,
     Task,
     User,
 )
+from annotation.models.assignments import AssignmentState
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import Missing, NotAllowed
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
@@ -30,6 +36,7 @@ class Access:
     project: Project
     user: User
     roles: frozenset[str]
+    worker: Membership | None = None  # as whom they work in it
 
     @property
     def is_requester(self) -> bool:
@@ -60,20 +67,35 @@ def bound_to(request: Any) -> int | None:
     return token.project_id if isinstance(token, ApiToken) else None
 
 
+MEMBERSHIPS = CompiledQuery(
+    lambda: Membership.objects.filter(
+        project_id=Given("project"), user_id=Given("user"), removed_at__isnull=True
+    ).select_related("project")
+)
+TASK = CompiledQuery(lambda: Task.objects.filter(pk=Given("pk")).select_related("current"))
+
+
+WORKER = CompiledQuery(
+    lambda: Membership.objects.filter(
+        project_id=Given("project"),
+        user_id=Given("user"),
+        role=Role.WORKER,
+        removed_at__isnull=True,
+    ).select_related("project")
+)
+
+
 def get_access(request: Any, project_id: int, *roles: str) -> Access:
     """The project with the person's roles; ``roles`` (default: staff) are what the page needs.
 
     It is left on ``request.access``, from which the shell draws the project's tabs.
     """
     user, only = request.user, bound_to(request)
-    rows = list(
-        Membership.objects.filter(
-            project_id=project_id, user_id=user.pk, removed_at__isnull=True
-        ).select_related("project")
-    )
+    rows = MEMBERSHIPS.all(project=project_id, user=user.pk)
     if not rows or only not in (None, project_id):
         raise Missing("There is no such project, or you do not belong to it.")
-    access = Access(rows[0].project, user, frozenset(row.role for row in rows))
+    worker = next((row for row in rows if row.role == Role.WORKER), None)
+    access = Access(rows[0].project, user, frozenset(row.role for row in rows), worker)
     access.require(*(roles or STAFF))
     request.access = access
     return access
@@ -97,7 +119,7 @@ def task_of(access: Access, task_id: int) -> Task:
 def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Task]:
     """A task by its id alone, under the same rules; an outsider cannot tell it from none."""
     missing = Missing("There is no such task.")
-    task = Task.objects.filter(pk=task_id).select_related("current").first()
+    task = TASK.first(pk=task_id)
     if task is None:
         raise missing
     try:
@@ -122,6 +144,15 @@ def get_item(
 AROUND = ("task__project", "version", "worker")
 
 
+@cache
+def _own_with(around: tuple[str, ...]) -> CompiledQuery[Assignment]:
+    return CompiledQuery(
+        lambda: Assignment.objects.filter(
+            pk=Given("pk"), worker__user_id=Given("user"), worker__removed_at__isnull=True
+        ).select_related(*around)
+    )
+
+
 def get_own_assignment(
     request: Any, assignment_id: int, around: tuple[str, ...] = AROUND
 ) -> Assignment:
@@ -129,16 +160,51 @@ def get_own_assignment(
 
     ``around`` is what is fetched with it: less where a page asks every few seconds.
     """
-    assignment = (
-        Assignment.objects.filter(
-            pk=assignment_id, worker__user_id=request.user.pk, worker__removed_at__isnull=True
-        )
-        .select_related(*around)
-        .first()
-    )
+    assignment = _own_with(around).first(pk=assignment_id, user=request.user.pk)
     if assignment is None or bound_to(request) not in (None, assignment.worker.project_id):
         raise Missing("There is no such assignment among yours.")
     return assignment
+
+
+def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
+    """A file that items show: for the project's staff, and whoever holds or answered such an item.
+
+    Everybody else cannot tell it from none. Returned items are held no longer.
+    """
+    missing = Missing("There is no such file.")
+    file = MediaFile.objects.filter(project_id=project_id, sha256=sha256).first()
+    if file is None or bound_to(request) not in (None, project_id):
+        raise missing
+    own = {"user_id": request.user.pk, "removed_at__isnull": True}
+    if Membership.objects.filter(project_id=project_id, role__in=STAFF, **own).exists():
+        return file
+    held = AssignmentItem.objects.filter(
+        item__media=file, **{f"assignment__worker__{name}": said for name, said in own.items()}
+    ).exclude(assignment__state=AssignmentState.RETURNED)
+    if not held.exists():
+        raise missing
+    return file
+
+
+def get_recording(request: Any, project_id: int, recording_id: int) -> Recording:
+    """What somebody said at an item: for the project's staff, and for who said it.
+
+    Everybody else cannot tell it from none.
+    """
+    missing = Missing("There is no such recording.")
+    found = (
+        Recording.objects.select_related("entry__assignment__worker")
+        .filter(pk=recording_id, entry__assignment__task__project=project_id)
+        .first()
+    )
+    if found is None or bound_to(request) not in (None, project_id):
+        raise missing
+    if found.entry.assignment.worker.user_id == request.user.pk:
+        return found
+    own = Membership.objects.filter(user_id=request.user.pk, removed_at__isnull=True)
+    if not own.filter(project_id=project_id, role__in=STAFF).exists():
+        raise missing
+    return found
 
 
 def get_worker(access: Access, membership_id: int) -> Membership:
@@ -165,6 +231,11 @@ def get_panel(request: Any, project_id: int, panel_id: int, *roles: str) -> tupl
 def work_ever(user: Any) -> QuerySet[Membership]:
     """Where the person works or worked: what they are owed and may reply to outlasts a removal."""
     return Membership.objects.filter(user_id=user.pk, role=Role.WORKER).select_related("project")
+
+
+def worker_in(user: Any, project_id: int) -> Membership | None:
+    """As whom the person works in a project; None where they do not."""
+    return WORKER.first(project=project_id, user=user.pk)
 
 
 def worker_memberships(user: Any) -> QuerySet[Membership]:

@@ -7,11 +7,12 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        """Register system checks, when a session begins, and the receivers of the security log."""
+        """Register the job queue, system checks, and the receivers of what accounts do."""
         from django.contrib.auth.signals import user_logged_in
 
         from annotation.accounts.signing import signals  # noqa: F401
         from annotation.accounts.signing.middleware import begin
+        from crowdqc import celery  # noqa: F401  # the application that jobs belong to
         from crowdqc.deployment import checks  # noqa: F401
 
         user_logged_in.connect(begin, dispatch_uid="session-begins")

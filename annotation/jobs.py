@@ -8,6 +8,7 @@ from celery import shared_task
 
 from annotation.accounts.actions import mail
 from annotation.accounts.signing import actions as accounts
+from annotation.authoring.actions import media
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import actions as uploads
 from annotation.formats.uploads import process
@@ -54,6 +55,13 @@ def send_payments() -> int:
 def send_mail() -> int:
     """Send the mail that is due."""
     return mail.send_due()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def fetch_media() -> int:
+    """Fetch the images and recordings that items of drafts name by address."""
+    with hold_alone("fetch_media") as mine:
+        return media.fetch_due() if mine else 0
 
 
 @shared_task(ignore_result=True)

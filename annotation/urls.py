@@ -5,6 +5,7 @@ from django.urls import include, path
 from annotation.accounts import urls as accounts
 from annotation.authoring import urls as authoring
 from annotation.formats import urls as formats
+from annotation.gallery import urls as gallery
 from annotation.notifications import urls as notifications
 from annotation.pairs import urls as pairs
 from annotation.panels import urls as panels
@@ -22,14 +23,17 @@ IN_PROJECT = (
     pairs,
     panels,
     formats,
+    gallery,
     payouts,
     recruitment,
     notifications,
     records,
 )
 urlpatterns = [
-    path("", include("annotation.accounts.signing.urls")),
-    *(path("", include(room)) for room in (accounts, work, recruitment, privacy, notifications)),
-    *(path(PROJECT, include(room.project_patterns)) for room in IN_PROJECT),
+    # First what is asked for most: every address before the right one is compared with.
+    path("", include(work)),
     path("api/", include("annotation.api.urls")),
+    path("", include("annotation.accounts.signing.urls")),
+    *(path("", include(room)) for room in (accounts, recruitment, privacy, notifications)),
+    *(path(PROJECT, include(room.project_patterns)) for room in IN_PROJECT),
 ]

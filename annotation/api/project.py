@@ -23,7 +23,7 @@ from annotation.api.frame.serializers import ProjectOut
 from annotation.models import ConsentText, Membership, Role
 from annotation.records.actions import locks
 from annotation.records.selectors import audit
-from annotation.records.selectors.audit import FAMILIES
+from annotation.records.selectors.audit_words import FAMILIES
 from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing
 

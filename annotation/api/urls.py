@@ -1,6 +1,6 @@
 """Addresses of the API, its schema and its page."""
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import cache_page
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.views import APIView
@@ -23,14 +23,43 @@ from annotation.payouts.corrections import api as corrections
 SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
 
 
-def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern]:
-    """Addresses below a prefix: of each the part after it, the endpoint and its name."""
-    return [
-        path(f"{prefix}{part}/", view.as_view(), name=f"api_{name}") for part, view, name in rows
-    ]
+def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern | URLResolver]:
+    """Addresses below a prefix: of each the part after it, the endpoint and its name.
+
+    The prefix is looked at once, so that a request passes over them all where it is another.
+    """
+    below = [path(f"{part}/", view.as_view(), name=f"api_{name}") for part, view, name in rows]
+    return [path(prefix, include(below))] if prefix else below
 
 
 urlpatterns = [
+    *endpoints(
+        "work/",
+        ("ledger", me.OwnLedger, "own_ledger"),
+        ("rejections", me.OwnRejections, "own_rejections"),
+        ("rejections/<int:rejection_id>/reply", me.OwnReply, "own_reply"),
+        ("consents", me.OwnConsents, "own_consents"),
+        ("rounds", me.OwnRounds, "own_rounds"),
+        ("assignments/<int:assignment_id>/log", me.OwnLog, "own_log"),
+        ("projects/<int:project_id>/erase-logs", me.OwnLogsErase, "own_logs_erase"),
+        ("join", work.Join, "join"),
+        ("tasks", work.OpenTasks, "open_tasks"),
+        ("tasks/<int:task_id>/claim", work.Claim, "claim"),
+        ("projects/<int:project_id>/consent", work.WorkConsent, "consent"),
+        ("assignments", work.OwnAssignments, "own_assignments"),
+        ("assignments/<int:assignment_id>", work.OwnAssignment, "assignment"),
+    ),
+    *endpoints(
+        "work/assignments/<int:assignment_id>/",
+        ("questions/<int:position>", work.ShowQuestion, "question"),
+        ("drafts/<int:item_id>", work.Draft, "draft"),
+        ("questions/<int:position>/feedback", work.Feedback, "feedback"),
+        ("submit", work.Submit, "submit"),
+        ("extend", work.Extend, "extend"),
+        ("return", work.GiveBack, "return"),
+        ("streams", work.Streams, "streams"),
+        ("events", work.Events, "events"),
+    ),
     path(
         "schema/",
         cache_page(SCHEMA_SECONDS)(SpectacularAPIView.as_view()),
@@ -130,31 +159,5 @@ urlpatterns = [
             payments.StatementBook,
             "statement_book",
         ),
-    ),
-    *endpoints(
-        "work/",
-        ("ledger", me.OwnLedger, "own_ledger"),
-        ("rejections", me.OwnRejections, "own_rejections"),
-        ("rejections/<int:rejection_id>/reply", me.OwnReply, "own_reply"),
-        ("consents", me.OwnConsents, "own_consents"),
-        ("rounds", me.OwnRounds, "own_rounds"),
-        ("assignments/<int:assignment_id>/log", me.OwnLog, "own_log"),
-        ("projects/<int:project_id>/erase-logs", me.OwnLogsErase, "own_logs_erase"),
-        ("join", work.Join, "join"),
-        ("tasks", work.OpenTasks, "open_tasks"),
-        ("tasks/<int:task_id>/claim", work.Claim, "claim"),
-        ("projects/<int:project_id>/consent", work.WorkConsent, "consent"),
-        ("assignments", work.OwnAssignments, "own_assignments"),
-        ("assignments/<int:assignment_id>", work.OwnAssignment, "assignment"),
-    ),
-    *endpoints(
-        "work/assignments/<int:assignment_id>/",
-        ("questions/<int:position>", work.ShowQuestion, "question"),
-        ("drafts/<int:item_id>", work.Draft, "draft"),
-        ("submit", work.Submit, "submit"),
-        ("extend", work.Extend, "extend"),
-        ("return", work.GiveBack, "return"),
-        ("streams", work.Streams, "streams"),
-        ("events", work.Events, "events"),
     ),
 ]

@@ -16,27 +16,33 @@ from rest_framework.response import Response
 from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
 from annotation.accounts.projects import actions as people
 from annotation.api.frame.auth import require_scope, require_unbound_token
-from annotation.api.frame.base import Listing, read
+from annotation.api.frame.base import Listing, give, read
 from annotation.api.frame.bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
 from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import (
     Acknowledged,
     ConsentOut,
     DraftOut,
+    FeedbackOut,
     JoinedOut,
     OfferOut,
     OwnAssignmentOut,
     OwnRowOut,
+    OwnStateOut,
 )
 from annotation.models import Assignment, AssignmentItem, Membership, Role
+from annotation.task_types.base import KNOWN_RULES
 from annotation.work.actions import answers, assignments, events, leases
 from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import work
+from annotation.work.selectors.known import told_at
 from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing, NotAllowed
+from crowdqc.numbers import parse_whole
 
-# Settings that say how a study was made, which is nothing for its workers to know.
-DESIGN = frozenset({"design", "left_out", "made", "gold_per_assignment", "version", "copies"})
+# Settings that say how a study was made, which is nothing for its workers to know. Columns of a
+# file that no field reads (meta) may hold what experts or models said of the item.
+DESIGN = frozenset({"design", "left_out", "made", "version", "copies", "meta", *KNOWN_RULES})
 
 # Of an item that has none of its own to work from.
 NO_MATERIALS: Mapping[str, Any] = {"style": None, "passages": None, "samples": []}
@@ -73,6 +79,15 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
                 "draft_seq": entry.draft_seq,
             }
         )
+    return {
+        **state_payload(assignment),
+        "instructions": assignment.version.instructions,
+        "entries": entries,
+    }
+
+
+def state_payload(assignment: Assignment) -> dict[str, Any]:
+    """How an assignment stands, without what is worked on."""
     version = assignment.version
     return {
         "id": assignment.pk,
@@ -80,13 +95,14 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
         "version": version.number,
         "state": assignment.state,
         "title": version.title,
-        "instructions": version.instructions,
         "pay": assignment.pay,
         "currency": assignment.task.project.currency,
         "expires_at": assignment.expires_at,
         "seconds_left": work.seconds_left(assignment),
         "seconds_to_wait": work.seconds_to_wait(assignment),
-        "entries": entries,
+        "quiz": assignment.quiz,
+        "quiz_right": assignment.quiz_right,
+        "quiz_passed": assignment.quiz_passed,
     }
 
 
@@ -107,7 +123,7 @@ def texts_shown(entry: AssignmentItem) -> list[str]:
 
 
 def respond(assignment: Assignment) -> Response:
-    return Response(OwnAssignmentOut(assignment_payload(assignment)).data)
+    return Response(give(OwnAssignmentOut, assignment_payload(assignment)))
 
 
 class OwnWork(WorkEndpoint):
@@ -122,7 +138,14 @@ class OwnWork(WorkEndpoint):
     def replayed(self, request: Request, kept: Any) -> Any:
         found = get_own_assignment(request, kept["id"])
         _agreed(found)
-        return OwnAssignmentOut(assignment_payload(found)).data
+        return give(OwnAssignmentOut, assignment_payload(found))
+
+
+class OwnState(OwnWork):
+    """The same, of which the program has the items already."""
+
+    def replayed(self, request: Request, kept: Any) -> Any:
+        return give(OwnStateOut, state_payload(get_own_assignment(request, kept["id"])))
 
 
 def _agreed(assignment: Assignment) -> None:
@@ -160,8 +183,8 @@ class Join(WorkEndpoint):
                 "pseudonym": "",
                 "waits": True,
             }
-            return Response(JoinedOut(waits).data, status=202)
-        return Response(JoinedOut(member).data)
+            return Response(give(JoinedOut, waits), status=202)
+        return Response(give(JoinedOut, member))
 
 
 class WorkConsent(WorkEndpoint):
@@ -209,10 +232,8 @@ class Claim(OwnWork):
     )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.WORKER)
-        member = selectors.worker_of(access.project, request.user)
-        found = assignments.claim(by=access.user, task=task, worker=member, source="api")
-        found = get_own_assignment(request, found.pk)
-        return respond(assignments.open_assignment(by=access.user, assignment=found))
+        member = access.worker or selectors.worker_of(access.project, request.user)
+        return respond(assignments.claim(by=access.user, task=task, worker=member, source="api"))
 
 
 class OwnAssignments(Listing):
@@ -259,46 +280,69 @@ class Draft(WorkEndpoint):
         return Response({"draft": entry.draft, "seq": entry.draft_seq})
 
 
-class Submit(OwnWork):
+class Feedback(WorkEndpoint):
+    @extend_schema(
+        request=None,
+        responses=FeedbackOut,
+        summary="Let an answer stand and read whether it is right",
+        description="Where the task gives feedback and the answer to this question is known. "
+        "Otherwise told is false, and nothing is changed.",
+    )
+    def post(self, request: Request, assignment_id: int, position: int) -> Response:
+        found = get_own_assignment(request, assignment_id)
+        _agreed(found)
+        if not assignments.tell_known(by=request.user, assignment=found, position=position):
+            return Response({"told": False, "right": None, "said": "", "why": ""})
+        told = told_at(found, position)
+        return Response({"told": True, "right": told.right, "said": told.said, "why": told.why})
+
+
+class Submit(OwnState):
     @extend_schema(
         request=SubmitIn,
-        responses=OwnAssignmentOut,
+        responses=OwnStateOut,
         summary="Submit, once",
-        description="Under the same key again it changes nothing and gives the same answer.",
+        description="Under the same key again it changes nothing and gives the same answer. "
+        "The entries are not sent back; read the assignment for them.",
     )
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(SubmitIn, request)
         given: dict[str, dict[str, Any]] = body.get("answers", {})
-        known = {str(pk): pk for pk in found.entries.values_list("item_id", flat=True)}
-        unknown = sorted(given.keys() - known.keys())
-        if unknown:
-            raise Invalid(
-                f"{unknown[0]} is not a question of this assignment.",
-                fields={f"answers.{key}": "Not in this assignment." for key in unknown},
-            )
         done = answers.submit(
             by=request.user,
             assignment=found,
             key=body["key"],
-            drafts={known[key]: value for key, value in given.items()},
+            drafts={_item_of(key): value for key, value in given.items()},
             on_page=found.source == "browser",
+            strict=True,
         )
-        return respond(done)
+        return Response(give(OwnStateOut, state_payload(done)))
 
 
-class Extend(OwnWork):
-    @extend_schema(request=None, responses=OwnAssignmentOut, summary="More time")
+def _item_of(key: str) -> int:
+    item = parse_whole(key)
+    if item is None or str(item) != key:
+        raise Invalid(
+            f"{key} is not a question of this assignment.",
+            fields={f"answers.{key}": "Not in this assignment."},
+        )
+    return item
+
+
+class Extend(OwnState):
+    @extend_schema(request=None, responses=OwnStateOut, summary="More time")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        return respond(leases.extend(by=request.user, assignment=found))
+        extended = leases.extend(by=request.user, assignment=found)
+        return Response(give(OwnStateOut, state_payload(extended)))
 
 
 class GiveBack(WorkEndpoint):
     @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        return Response(OwnRowOut(leases.give_back(by=request.user, assignment=found)).data)
+        return Response(give(OwnRowOut, leases.give_back(by=request.user, assignment=found)))
 
 
 class Streams(WorkEndpoint):

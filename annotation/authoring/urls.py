@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from annotation.authoring.views import tasks
+from annotation.authoring.views import media, tasks
 from annotation.authoring.views.builder import (
     checklist,
     frame,
+    known,
     labels,
     rating,
     think_aloud,
@@ -44,7 +45,9 @@ project_patterns = [
     path(f"{BUILD}line/step/", checklist.task_build_line_step, name="task_build_line_step"),
     path(f"{BUILD}field/", labels.task_build_field, name="task_build_field"),
     path(f"{BUILD}field/step/", labels.task_build_field_step, name="task_build_field_step"),
-    path(f"{BUILD}known/", labels.task_build_known, name="task_build_known"),
+    path(f"{BUILD}media/", media.task_build_media, name="task_build_media"),
+    path("media/<slug:sha256>/", media.media_file, name="media_file"),
+    path(f"{BUILD}known/", known.task_build_known, name="task_build_known"),
     path(f"{BUILD}rating/", rating.task_build_rating, name="task_build_rating"),
     path(f"{BUILD}document/", rating.task_build_document, name="task_build_document"),
     path(

@@ -1,1 +1,1 @@
-"""Files as tables, read within limits and written in pieces; no format is known here."""
+"""Files as tables, images and sound: read within limits and written in pieces."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from annotation.authoring.actions.items import import_items
+from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics
 from annotation.files.reading.importer import CheckedRows, Field, Importer, Row
@@ -20,14 +20,21 @@ from annotation.formats.actions.labels import import_label_items, import_labels
 from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
 from annotation.formats.actions.votes import import_battle_rows
+from annotation.formats.actions.with_known import import_questions, import_texts
 from annotation.formats.imports.answers import Answers, SystemAnswers
 from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
 from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
-from annotation.formats.imports.label_table import LabelTable
+from annotation.formats.imports.known_answers import KnownAnswersFile
 from annotation.formats.imports.labels import LabelItems, Labels
 from annotation.formats.imports.ratings import Documents, Ratings
+from annotation.formats.imports.tables.answers import AnswerTable
+from annotation.formats.imports.tables.base import Fit, TableReader
+from annotation.formats.imports.tables.comparisons import ComparisonTable
+from annotation.formats.imports.tables.label_studio import LabelStudioTable
+from annotation.formats.imports.tables.labels import LabelMatrix, LabelTable
+from annotation.formats.imports.tables.ratings import RatingTable
 from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
 from annotation.formats.imports.writing.responses import Responses
@@ -35,7 +42,6 @@ from annotation.formats.imports.writing.topics import Topics
 from annotation.formats.selectors import known
 from annotation.models import Task
 from annotation.pairs.actions.rating_documents import add_documents
-from annotation.pairs.actions.topics import add_texts
 from annotation.task_types import get_type
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Conflict, Invalid
@@ -123,15 +129,27 @@ FORMATS: dict[str, Format] = {
         Format(
             Items(),
             known.items,
-            import_items,
+            import_questions,
             Words(
                 "questions",
                 "question",
                 "Import questions",
-                "item_id, question, context, topic",
+                "item_id, question, context, topic; gold if the answer is known",
             ),
             markdown=("question", "context"),
             seen_in="",
+        ),
+        Format(
+            KnownAnswersFile(),
+            known.known_fields,
+            import_known,
+            Words(
+                "known answers",
+                "answer",
+                "Import known answers",
+                "item, answer; field, tolerance, explanation",
+            ),
+            seen_in="known",
         ),
         Format(
             Answers(),
@@ -159,8 +177,8 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             Candidates(),
-            lambda task: known.candidates(task.project),
-            add_texts,
+            known.texts,
+            import_texts,
             Words(
                 "texts to be judged",
                 "text",
@@ -322,14 +340,35 @@ def _not_alone(**given: Any) -> int:
 
 
 # Tables that become tasks: nothing is there to compare them with, and no task takes them.
-TABLES: dict[str, Format] = {
-    LabelTable.slug: Format(
+READERS: dict[str, TableReader] = {
+    one.slug: one
+    for one in (
         LabelTable(),
-        lambda task: None,
-        _not_alone,
-        Words("labels", "label", "Score a table", "worker, item, label; gold, time", unit="label"),
+        LabelMatrix(),
+        ComparisonTable(),
+        AnswerTable(),
+        RatingTable(),
+        LabelStudioTable(),
     )
 }
+TABLES: dict[str, Format] = {
+    slug: Format(
+        reader,
+        lambda task: None,
+        _not_alone,
+        Words(reader.title.lower(), reader.unit, "Score a table", "", unit=reader.unit),
+    )
+    for slug, reader in READERS.items()
+}
+
+
+def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, dict[str, Fit]]:
+    """Which of ``TABLES`` a file is by its first rows, and how it fits each; labels where none.
+
+    The later kinds ask for more, so that they are tried first.
+    """
+    fits = {slug: reader.fit(columns, rows) for slug, reader in READERS.items()}
+    return next((slug for slug in reversed(fits) if fits[slug].fits), LabelTable.slug), fits
 
 
 def get_format(slug: str) -> Format:

@@ -20,7 +20,13 @@ class Migration(FirstTables):
     initial = True
 
     dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
+        ("annotation", "0001_user"),
+        # Each of theirs draws up every table that leads to people anew: before ours are there, that
+        # takes a tenth of the time.
+        ("account", "0009_emailaddress_unique_primary_email"),
+        ("mfa", "0003_authenticator_type_uniq"),
+        ("socialaccount", "0006_alter_socialaccount_extra_data"),
+        ("usersessions", "0001_initial"),
     ]
 
     operations = [
@@ -57,6 +63,9 @@ class Migration(FirstTables):
                 ("submit_key", models.UUIDField(blank=True, null=True, unique=True)),
                 ("log_erased_at", models.DateTimeField(blank=True, null=True)),
                 ("settled_at", models.DateTimeField(blank=True, null=True)),
+                ("quiz", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("quiz_right", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("quiz_passed", models.BooleanField(default=False)),
             ],
         ),
         migrations.CreateModel(
@@ -107,103 +116,6 @@ class Migration(FirstTables):
             ],
         ),
         migrations.CreateModel(
-            name="User",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("password", models.CharField(max_length=128, verbose_name="password")),
-                (
-                    "last_login",
-                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
-                ),
-                (
-                    "is_superuser",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Designates that this user has all permissions without explicitly assigning them.",
-                        verbose_name="superuser status",
-                    ),
-                ),
-                (
-                    "username",
-                    models.CharField(
-                        error_messages={"unique": "A user with that username already exists."},
-                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
-                        max_length=150,
-                        unique=True,
-                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
-                        verbose_name="username",
-                    ),
-                ),
-                (
-                    "first_name",
-                    models.CharField(blank=True, max_length=150, verbose_name="first name"),
-                ),
-                (
-                    "last_name",
-                    models.CharField(blank=True, max_length=150, verbose_name="last name"),
-                ),
-                (
-                    "email",
-                    models.EmailField(blank=True, max_length=254, verbose_name="email address"),
-                ),
-                (
-                    "is_staff",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Designates whether the user can log into this admin site.",
-                        verbose_name="staff status",
-                    ),
-                ),
-                (
-                    "is_active",
-                    models.BooleanField(
-                        default=True,
-                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
-                        verbose_name="active",
-                    ),
-                ),
-                (
-                    "date_joined",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, verbose_name="date joined"
-                    ),
-                ),
-                ("display_name", models.CharField(blank=True, max_length=80)),
-                ("wants_mail", models.BooleanField(default=True)),
-                ("muted", models.JSONField(blank=True, default=list)),
-                (
-                    "groups",
-                    models.ManyToManyField(
-                        blank=True,
-                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
-                        related_name="user_set",
-                        related_query_name="user",
-                        to="auth.group",
-                        verbose_name="groups",
-                    ),
-                ),
-                (
-                    "user_permissions",
-                    models.ManyToManyField(
-                        blank=True,
-                        help_text="Specific permissions for this user.",
-                        related_name="user_set",
-                        related_query_name="user",
-                        to="auth.permission",
-                        verbose_name="user permissions",
-                    ),
-                ),
-            ],
-            managers=[
-                ("objects", django.contrib.auth.models.UserManager()),
-            ],
-        ),
-        migrations.CreateModel(
             name="AccountMail",
             fields=[
                 (
@@ -245,6 +157,7 @@ class Migration(FirstTables):
                 ("counts", models.BooleanField(default=True)),
                 ("uncounted_reason", models.CharField(blank=True, max_length=200)),
                 ("answered_at", models.DateTimeField()),
+                ("meta", models.JSONField(blank=True, null=True)),
                 (
                     "assignment",
                     models.ForeignKey(
@@ -560,6 +473,7 @@ class Migration(FirstTables):
                     ),
                 ),
                 ("mapping", models.JSONField(blank=True, default=dict)),
+                ("fixes", models.JSONField(blank=True, default=dict)),
                 ("sheet", models.JSONField(blank=True, default=dict)),
                 ("found", models.JSONField(blank=True, default=dict)),
                 ("error", models.JSONField(blank=True, default=dict)),
@@ -645,6 +559,7 @@ class Migration(FirstTables):
                 ("side", models.SmallIntegerField(default=0)),
                 ("repeat", models.BooleanField(default=False)),
                 ("expected", models.JSONField(blank=True, null=True)),
+                ("known_why", models.CharField(blank=True, max_length=600)),
                 ("redundancy", models.PositiveSmallIntegerField(default=0)),
                 ("held", models.PositiveSmallIntegerField(default=0)),
                 ("priority", models.SmallIntegerField(default=0)),
@@ -697,6 +612,7 @@ class Migration(FirstTables):
                 ("draft_seq", models.BigIntegerField(default=0)),
                 ("draft_saved_at", models.DateTimeField(blank=True, null=True)),
                 ("shown_at", models.DateTimeField(blank=True, null=True)),
+                ("told_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "assignment",
                     models.ForeignKey(
@@ -1744,6 +1660,98 @@ class Migration(FirstTables):
             },
         ),
         migrations.CreateModel(
+            name="AnswerCount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("known", models.BooleanField()),
+                ("n", models.BigIntegerField()),
+                ("digest", models.DecimalField(decimal_places=0, max_digits=40)),
+                (
+                    "version",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.taskversion",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.membership",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["version", "worker"], name="answer_count_by_key")],
+            },
+        ),
+        migrations.CreateModel(
+            name="JudgmentCount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("field", models.CharField(max_length=40)),
+                ("code", models.CharField(max_length=40)),
+                ("people", models.BooleanField()),
+                ("flipped", models.BooleanField()),
+                ("n", models.BigIntegerField()),
+                (
+                    "first",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.system",
+                    ),
+                ),
+                (
+                    "second",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.system",
+                    ),
+                ),
+                (
+                    "version",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.taskversion",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=[
+                            "version",
+                            "field",
+                            "first",
+                            "second",
+                            "code",
+                            "people",
+                            "flipped",
+                        ],
+                        include=["n"],
+                        name="judgment_count_by_key",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="SpanValue",
             fields=[
                 (
@@ -1838,6 +1846,16 @@ class Migration(FirstTables):
                 (
                     "budget",
                     models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True),
+                ),
+                (
+                    "most_answers",
+                    models.PositiveIntegerField(blank=True, editable=False, null=True),
+                ),
+                (
+                    "most_pay",
+                    models.DecimalField(
+                        blank=True, decimal_places=2, editable=False, max_digits=12, null=True
+                    ),
                 ),
                 ("domain", models.CharField(blank=True, max_length=80)),
                 ("form_key", models.UUIDField(editable=False, null=True)),
@@ -2449,14 +2467,6 @@ class Migration(FirstTables):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="user",
-            constraint=models.UniqueConstraint(
-                django.db.models.functions.text.Lower("email"),
-                condition=models.Q(("email", ""), _negated=True),
-                name="user_email_once",
-            ),
         ),
         migrations.AddConstraint(
             model_name="choicevalue",
@@ -3081,6 +3091,19 @@ class Migration(FirstTables):
                 name="submitted_has_time",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="assignment",
+            constraint=models.UniqueConstraint(
+                fields=("task", "worker", "quiz"), name="quiz_try_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="assignment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("quiz__isnull", True), ("quiz__in", (1, 2)), _connector="OR"),
+                name="quiz_two_tries",
+            ),
+        ),
         migrations.AddIndex(
             model_name="answer",
             index=models.Index(
@@ -3158,6 +3181,122 @@ class Migration(FirstTables):
                 condition=models.Q(("session", ""), _negated=True),
                 fields=("recruitment", "session"),
                 name="visit_once_a_session",
+            ),
+        ),
+        migrations.CreateModel(
+            name="MediaFile",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                ("name", models.CharField(max_length=160)),
+                ("type", models.CharField(max_length=40)),
+                ("size", models.PositiveIntegerField()),
+                ("width", models.PositiveIntegerField(default=0)),
+                ("height", models.PositiveIntegerField(default=0)),
+                ("address", models.CharField(blank=True, max_length=300)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="media_files",
+                        to="annotation.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="MediaContent",
+            fields=[
+                (
+                    "file",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="content",
+                        serialize=False,
+                        to="annotation.mediafile",
+                    ),
+                ),
+                ("data", models.BinaryField()),
+                ("thumbnail", models.BinaryField(default=bytes)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Recording",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                ("type", models.CharField(max_length=40)),
+                ("size", models.PositiveIntegerField()),
+                ("seconds", models.FloatField()),
+                ("kept_at", models.DateTimeField(auto_now=True)),
+                (
+                    "entry",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="recording",
+                        to="annotation.assignmentitem",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="RecordingContent",
+            fields=[
+                (
+                    "recording",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="content",
+                        serialize=False,
+                        to="annotation.recording",
+                    ),
+                ),
+                ("data", models.BinaryField()),
+            ],
+        ),
+        migrations.AddField(
+            model_name="item",
+            name="media",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="items",
+                to="annotation.mediafile",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="mediafile",
+            index=models.Index(fields=["project", "name"], name="annotation__project_78667d_idx"),
+        ),
+        migrations.AddConstraint(
+            model_name="mediafile",
+            constraint=models.UniqueConstraint(
+                fields=("project", "sha256"), name="media_once_a_project"
             ),
         ),
     ]

@@ -41,6 +41,7 @@ BEGIN
     IF current_setting('crowdqc.erasing', true) = 'on' AND OLD.key = NEW.key
         AND OLD.group_id = NEW.group_id AND OLD.first_id IS NOT DISTINCT FROM NEW.first_id
         AND OLD.second_id IS NOT DISTINCT FROM NEW.second_id AND OLD.side = NEW.side
+        AND OLD.media_id IS NOT DISTINCT FROM NEW.media_id
         AND OLD.repeat = NEW.repeat THEN
         RETURN NEW;
     END IF;
@@ -63,6 +64,7 @@ CREATE TRIGGER crowdqc_answered_immutable BEFORE UPDATE ON annotation_item
         OR OLD.settings IS DISTINCT FROM NEW.settings
         OR OLD.first_id IS DISTINCT FROM NEW.first_id
         OR OLD.second_id IS DISTINCT FROM NEW.second_id
+        OR OLD.media_id IS DISTINCT FROM NEW.media_id
         OR OLD.side IS DISTINCT FROM NEW.side OR OLD.repeat IS DISTINCT FROM NEW.repeat)
     EXECUTE FUNCTION crowdqc_answered_immutable();
 
@@ -177,6 +179,232 @@ ALTER TABLE annotation_importfile DROP CONSTRAINT import_adds_up;
 DROP FUNCTION crowdqc_adds_up(jsonb);
 """
 
+# Votes on pairs by system (JudgmentCount): every write of answers and of their values comes by here.
+COUNTS = """
+CREATE VIEW crowdqc_pair_answer AS
+    SELECT answer.id AS answer_id, answer.item_id, answer.version_id,
+        answer.worker_id IS NOT NULL AS people, answer.flipped,
+        one.system_id AS first_id, two.system_id AS second_id,
+        answer.counts, item.expected IS NULL AS asked
+    FROM annotation_answer AS answer
+    JOIN annotation_item AS item ON item.id = answer.item_id
+    JOIN annotation_candidate AS one ON one.id = item.first_id
+    JOIN annotation_candidate AS two ON two.id = item.second_id
+    WHERE answer.stage = 'main' AND NOT item.repeat;
+
+CREATE TYPE crowdqc_count AS (
+    version_id bigint, field varchar, code varchar, people boolean, flipped boolean,
+    first_id bigint, second_id bigint, n bigint);
+
+-- Adds to a row that nobody else holds, else to a new one: nobody waits, and nothing locks up.
+CREATE FUNCTION crowdqc_add_counts(given crowdqc_count[]) RETURNS void LANGUAGE sql AS $$
+    WITH held AS (
+        SELECT delta.*, free.id
+        FROM unnest(given) AS delta LEFT JOIN LATERAL (
+            SELECT count.id FROM annotation_judgmentcount AS count
+            WHERE count.version_id = delta.version_id AND count.field = delta.field
+                AND count.first_id = delta.first_id AND count.second_id = delta.second_id
+                AND count.code = delta.code AND count.people = delta.people
+                AND count.flipped = delta.flipped
+            LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) AS free ON true
+    ), added AS (
+        UPDATE annotation_judgmentcount AS count SET n = count.n + held.n
+        FROM held WHERE count.id = held.id
+    )
+    INSERT INTO annotation_judgmentcount
+        (version_id, field, code, people, flipped, first_id, second_id, n)
+    SELECT version_id, field, code, people, flipped, first_id, second_id, n
+    FROM held WHERE id IS NULL
+$$;
+
+CREATE FUNCTION crowdqc_values_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    given crowdqc_count[];
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        SELECT array_agg(one::crowdqc_count) INTO given FROM (
+            SELECT version_id, field, code, people, flipped, first_id, second_id, -count(*)
+            FROM before_it JOIN crowdqc_pair_answer USING (answer_id)
+            WHERE counts AND asked AND code IN ('first', 'neutral', 'second')
+            GROUP BY 1, 2, 3, 4, 5, 6, 7) AS one;
+        PERFORM crowdqc_add_counts(given);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        SELECT array_agg(one::crowdqc_count) INTO given FROM (
+            SELECT version_id, field, code, people, flipped, first_id, second_id, count(*)
+            FROM after_it JOIN crowdqc_pair_answer USING (answer_id)
+            WHERE counts AND asked AND code IN ('first', 'neutral', 'second')
+            GROUP BY 1, 2, 3, 4, 5, 6, 7) AS one;
+        PERFORM crowdqc_add_counts(given);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION crowdqc_answers_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    given crowdqc_count[];
+BEGIN
+    SELECT array_agg(one::crowdqc_count) INTO given FROM (
+        SELECT pair.version_id, field, code, people, pair.flipped, first_id, second_id,
+            sum(CASE WHEN pair.counts THEN 1 ELSE -1 END)
+        FROM before_it JOIN crowdqc_pair_answer AS pair ON pair.answer_id = before_it.id
+        JOIN annotation_choicevalue AS vote ON vote.answer_id = pair.answer_id
+        WHERE before_it.counts <> pair.counts AND asked
+            AND code IN ('first', 'neutral', 'second')
+        GROUP BY 1, 2, 3, 4, 5, 6, 7) AS one;
+    PERFORM crowdqc_add_counts(given);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION crowdqc_known_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    given crowdqc_count[];
+BEGIN
+    SELECT array_agg(one::crowdqc_count) INTO given FROM (
+        SELECT version_id, field, code, people, flipped, first_id, second_id,
+            sum(CASE WHEN asked THEN 1 ELSE -1 END)
+        FROM crowdqc_pair_answer JOIN annotation_choicevalue USING (answer_id)
+        WHERE item_id = NEW.id AND counts AND code IN ('first', 'neutral', 'second')
+        GROUP BY 1, 2, 3, 4, 5, 6, 7) AS one;
+    PERFORM crowdqc_add_counts(given);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER crowdqc_values_come AFTER INSERT ON annotation_choicevalue
+    REFERENCING NEW TABLE AS after_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_values_counted();
+CREATE TRIGGER crowdqc_values_change AFTER UPDATE ON annotation_choicevalue
+    REFERENCING OLD TABLE AS before_it NEW TABLE AS after_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_values_counted();
+CREATE TRIGGER crowdqc_values_go AFTER DELETE ON annotation_choicevalue
+    REFERENCING OLD TABLE AS before_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_values_counted();
+CREATE TRIGGER crowdqc_answers_change AFTER UPDATE ON annotation_answer
+    REFERENCING OLD TABLE AS before_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_answers_counted();
+CREATE TRIGGER crowdqc_known_change AFTER UPDATE OF expected ON annotation_item
+    FOR EACH ROW WHEN ((OLD.expected IS NULL) <> (NEW.expected IS NULL)
+        AND NEW.second_id IS NOT NULL)
+    EXECUTE FUNCTION crowdqc_known_counted();
+"""
+COUNTS_UNDO = """
+DROP TRIGGER crowdqc_known_change ON annotation_item;
+DROP TRIGGER crowdqc_answers_change ON annotation_answer;
+DROP TRIGGER crowdqc_values_go ON annotation_choicevalue;
+DROP TRIGGER crowdqc_values_change ON annotation_choicevalue;
+DROP TRIGGER crowdqc_values_come ON annotation_choicevalue;
+DROP FUNCTION crowdqc_known_counted();
+DROP FUNCTION crowdqc_answers_counted();
+DROP FUNCTION crowdqc_values_counted();
+DROP FUNCTION crowdqc_add_counts(crowdqc_count[]);
+DROP TYPE crowdqc_count;
+DROP VIEW crowdqc_pair_answer;
+"""
+
+# Answers that count by worker (AnswerCount): every write of answers comes by here.
+TALLIED = """
+CREATE TYPE crowdqc_tally AS (
+    version_id bigint, worker_id bigint, known boolean, n bigint, digest numeric);
+
+-- As crowdqc_add_counts.
+CREATE FUNCTION crowdqc_add_tallies(given crowdqc_tally[]) RETURNS void LANGUAGE sql AS $$
+    WITH held AS (
+        SELECT delta.*, free.id
+        FROM unnest(given) AS delta LEFT JOIN LATERAL (
+            SELECT count.id FROM annotation_answercount AS count
+            WHERE count.version_id = delta.version_id AND count.known = delta.known
+                AND (count.worker_id = delta.worker_id
+                    OR count.worker_id IS NULL AND delta.worker_id IS NULL)
+            LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) AS free ON true
+    ), added AS (
+        UPDATE annotation_answercount AS count
+        SET n = count.n + held.n, digest = count.digest + held.digest
+        FROM held WHERE count.id = held.id
+    )
+    INSERT INTO annotation_answercount (version_id, worker_id, known, n, digest)
+    SELECT version_id, worker_id, known, n, digest FROM held WHERE id IS NULL
+$$;
+
+CREATE FUNCTION crowdqc_answers_tallied() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    given crowdqc_tally[];
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        SELECT array_agg(one::crowdqc_tally) INTO given FROM (
+            SELECT answer.version_id, answer.worker_id, item.expected IS NOT NULL,
+                count(*), sum(hashint8extended(answer.id, 0))
+            FROM after_it AS answer JOIN annotation_item AS item ON item.id = answer.item_id
+            WHERE answer.counts AND answer.stage = 'main'
+            GROUP BY 1, 2, 3) AS one;
+    ELSIF TG_OP = 'DELETE' THEN
+        SELECT array_agg(one::crowdqc_tally) INTO given FROM (
+            SELECT answer.version_id, answer.worker_id, item.expected IS NOT NULL,
+                -count(*), -sum(hashint8extended(answer.id, 0))
+            FROM before_it AS answer JOIN annotation_item AS item ON item.id = answer.item_id
+            WHERE answer.counts AND answer.stage = 'main'
+            GROUP BY 1, 2, 3) AS one;
+    ELSE
+        SELECT array_agg(one::crowdqc_tally) INTO given FROM (
+            SELECT answer.version_id, answer.worker_id, item.expected IS NOT NULL,
+                sum(answer.sign), sum(answer.sign * hashint8extended(answer.id, 0)::numeric)
+            FROM (
+                SELECT -1 AS sign, * FROM before_it UNION ALL SELECT 1, * FROM after_it
+            ) AS answer JOIN annotation_item AS item ON item.id = answer.item_id
+            WHERE answer.counts AND answer.stage = 'main'
+            GROUP BY 1, 2, 3
+            HAVING sum(answer.sign) <> 0
+                OR sum(answer.sign * hashint8extended(answer.id, 0)::numeric) <> 0) AS one;
+    END IF;
+    IF given IS NOT NULL THEN
+        PERFORM crowdqc_add_tallies(given);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION crowdqc_known_tallied() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    given crowdqc_tally[];
+BEGIN
+    SELECT array_agg(one::crowdqc_tally) INTO given FROM (
+        SELECT version_id, worker_id, side.known, side.sign * count(*),
+            side.sign * sum(hashint8extended(id, 0))
+        FROM annotation_answer CROSS JOIN (
+            VALUES (OLD.expected IS NOT NULL, -1), (NEW.expected IS NOT NULL, 1)
+        ) AS side (known, sign)
+        WHERE item_id = NEW.id AND counts AND stage = 'main'
+        GROUP BY version_id, worker_id, side.known, side.sign) AS one;
+    IF given IS NOT NULL THEN
+        PERFORM crowdqc_add_tallies(given);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER crowdqc_tally_come AFTER INSERT ON annotation_answer
+    REFERENCING NEW TABLE AS after_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_answers_tallied();
+CREATE TRIGGER crowdqc_tally_change AFTER UPDATE ON annotation_answer
+    REFERENCING OLD TABLE AS before_it NEW TABLE AS after_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_answers_tallied();
+CREATE TRIGGER crowdqc_tally_go AFTER DELETE ON annotation_answer
+    REFERENCING OLD TABLE AS before_it
+    FOR EACH STATEMENT EXECUTE FUNCTION crowdqc_answers_tallied();
+CREATE TRIGGER crowdqc_known_tally AFTER UPDATE OF expected ON annotation_item
+    FOR EACH ROW WHEN ((OLD.expected IS NULL) <> (NEW.expected IS NULL))
+    EXECUTE FUNCTION crowdqc_known_tallied();
+"""
+TALLIED_UNDO = """
+DROP TRIGGER crowdqc_known_tally ON annotation_item;
+DROP TRIGGER crowdqc_tally_go ON annotation_answer;
+DROP TRIGGER crowdqc_tally_change ON annotation_answer;
+DROP TRIGGER crowdqc_tally_come ON annotation_answer;
+DROP FUNCTION crowdqc_known_tallied();
+DROP FUNCTION crowdqc_answers_tallied();
+DROP FUNCTION crowdqc_add_tallies(crowdqc_tally[]);
+DROP TYPE crowdqc_tally;
+"""
+
 UNDO = """
 DROP TRIGGER crowdqc_try_ended ON annotation_paymentattempt;
 DROP FUNCTION crowdqc_try_ended();
@@ -221,4 +449,6 @@ class Migration(migrations.Migration):
         *(_append_only(table) for table in APPEND_ONLY),
         migrations.RunSQL(SECURITY, SECURITY_UNDO),
         migrations.RunSQL(TALLIES, TALLIES_UNDO),
+        migrations.RunSQL(COUNTS, COUNTS_UNDO),
+        migrations.RunSQL(TALLIED, TALLIED_UNDO),
     ]

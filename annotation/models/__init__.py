@@ -2,14 +2,27 @@
 
 from annotation.models.access import ApiToken, Hook, HookDelivery, KeptReply
 from annotation.models.accounts import AccountMail
-from annotation.models.answers import Answer, ChoiceValue, SpanValue, TextValue
-from annotation.models.assignments import Assignment, AssignmentItem
+from annotation.models.answers import (
+    Answer,
+    AnswerCount,
+    ChoiceValue,
+    JudgmentCount,
+    SpanValue,
+    TextValue,
+)
+from annotation.models.assignments import (
+    Assignment,
+    AssignmentItem,
+    Recording,
+    RecordingContent,
+)
 from annotation.models.audit import AuditEntry, Heartbeat
 from annotation.models.candidates import Candidate, System
 from annotation.models.corrections import Correction
 from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile, ExportPart
 from annotation.models.imports import ImportFile, ImportPart
+from annotation.models.media import MediaContent, MediaFile
 from annotation.models.notices import Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
@@ -41,6 +54,7 @@ from annotation.models.tasks import Exclusion, Item, ItemGroup, Task, TaskVersio
 __all__ = [
     "AccountMail",
     "Answer",
+    "AnswerCount",
     "ApiToken",
     "Assignment",
     "AssignmentItem",
@@ -63,9 +77,12 @@ __all__ = [
     "Invitation",
     "Item",
     "ItemGroup",
+    "JudgmentCount",
     "KeptReply",
     "KeySet",
     "LedgerEntry",
+    "MediaContent",
+    "MediaFile",
     "Membership",
     "Notice",
     "Panel",
@@ -78,6 +95,8 @@ __all__ = [
     "PlatformEvent",
     "Project",
     "Qualification",
+    "Recording",
+    "RecordingContent",
     "Recruitment",
     "Rejection",
     "Role",

@@ -39,6 +39,8 @@ class Answer(models.Model):
     counts = models.BooleanField(default=True)
     uncounted_reason = models.CharField(max_length=200, blank=True)
     answered_at = models.DateTimeField()
+    # Columns of an imported table that no field reads, by name; erased with what was written.
+    meta = models.JSONField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -97,6 +99,55 @@ class ChoiceValue(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["answer", "field"], name="choice_value_once")
         ]
+
+
+class JudgmentCount(models.Model):
+    """How often a pair's two systems got one vote; triggers on answers and their values keep it.
+
+    A vote counts here if its answer counts, is to a pair, and is no designed repeat and no answer
+    to a pair whose answer is known. Several rows have one key, and their sum is the count: who
+    counts takes a row that nobody else holds, so that nobody waits. A single row may be below 0.
+    """
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="+")
+    field = models.CharField(max_length=40)
+    code = models.CharField(max_length=40)
+    # By a person, or by a model.
+    people = models.BooleanField()
+    # The second text of the pair stood left.
+    flipped = models.BooleanField()
+    first = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    n = models.BigIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["version", "field", "first", "second", "code", "people", "flipped"],
+                include=["n"],
+                name="judgment_count_by_key",
+            ),
+        ]
+
+
+class AnswerCount(models.Model):
+    """How many main answers of a worker count; a trigger on answers keeps it.
+
+    ``worker`` is null for those of systems, ``known`` says that their items' answers are known.
+    ``digest`` is the sum of the hashes of their ids (hashint8extended). As in ``JudgmentCount``,
+    several rows may have one key, and their sum is the count.
+    """
+
+    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="+")
+    worker = models.ForeignKey(
+        Membership, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    known = models.BooleanField()
+    n = models.BigIntegerField()
+    digest = models.DecimalField(max_digits=40, decimal_places=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["version", "worker"], name="answer_count_by_key")]
 
 
 class SpanValue(models.Model):

@@ -41,10 +41,19 @@ class Assignment(models.Model):
     # Settled: an approved payout or a final rejection stands; else it waits for a decision.
     settled_at = models.DateTimeField(null=True, blank=True)
 
+    # Of a quiz before the first assignment: which try it is, and what came of it.
+    quiz = models.PositiveSmallIntegerField(null=True, blank=True)
+    quiz_right = models.PositiveSmallIntegerField(null=True, blank=True)
+    quiz_passed = models.BooleanField(default=False)
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["task", "worker"], condition=Q(state="leased"), name="one_lease_a_task"
+            ),
+            models.UniqueConstraint(fields=["task", "worker", "quiz"], name="quiz_try_once"),
+            models.CheckConstraint(
+                condition=Q(quiz__isnull=True) | Q(quiz__in=(1, 2)), name="quiz_two_tries"
             ),
             models.CheckConstraint(
                 condition=~Q(state="submitted") | Q(submitted_at__isnull=False),
@@ -73,6 +82,9 @@ class AssignmentItem(models.Model):
     draft_saved_at = models.DateTimeField(null=True, blank=True)
     # When the worker first saw the question; with "no look back" the passage ends there.
     shown_at = models.DateTimeField(null=True, blank=True)
+    # When the worker was told whether a known answer was met: from then on the draft stands.
+    told_at = models.DateTimeField(null=True, blank=True)
+    recorded: bool | None = None  # whether speech is kept; None until somebody has looked
 
     class Meta:
         ordering = ["position"]
@@ -81,3 +93,27 @@ class AssignmentItem(models.Model):
             models.UniqueConstraint(fields=["assignment", "position"], name="position_once"),
         ]
         indexes = [models.Index(fields=["item"], condition=Q(holds=True), name="entry_holds")]
+
+
+class Recording(models.Model):
+    """Speech as it is kept: checked, written anew, and replaced as a whole by its worker alone.
+
+    It goes with the words of its assignment: on the worker's request, and after the days that the
+    project keeps texts.
+    """
+
+    entry = models.OneToOneField(AssignmentItem, on_delete=models.CASCADE, related_name="recording")
+    sha256 = models.CharField(max_length=64)  # of the bytes that are served
+    type = models.CharField(max_length=40)  # by its bytes: "audio/webm" or "audio/wav"
+    size = models.PositiveIntegerField()  # bytes
+    seconds = models.FloatField()
+    kept_at = models.DateTimeField(auto_now=True)
+
+
+class RecordingContent(models.Model):
+    """The bytes of a recording, apart from its row, so that lists never read them."""
+
+    recording = models.OneToOneField(
+        Recording, on_delete=models.CASCADE, primary_key=True, related_name="content"
+    )
+    data = models.BinaryField()

@@ -38,6 +38,8 @@ class ImportFile(models.Model):
     sha256 = models.CharField(max_length=64)
     state = models.CharField(max_length=9, choices=State.choices, default=State.READING)
     mapping = models.JSONField(default=dict, blank=True)
+    # Of a table that is to become a task: column -> value -> what it is read as.
+    fixes = models.JSONField(default=dict, blank=True)
     sheet = models.JSONField(default=dict, blank=True)  # columns, counts and first rows
     found = models.JSONField(default=dict, blank=True)  # what became of the rows when checked
     error = models.JSONField(default=dict, blank=True)  # message, and what to do about it

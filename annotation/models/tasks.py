@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotation.models.candidates import Candidate
+from annotation.models.media import MediaFile
 from annotation.models.people import Membership, Panel, Project, User
 
 
@@ -31,6 +32,12 @@ class Task(models.Model):
         "TaskVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    # While a live evaluation is open: the answers that all items may ask for together, and the pay
+    # of claimed and submitted assignments that no claim goes beyond. Empty: no limit.
+    most_answers = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    most_pay = models.DecimalField(
+        max_digits=12, decimal_places=2, null=True, blank=True, editable=False
+    )
     # What the questions are about: tasks of one domain share a leaderboard.
     domain = models.CharField(max_length=80, blank=True)
     # Only its members may claim; empty: every worker of the project.
@@ -164,12 +171,19 @@ class Item(models.Model):
     second = models.ForeignKey(
         Candidate, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    # The image or sound that it shows; its question is then the description of that.
+    media = models.ForeignKey(
+        MediaFile, on_delete=models.PROTECT, null=True, blank=True, related_name="items"
+    )
     # How a pair is shown: 0 drawn for each worker, 1 as stored, -1 turned.
     side = models.SmallIntegerField(default=0)
     # A designed repeat of the same pair; a worker may meet it again, the other way round.
     repeat = models.BooleanField(default=False)
-    # An attention pair: the hidden answer, {dimension: code}. It has no slots and never counts.
+    # Its answer is known: by what is asked (annotation.task_types.known). Such an item has no
+    # slots and never counts, and nothing of this is shown to who works before they answered.
     expected = models.JSONField(null=True, blank=True)
+    # Why that is the answer, read after it was given, where the task gives feedback or in a quiz.
+    known_why = models.CharField(max_length=600, blank=True)
     # Slots: wanted, and how many are held by a live lease or by an answer that counts.
     redundancy = models.PositiveSmallIntegerField(default=0)
     held = models.PositiveSmallIntegerField(default=0)

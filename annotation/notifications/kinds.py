@@ -27,6 +27,7 @@ KINDS: dict[str, Kind] = {
     "run.failed": Kind(STARTER, "A run failed. For automatic runs: requesters and managers, once."),
     "run.official": Kind(STAFF, "Another run became official, or an automatic one needs a look."),
     "qualification.decided": Kind(WORKER, "A qualification round was decided."),
+    "quiz.let_in": Kind(WORKER, "A requester let you start a task whose quiz you did not pass."),
     "panel.admitted": Kind(WORKER, "Admission to a panel; its tasks are open."),
     "panel.ended": Kind(WORKER, "Removal from a panel."),
     "work.approved": Kind(WORKER, "Work was approved; says the pay and any bonus."),

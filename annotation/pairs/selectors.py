@@ -56,7 +56,7 @@ def release_states(tasks: Sequence[Task]) -> dict[int, ReleaseState]:
         inside |= Q(task_id=pk, leased_at__gte=begin)
     taken = dict(
         Assignment.objects.filter(
-            inside, state__in=(AssignmentState.LEASED, AssignmentState.SUBMITTED)
+            inside, state__in=(AssignmentState.LEASED, AssignmentState.SUBMITTED), quiz__isnull=True
         )
         .exclude(source="import")
         .values_list("task_id")

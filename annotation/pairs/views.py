@@ -213,6 +213,7 @@ def task_build_attention(request: HttpRequest, project_id: int, task_id: int) ->
                 left=_number(post["left"]),
                 right=_number(post["right"]),
                 expected=expected,
+                why=post.get("why", ""),
             )
             place = place.but(text="")
     except Invalid as error:

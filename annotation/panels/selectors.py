@@ -41,7 +41,7 @@ def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
 
 def rounds_of(task: Task) -> QuerySet[Assignment]:
     """Submitted rounds of a qualification task, each with what was said of it."""
-    rows = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED)
+    rows = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED, quiz__isnull=True)
     return rows.select_related("worker", "qualification")
 
 
@@ -66,7 +66,10 @@ FEW = 200  # rounds that are listed
 
 def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(
-        task__in=tasks, worker__in=members, state=AssignmentState.SUBMITTED
+        task__in=tasks,
+        worker__in=members,
+        state=AssignmentState.SUBMITTED,
+        quiz__isnull=True,
     )
 
 
@@ -114,7 +117,7 @@ def latest_verdicts(members: Sequence[Membership], most: int = 20) -> list[Quali
 def rounds(task: Task) -> list[Assignment]:
     """Submitted rounds of the task: those that wait to be read first, the oldest of them on top."""
     found = (
-        Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED)
+        Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED, quiz__isnull=True)
         .select_related("worker", "qualification")
         .annotate(ratings=Count("answers"))
     )
@@ -129,6 +132,7 @@ def number_of(assignment: Assignment) -> int:
         task=assignment.task_id,
         worker=assignment.worker_id,
         state=AssignmentState.SUBMITTED,
+        quiz__isnull=True,
         pk__lt=assignment.pk,
     )
     return before.count() + 1

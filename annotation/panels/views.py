@@ -16,7 +16,11 @@ from annotation.models.assignments import AssignmentState
 from annotation.panels import selectors
 from annotation.panels.actions import panels
 from annotation.panels.actions import qualification as actions
+from annotation.task_types import get_type
+from annotation.work.actions import quiz
+from annotation.work.selectors import quiz as quizzes
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.numbers import parse_whole
 
 PAGE = 50
 
@@ -40,6 +44,34 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "editable": task.state != "open",
     }
     return render(request, "annotation/authoring/rating/rounds.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_quiz(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Who took the quiz and what came of it; POST lets one worker start who did not pass."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    if request.method == "POST":
+        pk = parse_whole(request.POST.get("worker", ""), 1)
+        if pk is None:
+            raise Invalid("No worker is chosen.", fields={"worker": "Choose a worker."})
+        worker = selectors.workers_of(access.project, [pk])[0]
+        quiz.let_in(by=access.user, task=task, worker=worker)
+        messages.success(request, f"{worker.pseudonym} can start the task now.")
+        return redirect("task_quiz", project_id, task_id)
+    version = task.current or task.versions.latest("number")
+    rows = Paginator(quizzes.tries(task), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "access": access,
+        "project": access.project,
+        "task": task,
+        "version": version,
+        "terms": quizzes.terms_of(version),
+        "page": rows,
+        "rows": quizzes.listed(task, list(rows)),
+        "noun": get_type(task.type).noun_in(version.settings),
+    }
+    return render(request, "annotation/authoring/quiz.html", context)
 
 
 def _round(task: Task, assignment_id: int) -> Assignment:

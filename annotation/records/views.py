@@ -11,7 +11,7 @@ from annotation.access import get_access
 from annotation.api.frame.base import PROBLEM, problem_response
 from annotation.files.writing import tables as files
 from annotation.records.selectors import audit
-from annotation.records.selectors.audit import FAMILIES
+from annotation.records.selectors.audit_words import FAMILIES
 from crowdqc.numbers import parse_whole
 
 

@@ -12,15 +12,22 @@ from typing import Any
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
+from annotation.task_types.known import KnownField
 from annotation.task_types.label_studio import LabelStudio
 from annotation.task_types.missing import Missing, missing_questions
+from annotation.task_types.scales import truth
 from crowdqc.errors import Invalid
+from crowdqc.numbers import exact
 
 # Set in what ``check`` gets as settings for an answer given on the worker's page, which records
 # what was in view; programs have no page.
 ON_PAGE = "on_page"
 # The item's text, set in what ``check`` gets for a type whose ``check_reads`` fetches it.
 ITEM_TEXT = "item_text"
+# Whether speech is kept for the item, set in what ``check`` gets where a task asks for speech.
+RECORDED = "recorded"
+QUIZ_TRIES = 2
+MOST_QUIZ_PAY = 1000
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class TaskType:
     # authoring
     add_words: str = "Add questions"  # what comes first in an empty draft
     begins_with: Mapping[str, Any] = {}  # rules of a first draft, where the usual ones would be odd
+    known_noun: str = "known answer"  # an item whose answer is known, as its authors call it
+    known_part: str = "known"  # and the part of the builder where they are chosen
     has_checklist: bool = False  # it asks the yes/no questions of a list
     has_samples: bool = False  # its groups are dimensions with a rubric and scored samples
     has_styles: bool = False  # its items follow from it: one for each topic in each style
@@ -95,6 +104,10 @@ class TaskType:
         """The settings of a version or item with defaults filled in; Invalid names the field."""
         raise NotImplementedError
 
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """What can be known of an item; empty where the type takes no known answers."""
+        return []
+
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """A draft as stored; too long or of the wrong shape raises Invalid, unfinished is fine."""
         raise NotImplementedError
@@ -102,6 +115,10 @@ class TaskType:
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         """Whether the worker did something with this item that is not skipping."""
         raise NotImplementedError
+
+    def records_speech(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a worker may have their voice recorded for an item."""
+        return False
 
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
         """What of an item's topic stands open on its page: "passage", "passages", or neither."""
@@ -193,3 +210,30 @@ def whole_number(raw: Mapping[str, Any], name: str, default: int, low: int, high
     if not low <= number <= high:
         raise Invalid(f"{name} is out of range.", fields={name: f"{low} to {high}."})
     return number
+
+
+# Settings of a version alone, which no item has of its own.
+KNOWN_RULES = (
+    "gold_per_assignment",
+    "known_feedback",
+    "quiz_items",
+    "quiz_pass",
+    "quiz_pay",
+    "quiz_minutes",
+)
+
+
+def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
+    pay = exact(raw.get("quiz_pay") or 0, 0, MOST_QUIZ_PAY)
+    if pay is None or pay != round(pay, 2):
+        wrong = f"An amount from 0 to {MOST_QUIZ_PAY}, with two decimals."
+        raise Invalid("The pay for the quiz is no amount.", fields={"quiz_pay": wrong})
+    return {
+        "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+        "known_feedback": truth(raw.get("known_feedback", False)),
+        "quiz_items": whole_number(raw, "quiz_items", 0, 0, 50),
+        "quiz_pass": whole_number(raw, "quiz_pass", 1, 1, 50),
+        "quiz_pay": f"{pay:.2f}",
+        "quiz_minutes": whole_number(raw, "quiz_minutes", 0, 0, 120),
+    }

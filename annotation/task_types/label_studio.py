@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 from annotation.models import Item
 
 TEXT, PAIRWISE, RATING, CHOICES = "textarea", "pairwise", "rating", "choices"  # types of controls
-MARKS, NUMBER = "labels", "number"
+MARKS, NUMBER, RANKER = "labels", "number", "ranker"
 
 
 class Control(NamedTuple):
-    """A control of a file of others: its name as one of ours, its own, its type, what was said."""
+    """A control of a file of others: its name as one of ours, its own, its type, what was said.
+
+    ``several``: somebody chose none or more than one of its options.
+    """
 
     name: str
     label: str
     kind: str
     said: Collection[Any]
+    several: bool = False
 
 
 class Mark(NamedTuple):
@@ -44,6 +48,7 @@ class LabelStudio:
     about = "question"  # which data results are about
     texts: tuple[str, ...] = ()  # where an item's texts under judgment stand in its data
     told_by: frozenset[str] = frozenset()  # types of controls that tell a file of this type
+    scored = TEXT  # the type of control that the type's main run scores
 
     def data(self, item: Item) -> dict[str, Any]:
         """What an item holds, by column."""
@@ -53,6 +58,10 @@ class LabelStudio:
             "context": item.group.passage,
             "topic": item.group.title or item.group.key,
         }
+
+    def lists(self, settings: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+        """What rankers order, by the name of its data: rows of id and title."""
+        return {}
 
     def choice(
         self, code: str, ordinal: int | None, points: Sequence[int]

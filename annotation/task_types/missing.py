@@ -26,7 +26,8 @@ def missing_questions(task: Task, version: TaskVersion) -> list[Missing]:
     items = task.items.in_version(version.number)
     items = items.order_by("group__position", "group_id", "position", "pk")
     unwritten = Q(question="")
-    there = items.aggregate(n=Count("pk"), empty=Count("pk", filter=unwritten))
+    asked = Q(expected__isnull=True)
+    there = items.aggregate(n=Count("pk", filter=asked), empty=Count("pk", filter=unwritten))
     if not there["n"]:
         return [Missing("The task has no question", "questions")]
     if not there["empty"]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.task_types.base import whole_number
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
 
 MAX_CHARACTERS = 20_000
 Setting = tuple[int, int, int]  # default, least, most
@@ -46,6 +47,6 @@ def word_limits(raw: Mapping[str, Any], least: Setting, most: Setting) -> tuple[
 def check_words(words: int, settings: Mapping[str, Any]) -> None:
     """Invalid where a text is shorter or longer than the settings want it."""
     if words < settings["min_words"]:
-        raise Invalid(f"{words} words; at least {settings['min_words']} are wanted.")
+        raise Invalid(f"{plural(words, 'word')}; write at least {settings['min_words']}.")
     if words > settings["max_words"]:
-        raise Invalid(f"{words} words; at most {settings['max_words']} are wanted.")
+        raise Invalid(f"{plural(words, 'word')}; write at most {settings['max_words']}.")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 from django import template
 from django.utils import timezone
@@ -169,6 +170,12 @@ def short_hash(value: str | None) -> str:
 
 
 # Marks -----------------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def form_key() -> SafeString:
+    """A key that a form carries, so that sending it twice makes one thing."""
+    return format_html('<input type="hidden" name="key" value="{}">', uuid4())
 
 
 @register.simple_tag

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from annotation.work.views import page_api, pages, record
+from annotation.work.views import page_api, pages, record, recordings
 
 PROJECT, ONE = "work/projects/<int:project_id>/", "work/assignments/<int:assignment_id>/"
 REPLY = "work/rejections/<int:rejection_id>/reply/"
@@ -14,6 +14,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("work/tasks/<int:task_id>/claim/", pages.claim, name="work_claim"),
     path(ONE, pages.assignment, name="work_assignment"),
     path(f"{ONE}items/<int:position>/", pages.item, name="work_item"),
+    path(f"{ONE}items/<int:position>/recording/", recordings.recording, name="work_recording"),
+    path(
+        "projects/<int:project_id>/recordings/<int:recording_id>/",
+        recordings.recording_file,
+        name="recording_file",
+    ),
     path(f"{ONE}submit/", page_api.submit, name="work_submit"),
     path(f"{ONE}done/", pages.submitted_page, name="work_done"),
     path(f"{ONE}extend/", page_api.extend, name="work_extend"),

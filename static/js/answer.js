@@ -169,6 +169,7 @@
     crowdqc.write?.begin();
     crowdqc.rate?.begin();
     crowdqc.label?.begin();
+    crowdqc.record?.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
     if (crowdqc.think?.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
@@ -248,7 +249,7 @@
     if (moving || !form()) return;
     if (undecided) return document.querySelector("#notices button")?.focus();
     if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
-    if (crowdqc.label?.holds(action)) return;
+    if (crowdqc.label?.holds(action) || crowdqc.record?.holds()) return;
     moving = true;
     crowdqc.judge?.tell();
     crowdqc.label?.tell();

@@ -16,6 +16,7 @@ window.crowdqc = (() => {
   const conflicts = [];
   const savedListeners = [];
   let savedAt = null;
+  let shown = ""; // the state that the page tells of its drafts
   let timer = 0;
   let wait = 1000;
   let running = null;
@@ -85,6 +86,7 @@ window.crowdqc = (() => {
   }
 
   function show(state, why = "") {
+    shown = state;
     document.querySelectorAll("[data-saved]").forEach((line) => {
       line.hidden = line.dataset.saved !== state;
     });
@@ -130,7 +132,10 @@ window.crowdqc = (() => {
   function sent(assignment, item, seq) {
     store.set(`${SENT}${assignment}:${item}`, String(seq));
     savedAt = Date.now();
-    if (unsent(assignment).length) return;
+    if (!unsent(assignment).length) saved();
+  }
+
+  function saved() {
     show("server");
     savedListeners.forEach((tell) => tell());
   }
@@ -168,7 +173,9 @@ window.crowdqc = (() => {
     const { status, ok, data } = await post(record.url, body, keepalive);
     if (ok) {
       sent(assignment, item, record.seq);
-      if (data.seq > record.seq) listeners.forEach((tell) => tell(item, data));
+      if (data.seq > record.seq && !isOwn(read(key), data.seq)) {
+        listeners.forEach((tell) => tell(item, data));
+      }
       return true;
     }
     // Without a code it is the form's key that is refused: signed in anew in another tab.
@@ -190,12 +197,14 @@ window.crowdqc = (() => {
     throw new Error(`The server answered ${status}.`);
   }
 
-  // The server holds a state that this one was not made from. One of this page's own, sent later
-  // and there sooner, is none.
+  // One of this device's own states, which was sent later and reached the server sooner.
+  const isOwn = (now, seq) => now?.seq === seq || Boolean(now?.after?.includes(seq));
+
+  // The server holds a state that this one was not made from.
   function differs(key, record, data) {
     const [assignment, item] = key.slice(DRAFT.length).split(":");
     const now = read(key);
-    if (data.seq === now?.seq || now?.after?.includes(data.seq)) {
+    if (isOwn(now, data.seq)) {
       if (now.seq === record.seq || now.seq === data.seq) sent(assignment, item, record.seq);
       return true;
     }
@@ -208,6 +217,10 @@ window.crowdqc = (() => {
     const keys = unsent();
     try {
       for (const key of keys) if (!(await sendOne(key, false))) return false;
+      if (shown === "sending" && !unsent().length) {
+        savedAt = Date.now(); // another tab sent it
+        saved();
+      }
       wait = 1000;
       return true;
     } catch {

@@ -9,6 +9,7 @@
       if (input.files.length) form.requestSubmit();
     };
     input.addEventListener("change", send);
+    form.classList.add("sends");
     // Chosen before this script ran: sent now, unless the browser restored it on a way back.
     const [visit] = performance.getEntriesByType("navigation");
     if (visit?.type === "navigate") send();

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core import signing
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
@@ -22,6 +22,7 @@ from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc import currencies
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 CONSENT_TEXT = """\
@@ -33,9 +34,10 @@ copy, scroll, move between fields and leave the page; the size of your window. O
 kind and time. Where you compare texts: each choice as you make it, and how long each text is on
 screen or under the pointer. Where you write from passages: which of them you open, how long each
 is in view, and that you search them, not for what. Where you explain a choice: the explanation,
-and the sentences you point at. Where you think aloud: the transcript and what you mark in it.
+and the sentences you point at. Where you think aloud: the transcript, what you mark in it, and,
+where a task asks for it, your voice from when you press Record until you press Stop.
 
-**What is not recorded:** other tabs, your screen, camera or microphone.
+**What is not recorded:** other tabs, your screen, your camera, or your voice at any other time.
 
 **Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
 other workers and is not in exports. Texts and explanations may be shown to other workers who judge
@@ -43,8 +45,8 @@ them, and to language models that the project uses; both without your name.
 
 **Your rights:** you see all that is recorded of you on your own pages, and can download it there.
 You may take your agreement back at any time; work done so far is still paid. You can have your
-texts, explanations, transcripts and logs erased; your pseudonym, your choices and what you were
-paid stay, and so does what others already made of them.
+texts, explanations, transcripts, recordings and logs erased; your pseudonym, your choices and what
+you were paid stay, and so does what others already made of them.
 """
 
 
@@ -397,22 +399,20 @@ def current_consent_text(project: Project) -> ConsentText:
     return project.consent_texts.order_by("-number")[:1].get()
 
 
-AGREED = """
-SELECT c.*, t.number
-FROM annotation_consent c JOIN annotation_consenttext t ON t.id = c.text_id
-WHERE c.membership_id = %s AND c.withdrawn_at IS NULL AND t.id = (
-    SELECT x.id FROM annotation_consenttext x
-    WHERE x.project_id = %s ORDER BY x.number DESC LIMIT 1)
-"""
+IN_FORCE = ConsentText.objects.filter(project=Given("project")).order_by("-number").values("pk")
+AGREED = CompiledQuery(
+    lambda: Consent.objects.filter(
+        membership=Given("member"), withdrawn_at__isnull=True, text=Subquery(IN_FORCE[:1])
+    ).annotate(number=F("text__number"))
+)
 
 
 def current_consent(member: Membership) -> Consent | None:
     """The worker's agreement to the version in force, if they gave it and did not take it back.
 
-    ``number`` on it is that version's. Asked at every turn of a worker, hence plain SQL.
+    ``number`` on it is that version's.
     """
-    rows = Consent.objects.raw(AGREED, [member.pk, member.project_id])
-    return next(iter(rows), None)
+    return AGREED.first(member=member.pk, project=member.project_id)
 
 
 @transaction.atomic

@@ -65,7 +65,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
         except Invalid as error:
             add_errors(form, error)
         else:
-            return redirect("task_list", project.pk)
+            return redirect("project", project.pk)
     status = 422 if form.errors else 200
     return render(
         request, "annotation/accounts/projects/project_new.html", {"form": form}, status=status

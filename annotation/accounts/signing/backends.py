@@ -9,6 +9,10 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest
 
 from annotation.accounts.signing import selectors
+from annotation.models import User
+from crowdqc.database.compiled import CompiledQuery, Given
+
+USER = CompiledQuery(lambda: User.objects.filter(pk=Given("pk")).order_by())
 
 
 class AccountBackend(AuthenticationBackend):
@@ -18,6 +22,11 @@ class AccountBackend(AuthenticationBackend):
     that sign in without a page (``request`` is None) cannot be asked for a code of their mailbox,
     so an address that was never proven lets nobody in there.
     """
+
+    def get_user(self, user_id: Any) -> User | None:
+        """Whom a session belongs to; None for nobody, and for whoever may not sign in."""
+        user = USER.first(pk=user_id)
+        return user if user is not None and self.user_can_authenticate(user) else None
 
     def _authenticate(
         self, request: HttpRequest | None, **credentials: Any

@@ -12,7 +12,12 @@ from rest_framework.request import Request
 from annotation.accounts.security import stepup
 from annotation.accounts.tokens import actions as tokens
 from annotation.models import ApiToken, User
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import NotAllowed
+
+TOKEN = CompiledQuery(
+    lambda: ApiToken.objects.filter(digest=Given("digest")).select_related("user").order_by()
+)
 
 
 class TokenAuthentication(authentication.TokenAuthentication):
@@ -28,8 +33,7 @@ class TokenAuthentication(authentication.TokenAuthentication):
         return found
 
     def authenticate_credentials(self, key: str) -> tuple[User, ApiToken]:
-        rows = ApiToken.objects.select_related("user")
-        token = rows.filter(digest=tokens.digest(key)).first()
+        token = TOKEN.first(digest=tokens.digest(key))
         if token is None or not token.user.is_active:
             raise exceptions.AuthenticationFailed("There is no such token.")
         if token.revoked_at is not None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 VERBS = ("get", "post", "put", "patch", "delete")
@@ -174,7 +176,6 @@ class Reader:
         )
 
 
-@lru_cache(maxsize=1)
 def sections() -> list[tuple[str, str, list[Endpoint]]]:
     """(slug, title, endpoints) in the order of SECTIONS; the schema is the same until a restart."""
     from drf_spectacular.generators import SchemaGenerator
@@ -192,8 +193,14 @@ def sections() -> list[tuple[str, str, list[Endpoint]]]:
     return [(slug, SECTIONS.get(slug, slug), rows) for slug, rows in found.items() if rows]
 
 
+@lru_cache(maxsize=1)
+def sections_html() -> SafeString:
+    """All sections as they stand on the page: half a second's work, once a process."""
+    return render_to_string("annotation/api/_sections.html", {"sections": sections()})
+
+
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Every address with what it takes and what it gives."""
-    context = {"sections": sections(), "origin": request.build_absolute_uri("/").rstrip("/")}
+    context = {"sections": sections_html(), "origin": request.build_absolute_uri("/").rstrip("/")}
     return render(request, "annotation/api/docs.html", context)

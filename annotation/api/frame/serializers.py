@@ -327,19 +327,40 @@ class EntryOut(serializers.Serializer[Any]):
     draft_seq = serializers.IntegerField()
 
 
-class OwnAssignmentOut(serializers.Serializer[Any]):
+class OwnStateOut(serializers.Serializer[Any]):
+    """How one's own assignment stands."""
+
     id = serializers.IntegerField()
     task = serializers.IntegerField()
     version = serializers.IntegerField()
     state = serializers.CharField()
     title = serializers.CharField()
-    instructions = serializers.CharField(help_text="Markdown")
     pay = serializers.DecimalField(max_digits=8, decimal_places=2)
     currency = serializers.CharField()
     expires_at = serializers.DateTimeField()
     seconds_left = serializers.IntegerField()
     seconds_to_wait = serializers.IntegerField(help_text="Until the least time is over")
+    quiz = serializers.IntegerField(
+        allow_null=True, help_text="Which try of the quiz it is; null: it is no quiz"
+    )
+    quiz_right = serializers.IntegerField(
+        allow_null=True, help_text="Right answers of a submitted try"
+    )
+    quiz_passed = serializers.BooleanField()
+
+
+class OwnAssignmentOut(OwnStateOut):
+    """The same, with what is worked on."""
+
+    instructions = serializers.CharField(help_text="Markdown")
     entries = EntryOut(many=True)
+
+
+class FeedbackOut(serializers.Serializer[Any]):
+    told = serializers.BooleanField(help_text="Whether anything is told of this question.")
+    right = serializers.BooleanField(allow_null=True)
+    said = serializers.CharField(help_text="The answer, which stands from now on.")
+    why = serializers.CharField(help_text="The explanation of the task’s author.")
 
 
 class DraftOut(serializers.Serializer[Any]):

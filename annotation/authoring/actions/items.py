@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of, lock_draft
-from annotation.files.reading.importer import text_print
+from annotation.files.reading.keys import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
 from annotation.task_types import get_type
+from annotation.task_types.base import KNOWN_RULES
 from crowdqc.errors import Conflict, Invalid
 
 DEFAULT_GROUP = "main"
@@ -110,7 +111,7 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
         item
         for item in group.items.filter(since=draft.number)
         if item.key in before
-        and _same(before[item.key], {"question": item.question, "settings": item.settings})
+        and _same(before[item.key], {name: getattr(item, name) for name in _WORDING})
     ]
     Item.objects.filter(pk__in=[item.pk for item in equal]).delete()
     Item.objects.filter(pk__in=[before[item.key].pk for item in equal]).update(until=None)
@@ -122,8 +123,9 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
 
 
 _GROUP_CONTENT = ("title", "passage", "passages", "look_back")
-_JUDGED = ("first_id", "second_id", "side", "repeat", "expected")
-_ITEM_CONTENT = ("question", "settings", "group_id")
+_SHOWN = ("first_id", "second_id", "side", "repeat", "expected", "known_why", "media_id")
+_WORDING = ("question", "settings", "expected", "known_why", "media_id")
+_ITEM_CONTENT = (*_WORDING, "group_id")
 
 
 def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
@@ -134,7 +136,7 @@ def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
         "position": item.position,
         "question": item.question,
         "settings": item.settings,
-        **{name: getattr(item, name) for name in _JUDGED},
+        **{name: getattr(item, name) for name in _SHOWN},
         **changes,
     }
     return Item(task_id=item.task_id, since=draft.number, **fields)
@@ -224,7 +226,9 @@ def save_item(
 
 def _own_settings(task: Task, version: TaskVersion, settings: Mapping[str, Any]) -> dict[str, Any]:
     full = get_type(task.type).clean_settings({**version.settings, **settings})
-    return {} if full == version.settings else full
+    if full == version.settings:
+        return {}
+    return {name: value for name, value in full.items() if name not in KNOWN_RULES}
 
 
 @transaction.atomic

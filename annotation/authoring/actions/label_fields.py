@@ -1,4 +1,4 @@
-"""What a labels task asks of every item, field by field, and the items whose answer is known."""
+"""What a labels task asks of every item, field by field."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-from django.db.models import F
-
-from annotation.authoring.actions.drafts import lock_draft
-from annotation.authoring.actions.items import copy_to_draft
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
-from annotation.models import Item, Task, User
-from annotation.records.actions.audit import record
+from annotation.models import Task, User
 from annotation.task_types import get_type
-from annotation.task_types.labels.fields import CHOOSE_ONE, label_of
 from annotation.task_types.scales import name_of, truth
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import parse_whole
@@ -234,61 +227,3 @@ def remove_condition(*, by: User, task: Task, name: str, number: str) -> None:
         row["ask_if"] = [one for one in row["ask_if"] if one is not gone]
 
     _change_one(by=by, task=task, name=name, change=change)
-
-
-# Known answers -----------------------------------------------------------------------------------
-
-
-def clean_known(fields: Sequence[Mapping[str, Any]], codes: Mapping[str, Any]) -> dict[str, str]:
-    """Known answers by field, without empty ones; Invalid names a field without such an option."""
-    by_name = {row["name"]: row for row in fields if row["kind"] == CHOOSE_ONE}
-    found = {}
-    for name, code in codes.items():
-        if not code:
-            continue
-        if name not in by_name:
-            raise Invalid(
-                f"{name!r} is no field that can have a known answer.",
-                fields={name: ", ".join(by_name) or "No field chooses one."},
-            )
-        offered = [option["value"] for option in by_name[name]["options"]]
-        if code not in offered:
-            raise Invalid(
-                f"“{by_name[name]['question']}” has no option {str(code)[:40]!r}.",
-                fields={name: ", ".join(offered)[:300]},
-            )
-        found[name] = str(code)
-    return found
-
-
-@transaction.atomic
-def set_known(*, by: User, task: Task, key: str, codes: Mapping[str, Any]) -> Item:
-    """Say which answers to an item are known, or with none that it is asked like any other.
-
-    An item with known answers gives up its slots: it is mixed in, and never counts. A published
-    item is replaced in the draft. Invalid names the field.
-    """
-    _require(task)
-    draft = lock_draft(task, by=by)
-    item = task.items.filter(key=key, until__isnull=True).select_related("group").first()
-    if item is None:
-        raise Invalid(f"There is no item {key[:80]!r}.", fields={"key": "Choose an item."})
-    expected = clean_known(draft.settings[FIELDS], codes) or None
-    if item.expected == expected:
-        return item
-    if item.since != draft.number:
-        Item.objects.filter(pk=item.pk).update(until=draft.number)
-        item = copy_to_draft(item, draft, expected=expected)
-        item.save(force_insert=True)
-    else:
-        item.expected = expected
-        item.save(update_fields=["expected"])
-        if expected:
-            Item.objects.filter(pk=item.pk).update(redundancy=F("held"))
-    known = ", ".join(
-        label_of(row, expected[row["name"]])
-        for row in draft.settings[FIELDS]
-        if expected and row["name"] in expected
-    )
-    record(by=by, project=task.project, action="item.known", on=item, key=key, known=known)
-    return item

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Greatest
 from django.urls import reverse
 from django.utils import timezone
@@ -26,6 +26,7 @@ from annotation.authoring.actions.items import (
     save_item,
 )
 from annotation.authoring.actions.writing_topics import sync_items
+from annotation.authoring.selectors.builder.known import missing_known
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -120,6 +121,7 @@ def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersio
 def problems(task: Task, draft: TaskVersion) -> list[str]:
     """What stands in the way of publishing, as sentences; empty when nothing does."""
     found = get_type(task.type).problems(task, draft)
+    found += [f"{lack.sentence}." for lack in missing_known(task, draft)]
     if not draft.title.strip():
         found.append("The task has no title.")
     return found
@@ -144,6 +146,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     asked.update(redundancy=Greatest(F("held"), draft.redundancy))
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
+    within_limit(task)
     task.current, task.state = draft, TaskState.OPEN
     task.save(update_fields=["current", "state"])
     record(by=by, project=task.project, action="version.publish", on=draft, number=draft.number)
@@ -159,7 +162,7 @@ MOVES = {
 
 
 @transaction.atomic
-def move(*, by: User, task: Task, to: str) -> Task:
+def move(*, by: User | None, task: Task, to: str) -> Task:
     """Pause, resume, close or reopen; leases in work may be finished in every state."""
     if to not in MOVES:
         raise Invalid("There is no such step.", fields={"to": ", ".join(MOVES)})
@@ -174,7 +177,7 @@ def move(*, by: User, task: Task, to: str) -> Task:
     record(by=by, project=task.project, action=f"task.{to}", on=task)
     if to == "close" and task.current:
         notify(
-            to=[one for one in people_of(task.project) if one.pk != by.pk],
+            to=[one for one in people_of(task.project) if by is None or one.pk != by.pk],
             kind="task.closed",
             project=task.project,
             key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
@@ -184,12 +187,33 @@ def move(*, by: User, task: Task, to: str) -> Task:
     return task
 
 
+def answers_asked(task: Task) -> int:
+    """How many answers all items of the task ask for together, in every version."""
+    rows = task.items.filter(expected__isnull=True)
+    return int(rows.aggregate(s=Sum("redundancy"))["s"] or 0)
+
+
+def within_limit(task: Task) -> None:
+    """Part of what changes how much is asked: Conflict beyond the task's limit on answers.
+
+    The caller holds the task's row.
+    """
+    most = Task.objects.values_list("most_answers", flat=True).get(pk=task.pk)
+    if most is not None and answers_asked(task) > most:
+        raise Conflict(
+            f"The task would ask for {answers_asked(task)} answers; its live evaluation allows "
+            f"{most}.",
+            code="answers-used",
+        )
+
+
 @transaction.atomic
 def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: str = "") -> int:
     """Ask for so many answers of each item (id -> number), never below what is held.
 
     Attention items and items of other tasks are left alone. Returns how many changed.
     """
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     rows = (
         task.items.select_for_update(no_key=True, of=("self",))
         .filter(pk__in=wanted, expected__isnull=True)
@@ -203,6 +227,7 @@ def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: s
             item.redundancy = number
             changed.append(item)
     Item.objects.bulk_update(changed, ["redundancy"], batch_size=1000)
+    within_limit(task)
     if changed:
         record(
             by=by, project=task.project, action="items.wanted", on=task, items=len(changed), why=why

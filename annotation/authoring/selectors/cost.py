@@ -13,6 +13,7 @@ from django.db.models import Count
 from annotation.models import Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
+from annotation.task_types.base import QUIZ_TRIES
 from annotation.task_types.rating.type import by_document
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
@@ -37,6 +38,12 @@ class Cost:
     minutes: float
     measured: int  # assignments behind the minutes; 0: an estimate from lengths
     floor: Decimal | None
+    quiz: Decimal = Decimal(0)  # pay for a try of the quiz
+
+    @property
+    def quiz_at_most(self) -> Decimal:
+        """Both tries of as many workers as there are assignments; who fails comes on top."""
+        return self.quiz * QUIZ_TRIES * self.assignments
 
     @property
     def hourly(self) -> Decimal | None:
@@ -74,7 +81,8 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         minutes = 0.0
     else:
         task_type = get_type(task.type)
-        minutes = task_type.minutes(version, items, groups, per=per, count=questions)
+        shown = per + version.settings.get("gold_per_assignment", 0)
+        minutes = task_type.minutes(version, items, groups, per=shown, count=questions)
     answers = questions * version.redundancy
     return Cost(
         questions=questions,
@@ -85,6 +93,7 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         minutes=minutes,
         measured=measured,
         floor=task.project.hourly_floor,
+        quiz=Decimal(version.settings["quiz_pay"] if version.settings.get("quiz_items") else 0),
     )
 
 
@@ -100,7 +109,10 @@ def _measured(task: Task) -> list[float]:
     """Seconds from opening to submitting of the newest browser assignments."""
     spent = (
         task.assignments.filter(
-            state=AssignmentState.SUBMITTED, source="browser", opened_at__isnull=False
+            state=AssignmentState.SUBMITTED,
+            source="browser",
+            opened_at__isnull=False,
+            quiz__isnull=True,
         )
         .order_by("-submitted_at")
         .values_list("submitted_at", "opened_at")[:200]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -86,15 +87,16 @@ def _by_task(rows: QuerySet[Any]) -> dict[int, dict[str, Any]]:
     return {row["task_id"]: row for row in rows}
 
 
-def _work(project: Project) -> dict[int, dict[str, Any]]:
+def _work(tasks: Sequence[Task]) -> dict[int, dict[str, Any]]:
+    work = Q(quiz__isnull=True)
     submitted, leased = Q(state=AssignmentState.SUBMITTED), Q(state=AssignmentState.LEASED)
     return _by_task(
-        Assignment.objects.filter(task__project=project)
+        Assignment.objects.filter(task__in=tasks)
         .order_by()
         .values("task_id")
         .annotate(
-            submitted=Count("pk", filter=submitted),
-            leased=Count("pk", filter=leased),
+            submitted=Count("pk", filter=submitted & work),
+            leased=Count("pk", filter=leased & work),
             last=Max("submitted_at"),
             leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
             waiting_pay=Coalesce(
@@ -106,10 +108,10 @@ def _work(project: Project) -> dict[int, dict[str, Any]]:
     )
 
 
-def _proposed_bonus(project: Project) -> dict[int, Decimal]:
+def _proposed_bonus(tasks: Sequence[Task]) -> dict[int, Decimal]:
     return dict(
         PayoutLine.objects.filter(
-            batch__project=project, batch__state="proposed", live=True, decision="approve"
+            batch__task__in=tasks, batch__state="proposed", live=True, decision="approve"
         )
         .order_by()
         .values_list("batch__task")
@@ -117,28 +119,46 @@ def _proposed_bonus(project: Project) -> dict[int, Decimal]:
     )
 
 
-def task_progress(project: Project) -> list[TaskProgress]:
-    """Every task of the project, the newest last, in a fixed number of queries."""
-    tasks = list(project.tasks.select_related("current").order_by("pk"))
-    items = _by_task(
-        Item.objects.filter(_in_current(), task__project=project)
-        .order_by()
-        .values("task_id")
-        .annotate(n=Count("pk"), slots=Sum(F("redundancy") - F("held")))
-    )
-    drafted = dict(
-        Item.objects.filter(task__project=project, task__current=None, until=None)
+def _drafted(tasks: Sequence[Task]) -> tuple[dict[int, int], dict[int, TaskVersion]]:
+    """Items and versions of tasks that were never published."""
+    rows = [task for task in tasks if task.current_id is None]
+    if not rows:
+        return {}, {}
+    counted = (
+        Item.objects.filter(task__in=rows, until=None)
         .order_by()
         .values_list("task")
         .annotate(n=Count("pk"))
     )
-    drafts = {
-        v.task_id: v for v in TaskVersion.objects.filter(task__project=project, task__current=None)
-    }
-    work, bonus = _work(project), _proposed_bonus(project)
+    return dict(counted), {v.task_id: v for v in TaskVersion.objects.filter(task__in=rows)}
+
+
+def task_progress(project: Project) -> list[TaskProgress]:
+    """Every task of the project, the newest last, in a fixed number of queries."""
+    return progress_of(list(project.tasks.select_related("current").order_by("pk")))
+
+
+def open_slots(tasks: Sequence[Task]) -> dict[int, tuple[int, int]]:
+    """Items of the current versions and their free slots, by task."""
+    rows = (
+        Item.objects.filter(_in_current(), task__in=tasks)
+        .order_by()
+        .values_list("task_id")
+        .annotate(n=Count("pk"), slots=Sum(F("redundancy") - F("held")))
+    )
+    return {task: (n, slots) for task, n, slots in rows}
+
+
+def progress_of(
+    tasks: Sequence[Task], known: Mapping[int, tuple[int, int]] | None = None
+) -> list[TaskProgress]:
+    """These tasks, with their current versions; ``known`` are their ``open_slots``, if at hand."""
+    items = open_slots(tasks) if known is None else known
+    drafted, drafts = _drafted(tasks)
+    work, bonus = _work(tasks), _proposed_bonus(tasks)
     paid = dict(
         LedgerEntry.objects.owed()
-        .filter(project=project)
+        .filter(task__in=tasks)
         .order_by()
         .values_list("task")
         .annotate(s=Sum("amount"))
@@ -146,10 +166,9 @@ def task_progress(project: Project) -> list[TaskProgress]:
     found = []
     for task in tasks:
         version = task.current or drafts.get(task.pk)
-        row, known = work.get(task.pk, {}), items.get(task.pk, {})
-        slots = known.get("slots") or 0
+        row, (n, slots) = work.get(task.pk, {}), items.get(task.pk, (0, 0))
         # No assignment holds a question twice: a short task makes smaller ones.
-        most = known.get("n") or 1
+        most = n or 1
         bundle = min(version.items_per_assignment, most) if version else 1
         pay = version.pay if version else ZERO
         ahead = ZERO
@@ -159,7 +178,7 @@ def task_progress(project: Project) -> list[TaskProgress]:
             TaskProgress(
                 task=task,
                 title=version.title if version else "",
-                items=known.get("n") or drafted.get(task.pk, 0),
+                items=n or drafted.get(task.pk, 0),
                 slots=slots,
                 submitted=row.get("submitted", 0),
                 leased=row.get("leased", 0),
@@ -186,7 +205,10 @@ HOURS = ExpressionWrapper(
 def _timed(project: Project) -> QuerySet[Assignment]:
     return (
         Assignment.objects.filter(
-            task__project=project, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+            task__project=project,
+            state=AssignmentState.SUBMITTED,
+            opened_at__isnull=False,
+            quiz__isnull=True,
         )
         .exclude(source="import")
         .filter(pay__gt=0)
@@ -283,7 +305,10 @@ def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
     spent = Extract(F("submitted_at") - F("opened_at"), "epoch")
     rows = (
         Assignment.objects.filter(
-            task__project=project, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+            task__project=project,
+            state=AssignmentState.SUBMITTED,
+            opened_at__isnull=False,
+            quiz__isnull=True,
         )
         .exclude(source="import")
         .annotate(spent=ExpressionWrapper(spent, output_field=FloatField()))

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.models import Assignment, AssignmentItem, Item, ItemGroup
+from django.db.models import QuerySet
+
+from annotation.models import Assignment, AssignmentItem, Item, ItemGroup, Recording
 from annotation.task_types import TaskType, Values, get_type
-from annotation.task_types.base import ITEM_TEXT, ON_PAGE
+from annotation.task_types.base import ITEM_TEXT, ON_PAGE, RECORDED
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import DomainError
 
 
@@ -50,7 +53,21 @@ def check_entry(
     settings = {**settings_of(assignment, entry), ON_PAGE: on_page}
     if task_type.check_reads:
         settings[ITEM_TEXT] = entry.item.question
+    if task_type.records_speech(settings):
+        if entry.recorded is None:
+            note_recordings(assignment, [entry])
+        settings[RECORDED] = entry.recorded
     return task_type.check(entry.draft, settings, flipped=entry.flipped)
+
+
+def note_recordings(assignment: Assignment, entries: Sequence[AssignmentItem]) -> None:
+    """Say on each entry whether speech is kept for it; one query, none where a task takes none."""
+    if not get_type(assignment.task.type).records_speech(assignment.version.settings):
+        return
+    kept = Recording.objects.filter(entry__in=entries).values_list("entry", flat=True)
+    found = set(kept)
+    for entry in entries:
+        entry.recorded = entry.pk in found
 
 
 def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:
@@ -70,6 +87,25 @@ STEP_WORDS = {
 }
 
 
+def _entries() -> QuerySet[AssignmentItem]:
+    return AssignmentItem.objects.filter(assignment=Given("assignment")).order_by("position")
+
+
+WHOLE = CompiledQuery(
+    lambda: _entries().select_related("item__group", "item__first", "item__second")
+)
+UNREAD = CompiledQuery(
+    lambda: (
+        _entries()
+        .select_related("item__group", "item__media")
+        .defer("item__group__passage", "item__group__passages")
+    )
+)
+WITH_TEXTS = CompiledQuery(
+    lambda: Item.objects.filter(pk=Given("pk")).select_related("group", "first", "second", "media")
+)
+
+
 def steps(
     assignment: Assignment,
     current: int | None = None,
@@ -83,18 +119,16 @@ def steps(
     that shares them; a page that shows one of them asks ``with_texts``.
     """
     task_type = get_type(assignment.task.type)
-    rows = assignment.entries.order_by("position")
-    if whole:
-        rows = rows.select_related("item__group", "item__first", "item__second")
-    else:
-        unread = ("item__group__passage", "item__group__passages")
-        rows = rows.select_related("item__group").defer(*unread)
+    rows = (WHOLE if whole else UNREAD).all(assignment=assignment.pk)
+    for entry in rows:
+        entry.assignment = assignment
+    note_recordings(assignment, rows)
     return [_step(task_type, assignment, entry, current, on_page) for entry in rows]
 
 
 def with_texts(entry: AssignmentItem) -> Item:
     """The entry's item with its group and the texts it puts to judgment (one query)."""
-    return Item.objects.select_related("group", "first", "second").get(pk=entry.item_id)
+    return WITH_TEXTS.all(pk=entry.item_id)[0]
 
 
 def _step(

@@ -21,7 +21,6 @@ from annotation.models import (
     TaskVersion,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.rating.type import by_document
 
@@ -93,18 +92,6 @@ class TaskRow:
     def complete(self) -> bool:
         return self.slots > 0 and self.answers >= self.slots
 
-    @property
-    def next(self) -> tuple[str, str]:
-        """The one next thing to do: its words and the name of its address."""
-        if self.task.state == TaskState.DRAFT:
-            return "Preview and publish" if self.questions else self.type.add_words, "task_build"
-        if self.waiting:
-            noun = "assignment" if self.waiting == 1 else "assignments"
-            return f"Review {self.waiting:,} {noun}", "review"
-        if self.draft:
-            return f"Publish version {self.draft.number}", "task_build"
-        return "", ""
-
 
 def _by_task(rows: QuerySet[Any], by: str, **totals: Any) -> dict[int, dict[str, Any]]:
     """Totals of ``rows`` for each task, in one query."""
@@ -144,15 +131,18 @@ def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
         "item__task_id",
         n=Count("pk"),
     )
-    done = Q(state=AssignmentState.SUBMITTED)
+    done = Q(state=AssignmentState.SUBMITTED, quiz__isnull=True)
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     work = _by_task(
         Assignment.objects.filter(task__in=found),
         "task_id",
         submitted=Count("pk", filter=done),
         paid=Count("pk", filter=done & ~Q(source="import")),
-        waiting=Count("pk", filter=done & Q(settled_at__isnull=True) & ~Exists(busy)),
-        leased=Count("pk", filter=Q(state=AssignmentState.LEASED)),
+        waiting=Count(
+            "pk",
+            filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True) & ~Exists(busy),
+        ),
+        leased=Count("pk", filter=Q(state=AssignmentState.LEASED, quiz__isnull=True)),
         last=Max("submitted_at"),
     )
     spent = _by_task(

@@ -25,11 +25,13 @@ from annotation.authoring.selectors.tasks import (
 from annotation.authoring.views.builder.parts import builder_of
 from annotation.formats.exports.pairwise import exports_of
 from annotation.formats.registry import formats_listed
+from annotation.gallery.templates import gallery
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.selectors import chain_of
 from annotation.panels.selectors import left_out
+from annotation.payouts.selectors.next_steps import next_steps
 from annotation.task_types import TYPES
 from crowdqc import numbers
 from crowdqc.errors import Invalid
@@ -51,11 +53,13 @@ def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
     view = request.GET.get("view", "all")
     view = view if view in VIEWS else "all"
     shown = [row for row in rows if _in_view(row, view)]
+    next_steps_of = next_steps(access, shown)
     context = {
         "access": access,
         "project": access.project,
         "rows": rows,
         "shown": shown,
+        "steps": [(row, next_steps_of.get(row.task.pk)) for row in shown],
         "views": [
             {"slug": slug, "label": label, "current": slug == view} for slug, label in VIEWS.items()
         ],
@@ -82,7 +86,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
             add_errors(form, error)
         else:
             return redirect("task_build", project_id, task.pk)
-    context = {"access": access, "project": access.project, "form": form}
+    context = {"access": access, "project": access.project, "form": form, **gallery()}
     status = 422 if form.errors else 200
     return render(request, "annotation/authoring/task_new.html", context, status=status)
 
@@ -143,6 +147,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "task": task,
         "row": row,
         "version": row.version,
+        "next": next_steps(access, [row]).get(task.pk),
         "figures": figures,
         "sentence": _sentence(row),
         "versions": versions_of(task),

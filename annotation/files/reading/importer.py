@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any, NoReturn
 
+from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short_print
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
@@ -60,7 +60,7 @@ class Problems(Spool[Problem]):
     """What is wrong with the rows of a file, and with how many of them."""
 
     def __init__(self, given: Iterable[Problem] = ()) -> None:
-        self.lines: set[int | None] = set()
+        self.lines = LineSet()
         self.in_order = True  # by line
         self._last = 0
         super().__init__(given)
@@ -117,7 +117,7 @@ class CheckedRows:
         return len(self.good) if self.rows is None else self.rows
 
     @property
-    def bad_lines(self) -> set[int | None]:
+    def bad_lines(self) -> LineSet:
         return self.problems.lines
 
 
@@ -228,7 +228,9 @@ class Reader:
 
     def value(self, row: Row, name: str) -> str:
         column = self.mapping.get(name)
-        value = row.values.get(column, "") if column else ""
+        if not column:
+            return ""
+        value = row.values.get(column, "")
         if "\r" in value:
             value = value.replace("\r\n", "\n").replace("\r", "\n")
         return value.strip()
@@ -409,43 +411,6 @@ class Images(Iterable[Row]):
         return [f"{rows} on line {self.first:,}. Workers see no image: describe it in words."]
 
 
-def text_print(text: str) -> bytes:
-    """What stands for a text where only equality matters: 16 bytes, however long it is."""
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-class TextDigests:
-    """Texts by key, of which only equality can be asked: some 150 bytes an entry."""
-
-    def __init__(self, pairs: Iterable[tuple[Hashable, str]] = ()) -> None:
-        self._found: dict[bytes, bytes] = {}
-        for key, text in pairs:
-            self._found[text_print(repr(key))] = text_print(text.strip())
-
-    def get(self, key: Hashable) -> bytes | None:
-        """The print of the key's text, if there is one."""
-        return self._found.get(text_print(repr(key)))
-
-    def __contains__(self, key: Hashable) -> bool:
-        return self.get(key) is not None
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-
-class FirstSeen:
-    """Where each key of a file stood first, and with which text."""
-
-    def __init__(self) -> None:
-        self._found: dict[bytes, bytes] = {}
-
-    def setdefault(self, key: Hashable, line: int, text: str) -> tuple[int, bool]:
-        """The line where the key stood first, and whether its text was the same there."""
-        given = text_print(text)
-        told = self._found.setdefault(text_print(repr(key)), line.to_bytes(8, "big") + given)
-        return int.from_bytes(told[:8], "big"), told[8:] == given
-
-
 @dataclass
 class UniqueRows:
     """Lets each key through once: with the same text again it is a repeat, with another bad."""
@@ -496,5 +461,5 @@ class ConsistentTexts:
             self.reader.refuse(row, names, self.wrong.format(where=where), self.mend)
 
 
-def _equal(known: str | bytes, text: str) -> bool:
-    return known == text_print(text) if isinstance(known, bytes) else known.strip() == text
+def _equal(known: str | int, text: str) -> bool:
+    return known == short_print(text) if isinstance(known, int) else known.strip() == text

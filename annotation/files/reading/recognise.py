@@ -14,14 +14,18 @@ from crowdqc.errors import Invalid
 
 LONG, WIDE = "long", "wide"
 WORKERS = (
-    "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "performer",
-    "user", "user_id", "labeler", "judge",
+    "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
+    "performer", "user", "user_id", "labeler", "labeller", "judge",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
-    "unit", "unit_id", "document", "document_id", "orig_id", "id", "key",
+    "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
+    "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "id", "key",
 )  # fmt: skip
-LABELS = ("label", "response", "answer", "annotation", "vote", "choice", "category", "rating")
+LABELS = (
+    "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
+    "verdict",
+)  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
 MOST_LABELS = 50  # different labels that a column told by its values may hold
 MEND = "Name the columns worker, item, label and, where answers are known, gold."
@@ -60,10 +64,12 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     left = [name for name in columns if name not in found.values()]
     held = {name: {row.get(name, "") for row in rows} - {""} for name in columns}
     if not found["worker"] and not found["label"]:
-        wide = _wide(found["item"], found["gold"], left, held, len(rows))
+        wide = _wide(found["item"], found["gold"], left, held, rows)
         if wide is not None:
             return wide
     missing = [part for part in ("worker", "item", "label") if not found[part]]
+    if missing == ["label"]:  # beside comments, times and ids only labels repeat
+        left = [name for name in left if 2 <= len(held[name]) <= min(MOST_LABELS, len(rows) // 2)]
     if len(left) == len(missing):
         return _by_values(found, missing, left, held)
     raise Invalid("The columns do not say who gave which label to what.", fields={"file": MEND})
@@ -76,19 +82,24 @@ def _named(columns: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _wide(
-    item: str, gold: str, left: Sequence[str], held: Mapping[str, set[str]], rows: int
+    item: str,
+    gold: str,
+    left: Sequence[str],
+    held: Mapping[str, set[str]],
+    rows: Sequence[Mapping[str, str]],
 ) -> Layout | None:
     """A matrix: columns that share a few labels, and at most one more that names the rows."""
     workers = list(left)
     by_values: tuple[str, ...] = ()
-    if not item and workers and len(held[workers[0]]) == rows > 1:
+    if not item and workers and len(held[workers[0]]) == len(rows) > 1:
         item, workers = workers[0], workers[1:]
         by_values = (item,)
     if len(workers) < 2:
         return None
     labels = set[str]().union(*(held[name] for name in workers))
     shared = [name for name in workers if held[name] and held[name] <= labels]
-    repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, rows // 2))
+    cells = sum(bool(row.get(name)) for row in rows for name in workers)
+    repeated = 2 <= len(labels) <= min(MOST_LABELS, max(2, cells // 4))
     overlap = all(
         held[name] & set[str]().union(*(held[other] for other in workers if other != name))
         for name in shared

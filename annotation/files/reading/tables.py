@@ -1,4 +1,4 @@
-"""A file as a table in a stream: CSV, JSON Lines and Parquet, within limits.
+"""A file as a table in a stream: CSV, JSON (one list, or a line an object) and Parquet.
 
 Nothing is held but the row at hand, so that memory does not grow with the file. A limit that is
 passed raises Invalid which names it; a row that cannot be read is a Problem beside the rows.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.files import conll
 from annotation.files.reading import parquet
+from annotation.files.reading.json_list import elements
 from annotation.files.reading.limits import (
     Limits,
     check_columns,
@@ -30,6 +33,7 @@ from crowdqc.files.cells import unprotected
 from crowdqc.files.json_input import Unreadable, read_json
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+UNNAMED = "unnamed"  # what a first column without a name is called
 SAMPLE = 20_000  # characters from which the delimiter is told
 csv.field_size_limit(Limits().cell)
 Event = Row | Problem
@@ -39,7 +43,7 @@ Event = Row | Problem
 class Table:
     """A file that is being read; of JSON Lines ``columns`` grow while ``events`` are read."""
 
-    kind: str  # "CSV", "JSONL" or "parquet"
+    kind: str  # "CSV", "JSON", "JSONL", "parquet" or "CoNLL"
     encoding: str
     encoding_note: str
     delimiter: str  # in words; empty but for CSV
@@ -52,6 +56,8 @@ def open_table(source: Source, name: str, limits: Limits | None = None) -> Table
     limits = limits or current()
     check_size(source.size, limits.size)
     head = source.head()
+    if head.startswith(b"PK\x03\x04") and (found := _archive(source, limits)) is not None:
+        return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(found, limits))
     refuse_foreign(head)
     if head.startswith(b"PAR1"):
         columns, rows = parquet.read(source, limits)
@@ -61,16 +67,27 @@ def open_table(source: Source, name: str, limits: Limits | None = None) -> Table
     first = _first(source, encoding)
     if not first:
         raise Invalid("The file holds no rows.", fields={"file": "Choose a file with rows."})
-    if first == "[" and name.lower().endswith((".json", ".jsonl")):
-        raise Invalid(
-            "The file is one JSON list; JSONL has one object on each line.",
-            fields={"file": "Write each object of the list on a line of its own."},
-        )
-    if first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
+    if name.lower().endswith(conll.SUFFIXES):
+        spans = conll.table_rows(conll.read_conll(lines(source, encoding, limits.line)))
+        columns = list(conll.COLUMNS)
+        return Table("CoNLL", encoding.name, encoding.note, "", columns, _counted(spans, limits))
+    is_list = first == "[" and name.lower().endswith((".json", ".jsonl"))
+    if is_list or first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
+        kind, texts = "JSONL", enumerate(lines(source, encoding, limits.line), 1)
+        if is_list:
+            kind, texts = "JSON", enumerate(elements(source, encoding, limits.line), 1)
         names: list[str] = []
-        events = _json_lines(source, encoding, names, limits)
-        return Table("JSONL", encoding.name, encoding.note, "", names, _counted(events, limits))
+        events = _json_rows(texts, names, limits)
+        return Table(kind, encoding.name, encoding.note, "", names, _counted(events, limits))
     return _delimited(source, encoding, limits)
+
+
+def _archive(source: Source, limits: Limits) -> Iterator[Event] | None:
+    """The rows of an archive of spans, as it was exported; None for any other archive."""
+    held = tempfile.TemporaryFile()  # noqa: SIM115 (read on while the rows are)
+    for piece in source.pieces():
+        held.write(piece)
+    return conll.archive_rows(held, limits.decoded)
 
 
 def _first(source: Source, encoding: Encoding) -> str:
@@ -103,6 +120,8 @@ def _delimited(source: Source, encoding: Encoding, limits: Limits) -> Table:
         )
     columns = [name.strip() for name in head]
     check_head(columns, limits)
+    if not columns[0] and UNNAMED not in columns:  # as pandas and R write the names of rows
+        columns[0] = UNNAMED
     return Table(
         "CSV",
         encoding.name,
@@ -187,20 +206,21 @@ def _unstorable(line: int, values: dict[str, str]) -> Problem:
     return Problem(line, displayable_value(column), displayable_value(values[column]), WRONG, MEND)
 
 
-# JSON Lines, Parquet -----------------------------------------------------------------------------
+# JSON, Parquet -----------------------------------------------------------------------------
 
 
-def _json_lines(
-    source: Source, encoding: Encoding, columns: list[str], limits: Limits
+def _json_rows(
+    texts: Iterator[tuple[int, str]], columns: list[str], limits: Limits
 ) -> Iterator[Event]:
+    """A row an object, of the line where each begins and its JSON."""
     known: set[str] = set()
-    for number, line in enumerate(lines(source, encoding, limits.line), 1):
+    for number, line in texts:
         if not line.strip():
             continue
         try:
             values = _object(line, limits)
         except ValueError as error:
-            mend = "Write one JSON object with texts on this line."
+            mend = "Write one JSON object with texts here."
             yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
             continue
         new = [name for name in values if name not in known]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from annotation.files.writing.zips import Sink
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 GROUP = 10_000  # rows
 MEDIA = "application/vnd.apache.parquet"
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[tuple[Any, ...]]
 
 
-def parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """The file, a piece a row group.
+def parts(columns: Sequence[str], blocks: Iterable[Rows]) -> Iterator[bytes]:
+    """The file of rows in the order of ``columns``, a piece a row group.
 
     What the first rows of a column are decides its type: whole numbers, numbers, true or false,
     else text; lists are JSON. Raises Conflict where a later value does not fit that.
@@ -27,43 +27,47 @@ def parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator
     import pyarrow  # not above: it takes a while, and most pages need none of it
     import pyarrow.parquet
 
-    source = iter(rows)
-    group = list(itertools.islice(source, GROUP))
-    schema = pyarrow.schema([(name, _type(group, name)) for name in columns])
+    source = itertools.chain.from_iterable(blocks)
+    group = _columns(source, columns)
+    schema = pyarrow.schema(
+        [(name, _type(values)) for name, values in zip(columns, group, strict=True)]
+    )
     sink = Sink()
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
-        while group:
+        while group and group[0]:
             writer.write_table(_table(schema, group))
             yield sink.drain()
-            group = list(itertools.islice(source, GROUP))
+            group = _columns(source, columns)
     yield sink.drain()
 
 
-def _type(rows: Rows, name: str) -> Any:
+def _columns(source: Iterator[tuple[Any, ...]], columns: Sequence[str]) -> list[Sequence[Any]]:
+    """The next rows, a sequence a column."""
+    rows = list(itertools.islice(source, GROUP))
+    return list(zip(*rows, strict=True)) if rows else [() for _ in columns]
+
+
+def _type(column: Sequence[Any]) -> Any:
     import pyarrow
 
-    values = [row[name] for row in rows if row[name] is not None]
-    if not values:
-        return pyarrow.string()
-    if all(isinstance(value, bool) for value in values):
+    kinds = {value.__class__ for value in column} - {type(None)}
+    if kinds == {bool}:
         return pyarrow.bool_()
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+    if kinds == {int}:
         return pyarrow.int64()
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    if kinds and kinds <= {int, float}:
         return pyarrow.float64()
     return pyarrow.string()
 
 
-def _table(schema: pyarrow.Schema, rows: Rows) -> pyarrow.Table:
+def _table(schema: pyarrow.Schema, columns: Sequence[Sequence[Any]]) -> pyarrow.Table:
     import pyarrow
 
     arrays = []
-    for field in schema:
-        values = [row[field.name] for row in rows]
-        if pyarrow.types.is_string(field.type):
-            values = [_text(value) for value in values]
+    for field, values in zip(schema, columns, strict=True):
+        text = pyarrow.types.is_string(field.type)
         try:
-            arrays.append(pyarrow.array(values, field.type))
+            arrays.append(pyarrow.array(map(_text, values) if text else values, field.type))
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
             raise Conflict(
                 f"The column {field.name} does not hold one kind of values, which parquet needs; "

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from annotation.files.writing import parquet
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.files.cells import csv_lines
+from crowdqc.files.cells import csv_lines, csv_text
 
 FORMATS = {
     "csv": "text/csv; charset=utf-8",
@@ -30,21 +31,33 @@ def check_format(form: str) -> None:
         raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
 
 
+Row = Mapping[str, Any] | tuple[Any, ...]
+BLOCK = 1_000  # rows that are written at a time
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 @dataclass
 class Table:
-    """Rows by column name, to be gone through once; ``count`` grows as they are.
+    """Rows by column name, or as tuples in the order of ``columns``, to be gone through once.
 
-    Without ``columns`` a row has those that it has, which only JSONL can hold.
+    ``count`` grows as they are. Without ``columns`` a row has those that it has, which only JSONL
+    can hold.
     """
 
     columns: Sequence[str]
-    rows: Iterable[Mapping[str, Any]]
+    rows: Iterable[Row]
     count: int = 0
 
-    def counted(self) -> Iterator[Mapping[str, Any]]:
-        for row in self.rows:
-            self.count += 1
-            yield row
+    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """The values of some rows at a time."""
+        names = self.columns
+        source = iter(self.rows)
+        while block := list(itertools.islice(source, BLOCK)):
+            self.count += len(block)
+            yield [
+                row if isinstance(row, tuple) else tuple([row[name] for name in names])
+                for row in block
+            ]
 
     def parts(self, form: str) -> Iterator[Any]:
         """The file, piece by piece: text, or bytes of parquet. ``json`` is one list.
@@ -56,27 +69,39 @@ class Table:
             return self._json()
         check_format(form)
         if form == "parquet":
-            return parquet.parts(self.columns, self.counted())
+            return parquet.parts(self.columns, self.blocks())
         return self._jsonl() if form == "jsonl" else self._csv()
 
+    def _objects(self) -> Iterator[list[Mapping[str, Any]]]:
+        """The same as objects."""
+        if self.columns:
+            for block in self.blocks():
+                yield [dict(zip(self.columns, row, strict=True)) for row in block]
+            return
+        source = cast("Iterator[Mapping[str, Any]]", iter(self.rows))  # tuples need columns
+        while some := list(itertools.islice(source, BLOCK)):
+            self.count += len(some)
+            yield some
+
     def _jsonl(self) -> Iterator[str]:
-        for row in self.counted():
-            held = {name: row[name] for name in self.columns} if self.columns else row
-            yield json.dumps(held, ensure_ascii=False) + "\n"
+        for block in self._objects():
+            yield "".join([f"{to_json(row)}\n" for row in block])
 
     def _json(self) -> Iterator[str]:
         before = "["
-        for row in self.counted():
-            yield f"{before}\n{json.dumps(row, ensure_ascii=False)}"
-            before = ","
+        for block in self._objects():
+            for row in block:
+                yield f"{before}\n{to_json(row)}"
+                before = ","
         yield "[]\n" if before == "[" else "\n]\n"
 
     def _csv(self) -> Iterator[str]:
         yield from csv_lines([self.columns])
-        yield from csv_lines([row[name] for name in self.columns] for row in self.counted())
+        for block in self.blocks():
+            yield csv_text(block)
 
 
-def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Any]:
+def lines(columns: Sequence[str], rows: Iterable[Row], form: str) -> Iterator[Any]:
     """Such a table as a file."""
     return Table(columns, rows).parts(form)
 

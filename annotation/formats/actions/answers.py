@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from annotation.accounts.named.actions import systems_by_name, workers_by_id
+from annotation.files.reading.keys import Keys
 from annotation.models import (
     Answer,
     Assignment,
@@ -55,11 +57,10 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
     version, now = lock_version(task), timezone.now()
     systems = {key: one.pk for key, one in systems_by_name(task.project, rows).items()}
     items = dict(task.items.in_version(version.number).values_list("key", "pk"))
-    there = set(
-        Answer.objects.filter(system__in=systems.values(), item__task=task)
-        .values_list("system_id", "item_id", "replicate")
-        .iterator()
-    )
+    there = Keys()
+    given = Answer.objects.filter(system__in=systems.values(), item__task=task)
+    for key in given.values_list("system_id", "item_id", "replicate").iterator():
+        there.add(key)
 
     def new() -> Iterator[tuple[tuple[int, int, int], str]]:
         for row in rows:
@@ -105,14 +106,13 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
         names[row["worker_id"]] += 1
         asked[row["item_id"]] += 1
     workers = {key: one.pk for key, one in workers_by_id(task.project, set(names)).items()}
-    there = set(
-        Answer.objects.filter(worker__in=workers.values(), item__task=task)
-        .values_list("worker_id", "item_id")
-        .iterator()
-    )
+    there = Keys()
+    given = Answer.objects.filter(worker__in=workers.values(), item__task=task)
+    for key in given.values_list("worker_id", "item_id").iterator():
+        there.add(key)
     of_item = Counter({items[key]: count for key, count in asked.items()})
     of_worker = Counter({workers[key]: count for key, count in names.items()})
-    for row in rows if there else ():
+    for row in rows if len(there) else ():
         worker, item = workers[row["worker_id"]], items[row["item_id"]]
         if (worker, item) in there:
             of_item[item] -= 1
@@ -126,7 +126,7 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             (worker, item, row)
             for row in rows
             for worker, item in [(workers[row["worker_id"]], items[row["item_id"]])]
-            if (worker, item) not in there
+            if not len(there) or (worker, item) not in there
         )
         _write(version, bundles, new, now)
         fresh_plans(total)
@@ -194,9 +194,12 @@ def _write(
         )
         copy_into(
             Answer,
-            ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at"),
+            ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at", "meta"),
             (
-                (pk, bundle, worker, item, position, row.get("submitted_at") or now)
+                (
+                    *(pk, bundle, worker, item, position, row.get("submitted_at") or now),
+                    json.dumps(row["meta"]) if row.get("meta") else None,
+                )
                 for pk, (bundle, worker, item, position, row) in zip(ids, placed, strict=True)
             ),
             version_id=version.pk,

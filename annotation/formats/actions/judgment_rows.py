@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
+from annotation.files.reading.spool import Spool
 from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgments import (
     Vote,
@@ -37,18 +38,25 @@ def store_rows(
     the redundancy grows where that is more than it asked for.
     """
     with transaction.atomic():
-        by_people = [row for row in rows if row["worker"]]
-        by_models = [row for row in rows if not row["worker"]]
-        workers = workers_named(task.project, {row["worker"] for row in by_people})
-        systems = systems_by_name(task.project, by_models)
-        people = place_votes(vote(row, workers[row["worker"]].pk) for row in by_people)
-        models = [vote(row, systems[row["system"], row["prompt_strategy"]].pk) for row in by_models]
-        new = (
-            add_votes(task=task, votes=people, sessions=submission_time(people)).new
-            if people
-            else 0
+        names = {row["worker"] for row in rows} - {""}
+        called = {(row["system"], row["prompt_strategy"]) for row in rows if not row["worker"]}
+        workers = workers_named(task.project, names)
+        systems = systems_by_name(
+            task.project, [{"system": name, "prompt_strategy": how} for name, how in called]
         )
-        new += add_model_votes(task=task, votes=models).new if models else 0
+        new = 0
+        if names:
+            people = place_votes(
+                vote(row, workers[row["worker"]].pk) for row in rows if row["worker"]
+            )
+            new += add_votes(task=task, votes=people, sessions=submission_time(people)).new
+        if called:
+            models = Spool(
+                vote(row, systems[row["system"], row["prompt_strategy"]].pk)
+                for row in rows
+                if not row["worker"]
+            )
+            new += add_model_votes(task=task, votes=models).new
         record(by=by, project=task.project, action=action, on=task, file=name, new=new)
         return new
 

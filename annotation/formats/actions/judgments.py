@@ -7,8 +7,11 @@ What is there already is left alone, so that a file taken in twice adds nothing.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -17,7 +20,9 @@ from django.utils import timezone
 from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP
 from annotation.authoring.actions.tasks import create_task, move, publish
-from annotation.formats.actions.answers import BATCH, lock_version, take_slots
+from annotation.files.reading.keys import Counts, Keys
+from annotation.files.reading.spool import Spool
+from annotation.formats.actions.answers import BATCH, MOST, lock_version, take_slots
 from annotation.models import (
     Answer,
     Assignment,
@@ -31,7 +36,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids
+from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
 from annotation.work.actions.answers import write_values_of
@@ -74,6 +79,7 @@ class Vote(NamedTuple):
     replicate: int = 0
     at: dt.datetime | None = None
     met: int | None = None
+    meta: Mapping[str, str] | None = None  # columns of the file that no field reads
 
 
 class Session(NamedTuple):
@@ -197,23 +203,26 @@ def _groups(
     return found | {group.key: group.pk for group in made}
 
 
-def _bundle(
-    task: Task, version: TaskVersion, author: int, told: Session, now: dt.datetime
-) -> Assignment:
-    """The submitted assignment, without pay, that votes from elsewhere belong to."""
-    return Assignment(
-        task=task,
-        version=version,
-        worker_id=author,
+def _bundles(
+    version: TaskVersion, sessions: Mapping[tuple[int, str], Session], now: dt.datetime
+) -> dict[tuple[int, str], int]:
+    """The submitted assignments, without pay, that votes from elsewhere belong to."""
+    ids = new_ids(Assignment, len(sessions))
+    copy_into(
+        Assignment,
+        ("id", "worker_id", "leased_at", "opened_at", "submitted_at", "expires_at"),
+        (
+            (pk, author, one.opened or one.submitted, one.opened, one.submitted, one.submitted)
+            for pk, ((author, _), one) in zip(ids, sessions.items(), strict=True)
+        ),
+        task_id=version.task_id,
+        version_id=version.pk,
         source="import",
         pay=0,
         state=AssignmentState.SUBMITTED,
-        leased_at=told.opened or told.submitted,
-        opened_at=told.opened,
-        submitted_at=told.submitted,
         settled_at=now,
-        expires_at=told.submitted,
     )
+    return dict(zip(sessions, ids, strict=True))
 
 
 @transaction.atomic
@@ -231,43 +240,40 @@ def add_votes(
     one after another. ``advance`` is told how many votes are stored.
     """
     version, now = lock_version(task), timezone.now()
-    new = _new(votes, _there(task, {field for vote in votes for field, _, _ in vote.choices}))
-    take_slots(Counter(vote.item for vote in new if not vote.uncounted))
-    bundles: dict[tuple[int, str], Assignment] = {}
+    new = _new(task, votes)
+    slots, told = Counter[int](), dict[tuple[int, str], Session]()
     for vote in new:
+        if not vote.uncounted:
+            slots[vote.item] += 1
         where = (vote.author, vote.bundle)
-        if where not in bundles:
-            told = (sessions or {}).get(where) or Session(None, now + len(bundles) * TICK)
-            bundles[where] = _bundle(task, version, vote.author, told, now)
-    Assignment.objects.bulk_create(bundles.values(), batch_size=BATCH)
-    for first in range(0, len(new), BATCH):
-        part = new[first : first + BATCH]
+        if where not in told:
+            told[where] = (sessions or {}).get(where) or Session(None, now + len(told) * TICK)
+    take_slots(slots)
+    bundles = _bundles(version, told, now)
+    done = 0
+    for part in parts(new, BATCH):
+        placed = [
+            (vote, bundles[vote.author, vote.bundle], told[vote.author, vote.bundle])
+            for vote in part
+        ]
         copy_into(
             AssignmentItem,
             ("assignment_id", "item_id", "position", "flipped", "holds"),
             (
-                (
-                    bundles[vote.author, vote.bundle].pk,
-                    vote.item,
-                    vote.position,
-                    vote.flipped,
-                    not vote.uncounted,
-                )
-                for vote in part
+                (bundle, vote.item, vote.position, vote.flipped, not vote.uncounted)
+                for vote, bundle, _ in placed
             ),
         )
         ids = new_ids(Answer, len(part))
         copy_into(
             Answer,
             ("id", *ANSWER),
-            (
-                (pk, *_answer(vote, bundles[vote.author, vote.bundle]))
-                for pk, vote in zip(ids, part, strict=True)
-            ),
+            ((pk, *_answer(*one)) for pk, one in zip(ids, placed, strict=True)),
             version_id=version.pk,
         )
         write_values_of(zip(ids, map(_values, part), strict=True))
-        advance(first + len(part))
+        done += len(part)
+        advance(done)
     fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
 
@@ -278,14 +284,13 @@ def add_model_votes(
 ) -> Added:
     """Store votes of systems; a system judges an item once a replicate."""
     version, now = lock_version(task), timezone.now()
-    there = set(
-        Answer.objects.filter(item__task=task, system__isnull=False).values_list(
-            "system_id", "item_id", "replicate"
-        )
-    )
-    new = [vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there]
-    for first in range(0, len(new), BATCH):
-        part = new[first : first + BATCH]
+    there = Keys()
+    given = Answer.objects.filter(item__task=task, system__isnull=False)
+    for key in given.values_list("system_id", "item_id", "replicate").iterator():
+        there.add(key)
+    new = (vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there)
+    done = 0
+    for part in parts(new, BATCH):
         ids = new_ids(Answer, len(part))
         copy_into(
             Answer,
@@ -315,9 +320,10 @@ def add_model_votes(
             version_id=version.pk,
         )
         write_values_of(zip(ids, map(_values, part), strict=True))
-        advance(first + len(part))
-    fresh_plans(len(new))
-    return Added(len(new), len(votes) - len(new))
+        done += len(part)
+        advance(done)
+    fresh_plans(done)
+    return Added(done, len(votes) - done)
 
 
 ANSWER = (
@@ -329,22 +335,23 @@ ANSWER = (
     "counts",
     "uncounted_reason",
     "answered_at",
+    "meta",
 )
 
 
-def _answer(vote: Vote, bundle: Assignment) -> tuple[Any, ...]:
+def _answer(vote: Vote, bundle: int, session: Session) -> tuple[Any, ...]:
     """The values of the fields ``ANSWER``."""
-    at = vote.at or bundle.submitted_at or bundle.leased_at
     shown = vote.position if vote.met is None else vote.met
     return (
         vote.item,
-        bundle.pk,
+        bundle,
         vote.author,
         shown,
         vote.flipped,
         not vote.uncounted,
         vote.uncounted,
-        at,
+        vote.at or session.submitted,
+        json.dumps(vote.meta) if vote.meta else None,
     )
 
 
@@ -352,37 +359,44 @@ def _values(vote: Vote) -> Values:
     return Values(texts=list(vote.texts), choices=list(vote.choices), spans=list(vote.spans))
 
 
-def _same(author: int, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:
-    return author, item, flipped, frozenset(choices)
+def _same(author: int | None, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:
+    return author, item, flipped, sorted(choices)
 
 
-def _there(task: Task, fields: Collection[str]) -> Counter[Any]:
+def _there(task: Task, fields: Collection[str]) -> Counts:
     """What a task holds of people: who, which item, shown how, said what; and how often."""
-    rows = Answer.objects.filter(item__task=task, worker__isnull=False)
-    heads = {
-        pk: (worker or 0, item, flipped)
-        for pk, worker, item, flipped in rows.values_list("pk", "worker_id", "item_id", "flipped")
-    }
-    said: dict[int, list[tuple[str, str]]] = {pk: [] for pk in heads}
+    found = Counts()
+    rows = Answer.objects.filter(item__task=task, worker__isnull=False).order_by("pk")
     # Models' values are read along: a join by task is planned well, one by answers is not.
     values = ChoiceValue.objects.filter(answer__item__task=task, field__in=fields)
-    for pk, field, code in values.values_list("answer_id", "field", "code"):
-        if pk in said:
-            said[pk].append((field, code))
-    return Counter(_same(*head, said[pk]) for pk, head in heads.items())
+    said = itertools.groupby(
+        values.order_by("answer_id").values_list("answer_id", "field", "code").iterator(),
+        key=itemgetter(0),
+    )
+    of, mine = next(said, (0, iter(())))
+    people = rows.values_list("pk", "worker_id", "item_id", "flipped")
+    for pk, worker, item, flipped in people.iterator():
+        while of and of < pk:
+            of, mine = next(said, (0, iter(())))
+        choices = [(field, code) for _, field, code in mine] if of == pk else []
+        found.add(_same(worker, item, flipped, choices))
+    return found
 
 
-def place_votes(votes: Iterable[Vote]) -> list[Vote]:
-    """Votes with bundle and place: who judges an item again does so in a further bundle."""
-    times: Counter[tuple[int, int]] = Counter()
+def place_votes(votes: Iterable[Vote]) -> Spool[Vote]:
+    """Votes with bundle and place: who judges an item again does so in a further bundle.
+
+    So does who judges more than ``MOST`` items, as places are small numbers.
+    """
+    times = Counts()
     places: Counter[tuple[int, int]] = Counter()
-    found = []
+    found: Spool[Vote] = Spool()
     for vote in votes:
-        again = times[vote.author, vote.item]
-        place = places[vote.author, again]
-        times[vote.author, vote.item] += 1
+        again = times.add((vote.author, vote.item))
+        further, place = divmod(places[vote.author, again], MOST)
         places[vote.author, again] += 1
-        found.append(vote._replace(bundle=str(again), position=place))
+        bundle = f"{again}.{further}" if further else str(again)
+        found.append(vote._replace(bundle=bundle, position=place))
     return found
 
 
@@ -396,15 +410,14 @@ def submission_time(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
     return {where: Session(None, at) for where, at in last.items()}
 
 
-def _new(votes: Iterable[Vote], there: Counter[Any]) -> list[Vote]:
+def _new(task: Task, votes: Sequence[Vote]) -> Sequence[Vote]:
     """The votes that are not there; one given twice by the same person stays two."""
-    left, new = Counter(there), []
-    for vote in votes:
-        same = _same(
-            vote.author, vote.item, vote.flipped, ((name, code) for name, code, _ in vote.choices)
-        )
-        if left[same]:
-            left[same] -= 1
-        else:
-            new.append(vote)
-    return new
+    if not Answer.objects.filter(item__task=task, worker__isnull=False).exists():
+        return votes
+    there = _there(task, {field for vote in votes for field, _, _ in vote.choices})
+
+    def same(vote: Vote) -> Any:
+        codes = ((name, code) for name, code, _ in vote.choices)
+        return _same(vote.author, vote.item, vote.flipped, codes)
+
+    return Spool(vote for vote in votes if not there.take(same(vote)))

@@ -36,12 +36,12 @@ from annotation.formats.imports.tools.label_studio import (
 from annotation.models import Candidate, Item, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
-from annotation.task_types import TYPES, TaskType, get_type
-from annotation.task_types.free_text.type import FreeText
+from annotation.task_types import TaskType, get_type
 from annotation.task_types.label_studio import (
     CHOICES,
     MARKS,
     PAIRWISE,
+    RANKER,
     RATING,
     TEXT,
     Control,
@@ -74,7 +74,7 @@ def import_label_studio(
     What was cancelled, and what is marked as ground truth, is kept and does not count. Importing
     twice adds nothing. Raises Invalid and Conflict, naming the task and the annotation.
     """
-    type = get_type(task.type) if task is not None else _type(file)
+    type = get_type(task.type) if task is not None else file.task_type()
     if FORMAT not in type.exports:
         raise Invalid("This task takes no Label Studio file.", fields={"task": type.shape})
     if task is None:
@@ -88,17 +88,6 @@ def import_label_studio(
     new, there = sum(one.new for one in added), sum(one.there for one in added)
     record(by=by, project=project, action="label_studio.import", on=task, file=name, new=new)
     return task, Added(new, there)
-
-
-def _type(file: LSFile) -> TaskType:
-    """Of which type a file is, by our own word or by the controls that were used."""
-    own = file.about.get("type")
-    if isinstance(own, str) and own in TYPES:
-        return TYPES[own]
-    used = file.types()
-    told = [type for type in TYPES.values() if type.label_studio.told_by & used]
-    whole = [type for type in told if type.label_studio.told_by >= used - {TEXT}]
-    return next(iter(whole or told), TYPES[FreeText.slug])
 
 
 def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str) -> Task:
@@ -122,14 +111,20 @@ def _controls(file: LSFile) -> list[Control]:
     """What a file of others asks, as far as its answers show it."""
     said: dict[str, dict[Any, None]] = defaultdict(dict)
     kinds: dict[str, str] = {}
+    several = set[str]()
     for one in (given for task in file.tasks for given in task.given):
         for control, kind, value in one.choices:
             kinds[control] = kind
-            said[control] |= dict.fromkeys(value if kind == CHOICES else [value])
+            said[control] |= dict.fromkeys(value if kind in (CHOICES, RANKER) else [value])
+            if kind == CHOICES and len(value) != 1:
+                several.add(control)
         for control, marks in one.marks.items():
             kinds[control] = MARKS
             said[control] |= dict.fromkeys(mark.label for mark in marks)
-    return [Control(_name(name), name, kind, said[name]) for name, kind in kinds.items()]
+    return [
+        Control(_name(name), name, kind, said[name], name in several)
+        for name, kind in kinds.items()
+    ]
 
 
 def _name(control: str) -> str:

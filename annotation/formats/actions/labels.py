@@ -10,12 +10,15 @@ from django.db.models import F, Max
 
 from annotation.authoring.actions.drafts import draft_of, lock_draft
 from annotation.authoring.actions.items import STEP, clean_question, default_group
+from annotation.authoring.actions.media import to_fetch
 from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgment_rows import store_rows
 from annotation.formats.actions.judgments import Vote
 from annotation.models import Item, Task, User
 from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import fresh_plans
+from crowdqc import queue
+from crowdqc.errors import Conflict
 
 LABELS_IMPORTED = "labels.import"
 BATCH = 2000
@@ -25,7 +28,8 @@ BATCH = 2000
 def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """Add checked rows (key, text, expected, meta) to the draft; returns how many are new.
 
-    Keys that are there already are skipped, so that a file taken in twice adds nothing.
+    Keys that are there already are skipped, so that a file taken in twice adds nothing. Rows may
+    name a ``file`` of the project, or the ``address`` of one, which a job fetches.
     """
     shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
     there = set(task.items.in_version(shown.number).values_list("key", flat=True))
@@ -33,6 +37,9 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     if not new:
         return 0
     draft, group = lock_draft(task, by=by), default_group(task, by=by)
+    named = {row["file"] for row in new if row.get("file")}
+    if task.project.media_files.select_for_update().filter(pk__in=named).count() < len(named):
+        raise Conflict("A file that the table names was deleted meanwhile. Upload it again.")
     last = task.items.aggregate(m=Max("position"))["m"] or 0
     Item.objects.bulk_create(
         [
@@ -42,7 +49,8 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
                 key=row["key"],
                 question=clean_question(row["text"]),
                 position=last + STEP * number,
-                settings={"meta": row["meta"]} if row["meta"] else {},
+                settings=_settings_of(row, by),
+                media_id=row.get("file"),
                 expected=row["expected"] or None,
                 since=draft.number,
             )
@@ -50,9 +58,16 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
         ],
         batch_size=BATCH,
     )
+    if any(row.get("address") for row in new):
+        queue.enqueue("annotation.jobs.fetch_media")
     fresh_plans(len(new))
     record(by=by, project=task.project, action="items.import", on=task, file=name, new=len(new))
     return len(new)
+
+
+def _settings_of(row: Mapping[str, Any], by: User) -> dict[str, Any]:
+    found: dict[str, Any] = {"meta": row["meta"]} if row["meta"] else {}
+    return found | (to_fetch(row["address"], by) if row.get("address") else {})
 
 
 def import_labels(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
@@ -73,6 +88,7 @@ def import_labels(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             texts=tuple(map(tuple, row["texts"])),
             spans=tuple(map(tuple, row["spans"])),
             at=row["at"],
+            meta=row.get("meta"),
         )
 
     with transaction.atomic():

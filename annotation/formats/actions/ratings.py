@@ -101,7 +101,7 @@ def import_ratings(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     workers = workers_named(task.project, {row["worker_id"] for row in rows})
     added = add_ratings(
         task=task,
-        ratings=[
+        ratings=(
             RatingRow(
                 workers[row["worker_id"]].pk,
                 items[row["item_id"]],
@@ -110,7 +110,7 @@ def import_ratings(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
                 tuple(row["evidence"]),
             )
             for row in rows
-        ],
+        ),
     )
     record(by=by, project=task.project, action="ratings.import", on=task, file=name, new=added.new)
     return added.new

@@ -78,7 +78,9 @@ def import_battles(
         for one in battles
     ]
     votes = _votes(by, task, dimension, seen)
-    timed = [vote._replace(at=one.at) for vote, one in zip(votes, battles, strict=True)]
+    timed = [
+        vote._replace(at=one.at, meta=one.meta) for vote, one in zip(votes, battles, strict=True)
+    ]
     return task, _stored(by, task, timed, name)
 
 
@@ -220,7 +222,7 @@ def _battle_texts(
     return there() if new else known
 
 
-def _votes(by: User, task: Task, dimension: str, seen: Sequence[SeenVote]) -> list[Vote]:
+def _votes(by: User, task: Task, dimension: str, seen: Sequence[SeenVote]) -> Sequence[Vote]:
     """Votes on pairs as they were seen, left and right, items made where they are new."""
     workers = workers_named(task.project, {one.judge for one in seen})
     items = _items(by, task, seen)

@@ -6,7 +6,7 @@ People appear under their pseudonyms alone; the importers of the same names read
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from annotation.files.writing.tables import Table
@@ -21,16 +21,14 @@ from annotation.work.snapshots import attributes
 CHUNK = 2000
 WHO = ("worker", "system", "prompt_strategy", "replicate")
 WHETHER = ("answered_at", "counts", "reason", "excluded", "version")
-OF_ANSWER = (
+HEADER = (
     "worker_id",
-    "worker__pseudonym",
-    "system__name",
-    "system__prompt_strategy",
+    "system_id",
     "replicate",
     "answered_at",
     "counts",
     "uncounted_reason",
-    "version__number",
+    "version_id",
 )
 MARKED = ("index", "attribute", "start", "end", "transcript")
 ATTRIBUTES = ("item_id", "dimension", *WHO, *MARKED, *WHETHER)
@@ -40,29 +38,42 @@ TAIL = ("feedback", "answered_at", "counts", "version")
 Row = dict[str, Any]
 
 
+Authors = Callable[[Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
+
+
+def authors_of(task: Task) -> Authors:
+    """Gives the values of ``WHO`` and of ``WHETHER`` for those of an answer's ``HEADER``.
+
+    Names are read once: a task has few authors, and many answers.
+    """
+    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
+    workers = task.project.memberships.values_list("pk", "pseudonym")
+    people = {pk: (name, "", "") for pk, name in workers.iterator()}
+    named = task.project.systems.values_list("pk", "name", "prompt_strategy")
+    systems = {pk: ("", name, strategy) for pk, name, strategy in named}
+    numbers = dict(task.versions.values_list("pk", "number"))
+
+    def told(header: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        worker, system, replicate, at, counts, reason, version = header
+        who = people[worker] if worker else systems[system]
+        whether = (at.isoformat(), counts, reason, worker in excluded, numbers[version])
+        return (*who, replicate), whether
+
+    return told
+
+
 def of_answers(
     task: Task, values: Any, *fields: str, chunk: int = CHUNK
 ) -> Iterator[tuple[Row, Row]]:
     """Stored values of a task's answers: by field (without "answer__"), and whose each is, when it
     was given and whether it counts, under the columns ``WHO`` and ``WHETHER``."""
-    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
-    wanted = (*fields, *(f"answer__{name}" for name in OF_ANSWER))
-    for stored in values.values(*wanted).iterator(chunk):
-        row = {name.removeprefix("answer__"): value for name, value in stored.items()}
-        yield (
-            row,
-            {
-                "worker": row["worker__pseudonym"] or "",
-                "system": row["system__name"] or "",
-                "prompt_strategy": row["system__prompt_strategy"] or "",
-                "replicate": row["replicate"],
-                "answered_at": row["answered_at"].isoformat(),
-                "counts": row["counts"],
-                "reason": row["uncounted_reason"],
-                "excluded": row["worker_id"] in excluded,
-                "version": row["version__number"],
-            },
-        )
+    authors = authors_of(task)
+    names = (*(name.removeprefix("answer__") for name in fields), *HEADER)
+    wanted = (*fields, *(f"answer__{name}" for name in HEADER))
+    for stored in values.values_list(*wanted).iterator(chunk):
+        who, whether = authors(stored[len(fields) :])
+        row = dict(zip(names, stored, strict=True))
+        yield row, dict(zip((*WHO, *WHETHER), (*who, *whether), strict=True))
 
 
 def attribute_table(task: Task, form: str, dimension: str = "") -> Table:
@@ -130,7 +141,7 @@ def _checks(task: Task) -> Iterator[Row]:
         field__in=asked, answer__item__task=task, answer__stage=Answer.Stage.MAIN
     ).order_by("answer__item__position", "answer__item_id", "answer_id", "pk")
     of_item = ("answer__item__key", "answer__item__group__key", "answer__item__first__key")
-    for row, answer in of_answers(task, chosen, "field", "code", "answer__version_id", *of_item):
+    for row, answer in of_answers(task, chosen, "field", "code", *of_item):
         line = asked[row["field"]]
         if (row["field"], line["label"]) in same[row["version_id"]]:
             yield {

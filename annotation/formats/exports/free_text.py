@@ -40,7 +40,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "payouts": payouts.LEDGER,
 }
-Row = dict[str, Any]
+Row = tuple[Any, ...]
 
 
 def check(what: str) -> None:
@@ -60,7 +60,8 @@ def version_number(task: Task) -> int:
 
 
 def rows(task: Task, what: str, *, uncounted: bool = False) -> Iterator[Row]:
-    """Rows by column name, in a fixed order, from one query (so of one moment).
+    """Rows in the order of ``COLUMNS``, themselves in a fixed order, from one query (so of one
+    moment).
 
     Answers are those to the questions of the version in force, under whichever version they were
     given; ``uncounted`` adds those that do not count.
@@ -81,12 +82,7 @@ def _items(task: Task) -> Iterator[Row]:
     items = task.items.in_version(number).select_related("group")
     item: Item
     for item in items.order_by("group__position", "group_id", "position", "pk").iterator(CHUNK):
-        yield {
-            "item_id": item.key,
-            "question": item.question,
-            "context": item.group.passage,
-            "topic": topics[item.group_id],
-        }
+        yield item.key, item.question, item.group.passage, topics[item.group_id]
 
 
 def _topics(groups: list[ItemGroup]) -> dict[int, str]:
@@ -131,9 +127,8 @@ def _answers(task: Task, uncounted: bool) -> Iterator[Row]:
             "answer__version__number",
         )
     )
-    for values in texts.iterator(CHUNK):
-        row = dict(zip(COLUMNS["answers"], values, strict=True))
-        yield {**row, "submitted_at": row["submitted_at"].isoformat()}
+    for item, worker, text, at, *whether in texts.iterator(CHUNK):
+        yield item, worker, text, at.isoformat(), *whether
 
 
 def _system_answers(task: Task, uncounted: bool) -> Iterator[Row]:
@@ -157,17 +152,16 @@ def _system_answers(task: Task, uncounted: bool) -> Iterator[Row]:
             "answer__version__number",
         )
     )
-    for values in texts.iterator(CHUNK):
-        yield dict(zip(COLUMNS["system_answers"], values, strict=True))
+    yield from texts.iterator(CHUNK)
 
 
 def _payouts(task: Task) -> Iterator[Row]:
     entries = LedgerEntry.objects.filter(task=task).select_related(
         "task__current", "line__batch", "worker", "by"
     )
+    amount = payouts.LEDGER.index("amount")
     for values in payouts.ledger_rows(entries):
-        row = dict(zip(payouts.LEDGER, values, strict=True))
-        yield {**row, "amount": str(row["amount"])}
+        yield *values[:amount], str(values[amount]), *values[amount + 1 :]
 
 
 def left_out(task: Task, *, uncounted: bool = False) -> Mapping[str, int]:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from annotation.files.writing.tables import Table
-from annotation.formats.exports.answered import WHETHER, WHO, of_answers
-from annotation.models import Answer, ChoiceValue, SpanValue, Task, TextValue
+from annotation.formats.exports.answered import HEADER, WHETHER, WHO, Authors, authors_of
+from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
+from annotation.task_types.known import as_cell
 
 CHUNK = 2000
-LABELS = ("item", *WHO, "field", "label", "ordinal", "start", "end", "gold", *WHETHER)
+LABELS = ("item", *WHO, "field", "label", "ordinal", "start", "end", "gold", *WHETHER, "meta")
 ITEMS = ("key", "text", "gold")
-ABOUT = ("answer__item__key", "answer__item__expected", "field")
+FILES = ("file", "sha256", "type")  # of what an item shows, in tasks of images and recordings
+ABOUT = (
+    "answer__item__key",
+    "answer__item__expected",
+    "answer__meta",
+    "field",
+    *(f"answer__{name}" for name in HEADER),
+)
 Row = dict[str, Any]
 
 
@@ -20,7 +29,8 @@ def label_table(task: Task, form: str, dimension: str = "") -> Table:
     """Every value of every answer, counting or not: choices, then texts, then spans.
 
     ``label`` is a code, a text, or the label of a span, whose ``start`` and ``end`` count
-    characters of the item's text, the end outside.
+    characters of the item's text, the end outside. ``meta`` has further columns of the file that
+    an answer was imported from, as JSON.
     """
     return Table(LABELS, _labels(task))
 
@@ -29,10 +39,12 @@ def item_table(task: Task, form: str, dimension: str = "") -> Table:
     """The items in force with their known answers and all that was kept with them."""
     version = task.current or task.versions.latest("number")
     items = task.items.in_version(version.number).order_by("position", "pk")
+    shown = FILES if items.filter(media__isnull=False).exists() else ()
     kept: dict[str, None] = {}
     for meta in items.values_list("settings__meta", flat=True).iterator(CHUNK):
-        kept |= dict.fromkeys(name for name in meta or {} if name not in ITEMS)
-    return Table((*ITEMS, *kept), _items(items, list(kept)))
+        kept |= dict.fromkeys(name for name in meta or {} if name not in (*ITEMS, *shown))
+    columns = (*ITEMS, *shown, *kept)
+    return Table(columns, _items(items.select_related("media"), list(kept)))
 
 
 def _items(items: Any, kept: list[str]) -> Iterator[Row]:
@@ -41,32 +53,46 @@ def _items(items: Any, kept: list[str]) -> Iterator[Row]:
         yield {
             "key": item.key,
             "text": item.question,
-            "gold": next(iter((item.expected or {}).values()), ""),
+            "gold": as_cell(next(iter((item.expected or {}).values()), "")),
+            **_file_of(item),
             **{name: meta.get(name, "") for name in kept},
         }
 
 
-def _labels(task: Task) -> Iterator[Row]:
+def _file_of(item: Item) -> Row:
+    """The file that an item shows: its name here, and the hash and type of what was served."""
+    if item.media is None:
+        return {}
+    return {"file": item.media.name, "sha256": item.media.sha256, "type": item.media.type}
+
+
+def _labels(task: Task) -> Iterator[tuple[Any, ...]]:
     own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
+    whose = authors_of(task)
     choices = ChoiceValue.objects.filter(**own).order_by("answer_id", "pk")
-    for row, whose in of_answers(task, choices, *ABOUT, "code", "ordinal"):
-        yield _row(row, whose, label=row["code"], ordinal=row["ordinal"])
+    for *about, code, ordinal in choices.values_list(*ABOUT, "code", "ordinal").iterator(CHUNK):
+        yield _row(whose, *about, said=(code, ordinal, None, None))
     texts = TextValue.objects.filter(**own).order_by("answer_id", "pk")
-    for row, whose in of_answers(task, texts, *ABOUT, "text"):
-        yield _row(row, whose, label=row["text"])
+    for *about, text in texts.values_list(*ABOUT, "text").iterator(CHUNK):
+        yield _row(whose, *about, said=(text, None, None, None))
     spans = SpanValue.objects.filter(**own).order_by("answer_id", "field", "index")
-    for row, whose in of_answers(task, spans, *ABOUT, "target", "start", "end"):
-        yield _row(row, whose, label=row["target"], start=row["start"], end=row["end"])
+    for *about, target, start, end in spans.values_list(*ABOUT, "target", "start", "end").iterator(
+        CHUNK
+    ):
+        yield _row(whose, *about, said=(target, None, start, end))
 
 
-def _row(row: Row, whose: Row, **said: Any) -> Row:
-    known = (row["item__expected"] or {}).get(row["field"], "")
-    empty = {"ordinal": None, "start": None, "end": None}
-    return {
-        "item": row["item__key"],
-        "field": row["field"],
-        "gold": known,
-        **empty,
-        **said,
-        **whose,
-    }
+def _row(
+    whose: Authors,
+    key: str,
+    expected: Any,
+    meta: Any,
+    field: str,
+    *header: Any,
+    said: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """The values of LABELS; ``said`` are label, ordinal, start and end."""
+    who, whether = whose(header)
+    known = as_cell((expected or {}).get(field, ""))
+    further = json.dumps(meta, ensure_ascii=False) if meta else ""
+    return key, *who, field, *said, known, *whether, further

@@ -11,8 +11,8 @@ from typing import Any
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
-from annotation.formats.exports import answered, free_text, labels, work, writing
-from annotation.formats.exports.tools import crowdrag, frames, label_studio
+from annotation.formats.exports import answered, free_text, labels, speech, work, writing
+from annotation.formats.exports.tools import corpora, crowdrag, frames, label_studio
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.formats.imports.judgments import HEAD, TAIL, column_of
 from annotation.models import Answer, Candidate, Task
@@ -32,7 +32,7 @@ CANDIDATES = {
 NOTHING = dict[str, int]()
 EVERY = files.EVERY
 LINES = ("jsonl", "csv", "parquet")  # where a line is what it comes from
-MEDIA = {**files.FORMATS, "json": "application/json"}
+MEDIA = {**files.FORMATS, "json": "application/json", corpora.ZIP: "application/zip"}
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,13 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         "of people and models, with the stretches of transcripts they were marked in",
         commands=(("thinking", "attributes"),),
     ),
+    "recordings": PairExport(
+        "Recordings",
+        speech.recording_archive,
+        "what people said, as sound files: a voice can tell who somebody is",
+        speech.FORMATS,
+        commands=(("thinking", "recordings"),),
+    ),
     "samples": PairExport(
         "Samples",
         answered.sample_table,
@@ -207,6 +214,21 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         labels.item_table,
         "with known answers and the columns that came with them",
         commands=(("labels", "items"),),
+    ),
+    "conll": PairExport(
+        "CoNLL and spaCy",
+        corpora.span_archive,
+        "marked spans as BIO tags; spans that these cannot hold are listed",
+        (corpora.ZIP,),
+        left_out=corpora.not_expressed,
+        commands=(("conll", "spans"),),
+    ),
+    "huggingface": PairExport(
+        "Hugging Face data set",
+        corpora.hub_archive,
+        "parquet with a data set card: items, labels and shares of votes",
+        (corpora.ZIP,),
+        commands=(("huggingface", "dataset"),),
     ),
     "assignments": PairExport(
         "Assignments, as of MTurk",
@@ -249,52 +271,38 @@ def left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
     return {**found, **one.left_out(task, dimension)}
 
 
-def _judgments(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
-    excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
+def _judgments(task: Task, names: list[str]) -> Iterator[tuple[Any, ...]]:
+    whose = answered.authors_of(task)
     answers = Answer.objects.filter(
         item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
     ).order_by("pk")
-    stored = answers.values(
+    stored = answers.values_list(
         "pk",
         "item__key",
         "item__group__key",
         "item__first__key",
         "item__second__key",
         "flipped",
-        "worker_id",
-        "worker__pseudonym",
-        "system__name",
-        "system__prompt_strategy",
-        "replicate",
         "order_shown",
-        "answered_at",
-        "counts",
-        "uncounted_reason",
-        "version__number",
+        *answered.HEADER,
     ).iterator(CHUNK)
     for part in in_chunks(stored):
-        said = judgments.codes_of([row["pk"] for row in part])
-        for row in part:
-            first, second = row["item__first__key"], row["item__second__key"]
-            left, right = left_right(first, second, flipped=row["flipped"])
-            place = row["order_shown"]
-            yield {
-                "item_id": row["item__key"],
-                "topic": row["item__group__key"],
-                "first": first,
-                "second": second,
-                "left": left,
-                "right": right,
-                "flipped": row["flipped"],
-                "worker": row["worker__pseudonym"],
-                "system": row["system__name"],
-                "prompt_strategy": row["system__prompt_strategy"],
-                "replicate": replicate_of(row["replicate"]),
-                "position": None if place is None else place + 1,
-                **{column_of(name): said[row["pk"]].get(name) for name in names},
-                "answered_at": row["answered_at"].isoformat(),
-                "counts": row["counts"],
-                "reason": row["uncounted_reason"],
-                "excluded": row["worker_id"] in excluded,
-                "version": row["version__number"],
-            }
+        said = judgments.codes_of([row[0] for row in part])
+        for pk, item, topic, first, second, flipped, place, *header in part:
+            (worker, system, strategy, replicate), whether = whose(header)
+            by_worker = bool(worker)
+            yield (
+                item,
+                topic,
+                first,
+                second,
+                *left_right(first, second, flipped=flipped),
+                flipped,
+                worker if by_worker else None,
+                None if by_worker else system,
+                None if by_worker else strategy,
+                replicate_of(replicate),
+                None if place is None else place + 1,
+                *map(said[pk].get, names),
+                *whether,
+            )

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Model, Q
 
+from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import lines
 from annotation.models import (
     Answer,
@@ -30,13 +31,15 @@ from annotation.models import (
     Notice,
     PanelMember,
     Qualification,
+    Recording,
     Rejection,
     Role,
     SecurityEvent,
     User,
     Visit,
 )
-from annotation.records.selectors.audit import sentence, subject_of
+from annotation.records.selectors.audit_words import sentence, subject_of
+from annotation.work.selectors.recordings import bytes_of
 
 CHUNK = 500
 Row = dict[str, Any]
@@ -63,6 +66,8 @@ def files(
     yield "README.txt", [readme(members, told, whole=user is not None)]
     for name, _, rows in told:
         yield f"{name}.jsonl", lines((), map(_plain, rows(members)), "jsonl")
+    for kept in Recording.objects.filter(entry__assignment__worker__in=members).order_by("pk"):
+        yield f"recordings/{kept.pk}.{EXTENSIONS[kept.type]}", [bytes_of(kept)]
 
 
 def _plain(row: Row) -> Row:
@@ -137,6 +142,7 @@ def _answers(members: Members) -> Iterator[Row]:
             "counts": one.counts,
             "why_not": "" if one.item.expected else one.uncounted_reason,
             "shown_turned": one.flipped,
+            "imported": one.meta or {},
             "texts": [
                 {"field": x.field, "index": x.index, "text": x.text} for x in one.texts.all()
             ],
@@ -230,6 +236,15 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
         ),
     ),
     ("answers", "What you submitted: texts, choices and the stretches you marked.", _answers),
+    (
+        "recordings",
+        "What you said, as the file recordings/<recording> beside this one.",
+        _query(
+            Recording,
+            "entry__assignment__worker",
+            "recording=pk assignment=entry__assignment_id type seconds sha256 kept=kept_at",
+        ),
+    ),
     ("drafts", "What was saved while you wrote and is still kept.", _drafts),
     (
         "events",

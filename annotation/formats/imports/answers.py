@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import (
-    Field,
-    Importer,
-    Reader,
-    Row,
-    TextDigests,
-    UniqueRows,
-    same_name,
-)
+from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows, same_name
+from annotation.files.reading.keys import TextDigests
 from crowdqc.numbers import plural
 
 MAX_ANSWER = 20_000

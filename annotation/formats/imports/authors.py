@@ -122,16 +122,32 @@ class Authors:
         return f"its author was excluded {self.whence}" if excluded else ""
 
 
+class AuthorCounts:
+    """How many workers and systems answers are of, and how many of these will not count."""
+
+    def __init__(self) -> None:
+        self.people: set[str] = set()
+        self.systems: set[tuple[str, str]] = set()
+        self.out = 0
+
+    def add(self, one: Mapping[str, Any]) -> None:
+        """Count one answer that is imported."""
+        if one["worker"]:
+            self.people.add(one["worker"])
+        else:
+            self.systems.add((one["system"], one["prompt_strategy"]))
+        self.out += bool(one["uncounted"])
+
+    def facts(self, *more: str) -> list[str]:
+        """These in words, with what is ``more``."""
+        counts = ((self.people, "worker"), (self.systems, "system"))
+        found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
+        return [*found, f"{self.out:,} that will not count"] if self.out else found
+
+
 def facts(good: Iterable[Mapping[str, Any]], *more: str) -> list[str]:
-    """How many workers and systems the answers to import are of, what is ``more``, and how many
-    of them will not count."""
-    people: set[str] = set()
-    systems: set[tuple[str, str]] = set()
-    out = 0
+    """The same of answers that were kept."""
+    counts = AuthorCounts()
     for one in good:
-        people.add(one["worker"])
-        systems.add((one["system"], one["prompt_strategy"]))
-        out += bool(one["uncounted"])
-    counts = ((people - {""}, "worker"), (systems - {("", "")}, "system"))
-    found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
-    return [*found, f"{out:,} that will not count"] if out else found
+        counts.add(one)
+    return counts.facts(*more)

@@ -15,11 +15,13 @@ from annotation.files.reading.importer import (
     Importer,
     Reader,
     Row,
-    TextDigests,
     UniqueRows,
     same_name,
 )
+from annotation.files.reading.keys import TextDigests
 from annotation.files.reading.spool import Spool
+from annotation.formats.imports.known_answers import GOLD, known_of_item
+from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
 
 WHENCE = "a system or an origin"
@@ -32,6 +34,7 @@ class KnownCandidates:
     texts: Mapping[str, str] | TextDigests = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
+    fields: Sequence[KnownField] = ()  # what can be known of a text, where each is an item
 
 
 def key_of(topic: str, source: str, text: str) -> str:
@@ -76,6 +79,7 @@ class Candidates(Importer):
         Field(
             "context", "Source beside it", False, ("passage", "document", "article", "source_text")
         ),
+        *GOLD,
     )
     limits = (
         ("topic", 80, "a topic"),
@@ -121,8 +125,9 @@ class Candidates(Importer):
                 self._spelled(reader, row, values["system"], spelled)
                 if values["query"]:
                     one_query.check(row, ["topic", "query"], values["topic"], values["query"])
+                known_answer = known_of_item(reader, row, known.fields)
                 if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
-                    checked.good.append(values)
+                    checked.good.append({**values, "known": known_answer})
         if one_query.first:  # any row of a topic may give it
             none = (None, "")
             checked.good = Spool(

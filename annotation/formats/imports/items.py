@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.files.reading.importer import (
-    ConsistentTexts,
-    Field,
-    FirstSeen,
-    Importer,
-    Reader,
-    Row,
-    text_print,
-)
+from annotation.files.reading.importer import ConsistentTexts, Field, Importer, Reader, Row
+from annotation.files.reading.keys import FirstSeen, text_print
+from annotation.formats.imports.known_answers import GOLD, known_of_item
+from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
 
 MADE = 12  # characters of an id that is made of a question's text
@@ -25,6 +20,7 @@ class KnownItems:
 
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)
+    fields: Sequence[KnownField] = ()  # what can be known of a question
 
 
 class Items(Importer):
@@ -63,6 +59,7 @@ class Items(Importer):
             False,
             ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
         ),
+        *GOLD,
     )
     limits = (
         ("item_id", 80, "an id"),
@@ -72,12 +69,12 @@ class Items(Importer):
     )
     note = (
         "Where a question has no id, one is made of its text: the same question gets the same id "
-        "again."
+        "again. A question with a known answer is mixed in among the others and never counts."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Rows of a question and its text; a topic has one text."""
-        checked, first, made = reader.checked, FirstSeen(), 0
+        checked, first, made, golden = reader.checked, FirstSeen(), 0, 0
         one_text = ConsistentTexts(
             reader,
             {topic: (None, text_print(text.strip())) for topic, text in known.topics.items()},
@@ -94,6 +91,7 @@ class Items(Importer):
                 wrong, mend = "A question needs text.", "Write the question, or delete the row."
                 reader.needed(row, "question", wrong, mend)
                 reader.limit(row, self.limits)
+                known_answer = known_of_item(reader, row, known.fields)
                 if not self._is_new(reader, row, values, first, known):
                     continue
                 topic, text = values["topic"], text_print(values["context"])
@@ -101,7 +99,10 @@ class Items(Importer):
                     one_text.check(row, ["topic", "context"], topic, text)
                 elif topic:
                     one_text.first.setdefault(topic, (row.line, text))
-                checked.good.append(values)
+                checked.good.append({**values, "known": known_answer})
+                golden += bool(known_answer)
+        if golden:
+            checked.facts.append(plural(golden, "known answer"))
         texts = {one["topic"] or one["context"] for one in checked.good} - {""}
         if texts:
             checked.facts.append(plural(len(texts), "text"))

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from annotation.files.reading.importer import (
     CheckedRows,
@@ -38,8 +39,9 @@ from annotation.files.reading.importer import (
     closest_name,
     plain,
 )
+from annotation.files.reading.keys import Keys
 from annotation.formats.imports.answers import REPLICATE, STRATEGY, SYSTEM
-from annotation.formats.imports.authors import facts
+from annotation.formats.imports.authors import AuthorCounts
 from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS
 from annotation.formats.imports.judgment_lines import (
     WORDS,
@@ -165,7 +167,7 @@ class Judgments(Importer):
             what="judgment",
         )
         strange = self._strange(rows, reader.mapping)
-        first: dict[Any, dt.datetime] = {}
+        first, counts, what = FirstTimes(), AuthorCounts(), set[int]()
         for row in rows:
             with reader:
                 self._asked_for(row, strange, checked)
@@ -176,9 +178,10 @@ class Judgments(Importer):
                     reader.refuse(row, "item_id", wrong, "Leave the row out.")
                 if once.takes(row, key, _said(judged, found.codes)):
                     checked.good.append(found.values)
-        what = {values["item"] for values in checked.good}
+                    counts.add(found.values)
+                    what.add(found.values["item"])
         more = [plural(len(what), "text" if self.single else "pair")] if what else []
-        checked.facts += facts(checked.good, *more)
+        checked.facts += counts.facts(*more)
 
     def _strange(self, rows: Collection[Row], mapping: Mapping[str, str]) -> dict[str, str]:
         """Columns of judgments that the task does not ask for, with the nearest name it has.
@@ -187,23 +190,25 @@ class Judgments(Importer):
         are points of a scale of nearly its name.
         """
         read = {*mapping.values(), *HEAD, *TAIL}
-        columns = dict.fromkeys(name for row in rows for name in row.values if name not in read)
         named = {plain(name): name for name in self.asked}
-        near = {one: named.get(closest_name(plain(one), named), "") for one in columns}
-        points = {one: self.asked[name].points if name else () for one, name in near.items()}
-        left: dict[str, set[str]] = {one: {"word", "point"} for one in columns}  # what it may be
+        near: dict[str, str] = {}
+        left: dict[str, set[str]] = {}  # what the values of a column may all be
         filled = set()
         for row in rows:
-            for column in [one for one, kinds in left.items() if kinds]:
-                value = row.values.get(column, "").strip().casefold()
-                if not value:
+            for column in row.values.keys() - read:
+                if column not in near:
+                    near[column] = named.get(closest_name(plain(column), named), "")
+                    left[column] = {"word", "point"}
+                value = row.values[column].strip().casefold()
+                if not value or not left[column]:
                     continue
                 filled.add(column)
+                points = self.asked[near[column]].points if near[column] else ()
                 if value not in WORDS:
                     left[column].discard("word")
-                if not (is_whole_number(value) and int(value) in points[column]):
+                if not (is_whole_number(value) and int(value) in points):
                     left[column].discard("point")
-        return {one: near[one] for one in columns if one in filled and left[one]}
+        return {one: near[one] for one in near if one in filled and left[one]}
 
     def _asked_for(self, row: Row, strange: Mapping[str, str], checked: CheckedRows) -> None:
         for column, near in strange.items():
@@ -216,19 +221,30 @@ class Judgments(Importer):
                 raise Refused
 
 
-def _key(
-    line: JudgmentLine, first: dict[Any, dt.datetime], known: KnownJudgments
-) -> Key | tuple[Key, dt.datetime]:
-    """What tells judgments apart: a worker's later one of the same is told apart by its time.
+class FirstTimes:
+    """The time of the first judgment of each in the file."""
 
-    ``first`` has the time of the first judgment of each in the file.
-    """
+    def __init__(self) -> None:
+        self._keys, self._times = Keys(), array("d")
+
+    def is_first(self, key: Key, at: dt.datetime) -> bool:
+        """Whether no earlier row has another time."""
+        place, new = self._keys.add(key)
+        if new:
+            self._times.append(at.timestamp())
+        return self._times[place] == at.timestamp()
+
+
+def _key(
+    line: JudgmentLine, first: FirstTimes, known: KnownJudgments
+) -> Key | tuple[Key, dt.datetime]:
+    """What tells judgments apart: a worker's later one of the same is told apart by its time."""
     key, at = (line.author, line.named.pair.key, line.named.flipped), line.values["at"]
     if line.author[0] != "worker" or at is None:
         return key
     if (key, at) in known.again:
         return key, at
-    return key if first.setdefault(key, at) == at else (key, at)
+    return key if first.is_first(key, at) else (key, at)
 
 
 def _said(judged: Sequence[str], codes: Mapping[str, str]) -> str:

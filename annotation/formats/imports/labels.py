@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from annotation.files.reading.importer import (
-    Field,
-    FirstSeen,
-    Importer,
-    Reader,
-    Refused,
-    Row,
-    closest_name,
-)
-from annotation.formats.imports.authors import AFTER, AUTHOR, Authors, KnownAnswers, facts
+from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
+from annotation.files.reading.keys import FirstSeen, Keys
+from annotation.files.reading.spool import Spool
+from annotation.formats.imports.authors import AFTER, AUTHOR, AuthorCounts, Authors, KnownAnswers
 from annotation.formats.imports.items import made_id
 from annotation.task_types.labels.fields import CHOOSE_ONE, SINGLE_CODES, SPANS, code_of, codes_of
 from annotation.task_types.labels.rules import PREFIX, Span, read_answer
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
+from crowdqc.outbound import addresses
 
 MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and columns
+MOST_OPEN = 20_000  # answers of which some rows are read
+MOST_SEEN = 10_000  # drafts whose values are remembered
+WHAT = "a text, or a file"
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
 
 
 @dataclass(frozen=True)
 class KnownItems:
-    """What the draft holds: key -> text; and what it asks."""
+    """What the draft holds: key -> text; and what it asks.
+
+    ``files``: name -> id of the project's files that its items can show; None where they show none.
+    """
 
     texts: Mapping[str, str] = field(default_factory=dict)
     fields: Sequence[Mapping[str, Any]] = ()
+    files: Mapping[str, int] | None = None
+    shown: Mapping[str, int] = field(default_factory=dict)  # key -> id of the file of an item
 
 
 @dataclass(frozen=True)
@@ -105,55 +109,90 @@ class LabelItems(Importer):
         Field(
             "text",
             "Text",
-            True,
+            False,
             ("question", "content", "sentence", "document", "body", "message", "tweet", "review"),
+            either=WHAT,
         ),
         Field("gold", "Known answer", False, GOLD),
+        Field("file", "File", False, ("image", "audio", "filename", "file_name", "url"), WHAT),
     )
     limits = (("key", 80, "an id"), ("text", 20_000, "a text"))
     note = (
         "Every other column is kept with its item. An item without an id gets one made of its "
-        "text. An item with a known answer is mixed in among the others and never counts."
+        "text. An item with a known answer is mixed in among the others and never counts. Where "
+        "items are images or recordings, File names one that was uploaded in the builder, or is "
+        "the address of one, and Text describes it."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Items with their metadata; an id once."""
         checked, first, made = reader.checked, FirstSeen(), 0
         gold = Gold(reader, known.fields, {})
+        noun = "text" if known.files is None else "file or description"
         mapped = set(reader.mapping.values())
+        if known.files is None:  # a column that is called so is kept with its item
+            mapped -= {reader.mapping.get("file")}
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
-                wrong, mend = "An item needs a text.", "Write it, or delete the row."
-                reader.needed(row, "text", wrong, mend)
                 reader.limit(row, self.limits)
+                file, address = _file_of(reader, row, known)
+                what = "\0".join(filter(None, (values["text"], str(file or address))))
                 key = values["key"]
                 if not key:
-                    key = made_id({"topic": "", "context": "", "question": values["text"]})
+                    key = made_id({"topic": "", "context": "", "question": what})
                     made += 1
                 expected = gold.read(row, key)
-                line, same = first.setdefault(key, row.line, values["text"])
+                line, same = first.setdefault(key, row.line, what)
                 if line != row.line:
                     if not same:
-                        wrong = f"Given twice, first on line {line:,}, with another text."
+                        wrong = f"Given twice, first on line {line:,}, with another {noun}."
                         reader.refuse(row, "key", wrong, "Give this item another id.")
-                    reader.repeated(row, "key", line, "text")
+                    reader.repeated(row, "key", line, noun)
                     continue
                 if key in known.texts:
-                    if known.texts[key].strip() != values["text"]:
-                        wrong = "The task has this id with another text."
+                    other = known.files is not None and known.shown.get(key) != file
+                    if known.texts[key].strip() != values["text"] or other:
+                        wrong = f"The task has this id with another {noun}."
                         reader.refuse(row, "key", wrong, "Give this item another id.")
                     checked.there += 1
                     continue
                 meta = _metadata(row, mapped)
                 checked.good.append(
-                    {"key": key, "text": values["text"], "expected": expected, "meta": meta}
+                    {
+                        "key": key,
+                        "text": values["text"],
+                        "expected": expected,
+                        "meta": meta,
+                        "file": file,
+                        "address": address,
+                    }
                 )
         if made:
             checked.notes.append(f"{plural(made, 'item')} without an id: one is made of the text.")
         columns = {name for one in checked.good for name in one["meta"]}
         if columns:
             checked.facts.append(f"kept with the items: {', '.join(sorted(columns)[:12])}")
+
+
+def _file_of(reader: Reader, row: Row, known: KnownItems) -> tuple[int | None, str]:
+    """The file that a row's item shows, or the address of one. Raises Refused."""
+    if known.files is None:
+        reader.needed(row, "text", "An item needs a text.", "Write it, or delete the row.")
+        return None, ""
+    said = reader.needed(row, "file", "An item needs a file.", "Name an uploaded file.")
+    if said.startswith(("http://", "https://")):
+        try:
+            return None, addresses.clean(said, query=True)
+        except Invalid as error:
+            return reader.refuse(
+                row, "file", "This address cannot be used.", *error.fields.values()
+            )
+    if said not in known.files:
+        near = closest_name(said, known.files)
+        mend = f"Did you mean {near}?" if near else "Upload it in the builder first."
+        reader.refuse(row, "file", "The project has no file of this name.", mend)
+    return known.files[said], ""
 
 
 def _metadata(row: Row, mapped: set[str]) -> dict[str, str]:
@@ -200,7 +239,8 @@ class Labels(Importer):
     title = "Labels"
     note = (
         "A row is one label of one item. Where a task has several fields, the column field names "
-        "the one that is meant, and NAME.VALUE an option of several, with yes or no."
+        "the one that is meant, and NAME.VALUE an option of several, with yes or no. Spans also "
+        "come in as CoNLL: the exported archive, or a file whose comments name item and worker."
     )
     fields = (
         *AUTHOR,
@@ -219,8 +259,8 @@ class Labels(Importer):
         authors, gold = Authors(reader, known), Gold(reader, known.fields, known.gold)
         asked = {row["name"]: row for row in known.fields}
         usual = next((row["name"] for row in known.fields if row["kind"] == CHOOSE_ONE), "")
-        found: dict[Any, ReadLabels] = {}
-        spoilt: set[Any] = set()
+        usual = usual or next((row["name"] for row in known.fields if row["kind"] == SPANS), "")
+        said_in = _Grouped()
         for row in rows:
             with reader:
                 item, (author, about) = reader.every(
@@ -228,25 +268,85 @@ class Labels(Importer):
                 )
                 key = (author, item)
                 try:
-                    uncounted, at, expected, (name, said, span) = reader.every(
+                    uncounted, at, expected, said = reader.every(
                         partial(authors.uncounted, row),
                         partial(reader.moment, row, "time"),
                         partial(gold.read, row, item),
                         partial(_said, reader, row, asked, usual),
                     )
                 except Refused:
-                    spoilt.add(key)
+                    said_in.spoil(key)
                     continue
                 about |= {"item": item, "uncounted": uncounted, "at": at, "expected": expected}
-                mine = found.setdefault(key, ReadLabels(about))
-                mine.about["expected"] = mine.about["expected"] or expected
-                mine.take(reader, row, name, said, span)
-        for key, one in found.items():
+                said_in.add(key, (row, key, about, said))
+        settle, counts = _Settling(reader, known), AuthorCounts()
+        for place, key, one in said_in.answers(reader):
             with reader.together([row.line for row in one.rows], "answer"):
-                if key in spoilt:
+                if place in said_in.spoilt:
                     raise Refused
-                _settle(reader, one, known, known.there.get(key))
-        reader.checked.facts += facts(reader.checked.good)
+                if made := settle(one, known.there.get(key)):
+                    counts.add(made)
+        reader.checked.facts += counts.facts()
+
+
+Line = tuple[
+    Row, Any, dict[str, Any], tuple[str, str, Span | None]
+]  # row, key, about, what is said
+
+
+class _Grouped:
+    """Rows by the answer that they tell, of which only those lie in memory that are not complete.
+
+    Where more answers than ``MOST_OPEN`` are open at once, as in a file that gives all of one field
+    before the next, the rows are gone through several times, each time for a part of the answers.
+    """
+
+    def __init__(self) -> None:
+        self.keys, self.counts = Keys(), array("I")
+        self.lines: Spool[tuple[int, Line]] = Spool()
+        self.places = array("I")  # the answer of each line
+        self.spoilt: set[int] = set()  # answers of which a row was refused
+
+    def _place(self, key: Any) -> int:
+        place, new = self.keys.add(key)
+        if new:
+            self.counts.append(0)
+        return place
+
+    def spoil(self, key: Any) -> None:
+        self.spoilt.add(self._place(key))
+
+    def add(self, key: Any, line: Line) -> None:
+        place = self._place(key)
+        self.counts[place] += 1
+        self.places.append(place)
+        self.lines.append((place, line))
+
+    def answers(self, reader: Reader) -> Iterator[tuple[int, Any, ReadLabels]]:
+        """Place, key and what was read of each answer, in the order in which they are complete."""
+        parts = 1 + self._most_open() // MOST_OPEN
+        for part in range(parts):
+            left, found = array("I", self.counts), dict[int, ReadLabels]()
+            for place, (row, key, about, (name, said, span)) in self.lines:
+                if place % parts != part:
+                    continue
+                with reader:
+                    mine = found.setdefault(place, ReadLabels(about))
+                    mine.about["expected"] = mine.about["expected"] or about["expected"]
+                    mine.take(reader, row, name, said, span)
+                left[place] -= 1
+                if not left[place]:
+                    yield place, key, found.pop(place)
+
+    def _most_open(self) -> int:
+        """How many answers have some of their rows, but not all, at the fullest line."""
+        left, still, most = array("I", self.counts), 0, 0
+        for place in self.places:
+            still += left[place] == self.counts[place]
+            most = max(most, still)
+            left[place] -= 1
+            still -= not left[place]
+        return most
 
 
 def _said(
@@ -273,32 +373,48 @@ def _said(
     return key, code, None
 
 
-def _settle(
-    reader: Reader,
-    one: ReadLabels,
-    known: KnownLabels,
-    there: Mapping[str, str] | None,
-) -> None:
-    """Whether an answer is new, or as the task has it. Raises Refused."""
-    values: dict[str, list[Any]] = {"choices": [], "texts": [], "spans": []}
-    draft, length = one.whole(), known.lengths.get(one.about["item"])
-    first = one.rows[0]
-    for asked in known.fields:
-        key = PREFIX + asked["name"]
-        if not any(name == key or name.startswith(f"{key}.") for name in draft):
-            continue
-        try:
-            found = read_answer(draft, asked, length=length).values
-        except Invalid as error:
-            reader.refuse(first, "label", error.message, next(iter(error.fields.values()), ""))
-        values["choices"] += found.choices
-        values["texts"] += found.texts
-        values["spans"] += found.spans
-    said = {name: code for name, code, _ in values["choices"]}
-    if there is not None and any(there.get(name, code) != code for name, code in said.items()):
-        wrong, mend = "The task has another label of this author.", "Leave this row out."
-        reader.refuse(
-            first, ["worker", "system", "item"], wrong, f"{mend} Labels are not replaced."
-        )
-    made = {**one.about, **values}
-    reader.checked.add(made, len(one.rows), there=there is not None)
+class _Settling:
+    """Whether an answer is new, or as the task has it.
+
+    What a draft of short codes comes to is remembered: a file says the same few things again.
+    """
+
+    def __init__(self, reader: Reader, known: KnownLabels) -> None:
+        self.reader, self.known = reader, known
+        self.seen: dict[tuple[tuple[str, str], ...], dict[str, list[Any]]] = {}
+
+    def __call__(self, one: ReadLabels, there: Mapping[str, str] | None) -> dict[str, Any] | None:
+        """The row to import; None where it is there. Raises Refused."""
+        first, values = one.rows[0], self._values(one)
+        said = {name: code for name, code, _ in values["choices"]}
+        if there is not None and any(there.get(name, code) != code for name, code in said.items()):
+            wrong, mend = "The task has another label of this author.", "Leave this row out."
+            names = ["worker", "system", "item"]
+            self.reader.refuse(first, names, wrong, f"{mend} Labels are not replaced.")
+        made = {**one.about, **values}
+        self.reader.checked.add(made, len(one.rows), there=there is not None)
+        return None if there is not None else made
+
+    def _values(self, one: ReadLabels) -> dict[str, list[Any]]:
+        """Choices, texts and spans as they are stored. Raises Refused."""
+        draft = one.whole()
+        key = () if one.spans else tuple(draft.items())
+        if key in self.seen:
+            return self.seen[key]
+        values: dict[str, list[Any]] = {"choices": [], "texts": [], "spans": []}
+        length = self.known.lengths.get(one.about["item"])
+        for asked in self.known.fields:
+            field_key = PREFIX + asked["name"]
+            if not any(name == field_key or name.startswith(f"{field_key}.") for name in draft):
+                continue
+            try:
+                found = read_answer(draft, asked, length=length).values
+            except Invalid as error:
+                mend = next(iter(error.fields.values()), "")
+                self.reader.refuse(one.rows[0], "label", error.message, mend)
+            values["choices"] += found.choices
+            values["texts"] += found.texts
+            values["spans"] += found.spans
+        if key and not values["texts"] and len(self.seen) < MOST_SEEN:
+            self.seen[key] = values
+        return values

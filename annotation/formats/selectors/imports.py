@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, missing
+from annotation.formats.imports.tables.base import Fixes
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
 from annotation.models import Project, Task
@@ -56,17 +57,22 @@ class CheckedFile:
 
 
 def check_rows(
-    task: Task | None, kind: str, sheet: Sheet, mapping: Mapping[str, str] | None = None
+    task: Task | None,
+    kind: str,
+    sheet: Sheet,
+    mapping: Mapping[str, str] | None = None,
+    fixes: Fixes | None = None,
 ) -> CheckedFile:
     """Check every row of a file that was read; nothing is written.
 
-    Without a task the file is a table that is to become one.
+    Without a task the file is a table that is to become one, some of whose values are read as
+    others (``fixes``).
 
     ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
     the task takes no such file yet.
     """
     one = format_for(task, kind)
-    return _examined(one, one.known_of(task), sheet, mapping)
+    return _examined(one, one.known_of(task) if task else fixes, sheet, mapping)
 
 
 def examine_candidates(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 from django.db.models.functions import Length
 
-from annotation.files.reading.importer import TextDigests
+from annotation.files.reading.keys import TextDigests
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.authors import Author
 from annotation.formats.imports.authors import KnownAnswers as KnownAuthored
@@ -17,6 +18,7 @@ from annotation.formats.imports.candidates import content_of as text_of
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import Key, KnownJudgments
+from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.labels import KnownItems as KnownLabelItems
 from annotation.formats.imports.labels import KnownLabels
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
@@ -39,7 +41,9 @@ from annotation.models import (
     TaskVersion,
     TextValue,
 )
+from annotation.task_types import get_type
 from annotation.task_types.checklist.type import list_of
+from annotation.task_types.labels.content import FILES
 from annotation.task_types.pairwise.sides import left_right, replicate_of, to_displayed
 from annotation.task_types.rating.explanation import EXPLANATION
 from annotation.task_types.think_aloud.type import ATTRIBUTE
@@ -91,6 +95,7 @@ def items(task: Task) -> KnownItems:
     return KnownItems(
         questions={key: (question, passages[group]) for key, question, group in rows.iterator()},
         topics={key: passage for _, key, passage in groups},
+        fields=get_type(task.type).known_fields(version.settings) if version else (),
     )
 
 
@@ -141,6 +146,14 @@ def candidates(project: Project) -> KnownCandidates:
         queries=dict(rows.exclude(query="").order_by("pk").values_list("topic", "query")),
         names=sorted(set(_systems(project.pk)["names"])),
     )
+
+
+def texts(task: Task) -> KnownCandidates:
+    """As ``candidates``, with what can be known of a text that becomes an item of the task."""
+    type, version = get_type(task.type), task.versions.latest("number")
+    alone = type.judges_texts and not type.pairs_texts
+    fields = type.known_fields(version.settings) if alone else ()
+    return replace(candidates(task.project), fields=fields)
 
 
 def answers(task: Task) -> KnownAnswers:
@@ -236,11 +249,28 @@ def _authored(
     )
 
 
+def known_fields(task: Task) -> KnownFields:
+    """The items of the draft, and what can be known of one."""
+    version = task.versions.latest("number")
+    keys = task.items.in_version(version.number).values_list("key", flat=True)
+    return KnownFields(frozenset(keys), get_type(task.type).known_fields(version.settings))
+
+
 def label_items(task: Task) -> KnownLabelItems:
     """The items of the draft, and what it asks."""
     version = task.versions.latest("number")
-    rows = task.items.in_version(version.number).values_list("key", "question")
-    return KnownLabelItems(dict(rows.iterator()), version.settings["fields"])
+    rows = list(task.items.in_version(version.number).values_list("key", "question", "media_id"))
+    texts = {key: text for key, text, _ in rows}
+    kind = FILES.get(version.settings["content"])
+    if kind is None:
+        return KnownLabelItems(texts, version.settings["fields"])
+    files = task.project.media_files.filter(type__startswith=kind).order_by("pk")
+    return KnownLabelItems(
+        texts,
+        version.settings["fields"],
+        files=dict(files.values_list("name", "pk")),  # of two of a name, the newer
+        shown={key: file for key, _, file in rows if file},
+    )
 
 
 def labels(task: Task) -> KnownLabels:

@@ -18,13 +18,13 @@ from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
 from annotation.formats.actions.imports import Report
-from annotation.formats.registry import format_for, get_format
+from annotation.formats.registry import TABLES, format_for, get_format
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.staging import ACTIVE, ENDED
 from annotation.models import ImportFile, ImportPart, Project, Task, User
 from annotation.records.actions.audit import record
 from crowdqc import queue
-from crowdqc.errors import Conflict
+from crowdqc.errors import Conflict, Invalid
 
 State, Kind = ImportFile.State, ImportPart.Kind
 ABANDONED = dt.timedelta(minutes=3)
@@ -45,12 +45,13 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | So
 
 @transaction.atomic
 def keep_table(
-    *, by: User, project: Project | None, kind: str, name: str, content: bytes | Source
+    *, by: User, project: Project | None, name: str, content: bytes | Source
 ) -> ImportFile:
     """Keep a table that is to become a task, of this project or of one to be made.
 
-    Only who uploaded it sees it. Raises as ``keep_file``.
+    Its kind is recognised when it is read. Only who uploaded it sees it. Raises as ``keep_file``.
     """
+    kind = next(iter(TABLES))
     return _keep(by=by, project=project, task=None, kind=kind, name=name, content=content)
 
 
@@ -75,8 +76,9 @@ def _keep(
         waiting = waiting.filter(uploaded_by=by)
     else:
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    again = waiting.filter(task=task, kind=kind, sha256=digest.hexdigest())
-    same = again.first() if task else again.filter(uploaded_by=by).first()
+    again = waiting.filter(task=task, sha256=digest.hexdigest())
+    # Of which kind a table is, is seen when it is read.
+    same = (again.filter(kind=kind) if task else again.filter(uploaded_by=by)).first()
     if same:
         return same
     if project is None and waiting.count() >= MOST_OWN:
@@ -113,13 +115,51 @@ def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> Im
     """
     names = {f.name for f in format_for(file.task, file.kind).fields}
     chosen = {name: column for name, column in mapping.items() if name in names and column}
+    _check_again(by, file, mapping=chosen)
+    file.mapping = chosen
+    return file
+
+
+@transaction.atomic
+def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
+    """Read a table as one of another kind. Raises Invalid, and Conflict as ``map_columns``."""
+    if kind not in TABLES or file.task_id:
+        raise Invalid("There is no such kind of table.", fields={"kind": ", ".join(TABLES)})
+    _check_again(by, file, kind=kind, mapping={}, fixes={})
+
+
+@transaction.atomic
+def set_project(*, by: User, file: ImportFile, project: Project | None) -> None:
+    """Say of which project a table becomes a task; None is a project of its own.
+
+    Raises Conflict where it was scored, or is being scored.
+    """
+    free = ImportFile.objects.filter(pk=file.pk, task=None)
+    if not free.exclude(state__in=(State.IMPORTING, *ENDED)).update(project=project):
+        raise Conflict("The table cannot be moved now. Reload the page.")
+    file.project = project
+    record(by=by, project=project, action="upload.project", on=file)
+
+
+@transaction.atomic
+def fix_value(*, by: User, file: ImportFile, column: str, value: str, use: str) -> None:
+    """Read a value of a table as another one, as its check offered it.
+
+    Raises Conflict where that is not offered any more, and as ``map_columns``.
+    """
+    offers = file.found.get("about", {}).get("offers", ())
+    if not any((one["column"], one["value"], one["use"]) == (column, value, use) for one in offers):
+        raise Conflict("The table has changed. Reload the page.")
+    fixes = {**file.fixes, column: {**file.fixes.get(column, {}), value: use}}
+    _check_again(by, file, fixes=fixes)
+
+
+def _check_again(by: User, file: ImportFile, **changes: object) -> None:
     locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
     if locked.state not in (State.READY, State.CHECKING):
         raise Conflict("The file cannot be changed now. Reload the page.")
-    _queue(locked, State.CHECKING, mapping=chosen)
+    _queue(locked, State.CHECKING, **changes)
     record(by=by, project=file.project, action="upload.map", on=file)
-    file.mapping = chosen
-    return file
 
 
 @transaction.atomic
@@ -191,7 +231,7 @@ def let_go(file: ImportFile, state: str, **changes: object) -> None:
     """Delete what was staged of an upload; what is left says what became of it."""
     ImportPart.objects.filter(file_id=file.pk).delete()
     ImportFile.objects.filter(pk=file.pk).update(
-        state=state, turn=file.turn + 1, sheet={}, found={}, mapping={}, **changes
+        state=state, turn=file.turn + 1, sheet={}, found={}, mapping={}, fixes={}, **changes
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from annotation.files.reading.importer import guess, plain
 from annotation.files.reading.tables import Row, open_table
-from annotation.formats.registry import format_for
+from annotation.formats.imports.tables.label_studio import annotators
+from annotation.formats.registry import TABLES, format_for
 from annotation.formats.uploads.staging import rows_of, source_of
 from annotation.models import ImportFile, ImportPart
 from crowdqc.errors import Invalid
@@ -35,24 +36,35 @@ def total(file: ImportFile) -> int:
 
 
 def names_any(file: ImportFile, names: set[str]) -> bool:
-    """Whether a cell in a column of people is one of these ids."""
+    """Whether a cell in a column of people is one of these ids, or a table has a column of one.
+
+    A table that is to become a task may still be read as a matrix, whose columns are workers.
+    """
     if file.sheet:
+        if file.kind in TABLES and names & set(file.sheet["columns"]):
+            return True
         columns = _columns(file, list(file.sheet["columns"]))
-        return bool(columns) and any(
-            row.values.get(one, "").strip() in names for row in rows_of(file) for one in columns
-        )
+        return any(_in_row(file, row, columns, names) for row in rows_of(file))
     if not file.parts.filter(kind=ImportPart.Kind.FILE).exists():
         return False
     try:
         table = open_table(source_of(file), file.name)
+        if file.kind in TABLES and names & set(table.columns):
+            return True
         return any(
-            event.values.get(one, "").strip() in names
+            _in_row(file, event, _columns(file, list(event.values)), names)
             for event in table.events
             if isinstance(event, Row)
-            for one in _columns(file, [name for name in event.values])
         )
     except Invalid:  # its job will say why
         return False
+
+
+def _in_row(file: ImportFile, row: Row, columns: set[str], names: set[str]) -> bool:
+    """Whether a row names one of these people, in a column or as an annotator of its task."""
+    if any(row.values.get(one, "").strip() in names for one in columns):
+        return True
+    return file.kind in TABLES and bool(names & annotators(row))
 
 
 def _columns(file: ImportFile, columns: list[str]) -> set[str]:

@@ -10,14 +10,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from annotation.files.reading.importer import Problem
-from annotation.files.reading.rows import MAX_SHOWN
+from annotation.files.reading.rows import MAX_SHOWN, Row
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
 from annotation.formats.actions.imports import import_sheet
+from annotation.formats.imports.tables.base import LOOKED_AT
+from annotation.formats.imports.tables.one_hot import fold
+from annotation.formats.registry import recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
 from annotation.formats.uploads.staging import (
@@ -138,9 +143,12 @@ def _read(file: ImportFile) -> None:
     """From bytes to rows: gone through once, and the bytes are let go of afterwards."""
     file.parts.exclude(kind=Kind.FILE).delete()
     table = open_table(source_of(file), file.name)
+    if file.task_id is None:
+        table = fold(table)
     places: dict[str, int] = {}
     rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
     first: list[Any] = []
+    looked: list[Row] = []
     lines: set[int | None] = set()
     told = _told(file)
     for name in table.columns:
@@ -150,6 +158,8 @@ def _read(file: ImportFile) -> None:
             unreadable.add(packed_problem(event), MAX_SHOWN)
             lines.add(event.line)
         else:
+            if len(looked) < LOOKED_AT:
+                looked.append(event)
             if len(first) < SHOWN_ROWS:
                 first.append(
                     [
@@ -162,12 +172,15 @@ def _read(file: ImportFile) -> None:
                 )
             rows.add(packed_row(event, places), sum(map(len, event.values.values())))
         told(rows.count)
+    columns = list(table.columns)
+    kind, fits = (file.kind, {}) if file.task_id else recognise_table(columns, looked)
     with transaction.atomic():
         rows.flush()
         unreadable.flush()
         _set(
             file,
             state=State.CHECKING,
+            kind=kind,
             done=0,
             total=rows.count,
             sheet={
@@ -175,7 +188,8 @@ def _read(file: ImportFile) -> None:
                 "encoding": table.encoding,
                 "note": table.encoding_note,
                 "delimiter": table.delimiter,
-                "columns": list(table.columns),
+                "columns": columns,
+                "fits": {slug: [one.fits, one.said] for slug, one in fits.items()},
                 "rows": rows.count,
                 "unreadable": unreadable.count,
                 "unreadable_lines": len(lines),
@@ -204,7 +218,8 @@ def _told(file: ImportFile) -> Told:
 def _check(file: ImportFile) -> None:
     """What would become of each row, and what is wrong with which; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
-    found = check_rows(file.task, file.kind, sheet_of(file, _told(file)), file.mapping or None)
+    sheet = sheet_of(file, _told(file))
+    found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)
     with transaction.atomic():
@@ -245,19 +260,23 @@ def _shown(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 def _imported(file: ImportFile) -> bool:
     """Write all rows or none; where the task refuses them now, they are checked again."""
     by, task = file.imported_by, file.task
-    assert by is not None and task is not None  # noqa: S101 (who asked for it, and for which task)
+    assert by is not None  # noqa: S101 (who asked for it)
     far = [0]
+    sheet = sheet_of(file, lambda done: far.__setitem__(0, done))
     try:
         with _pulse(file, far), transaction.atomic():
-            report = import_sheet(
-                by=by,
-                task=task,
-                kind=file.kind,
-                name=file.name,
-                sheet=sheet_of(file, lambda done: far.__setitem__(0, done)),
-                mapping=file.mapping or None,
-                leave_out_bad=file.leave_out_bad,
-            )
+            if task is None:
+                report = import_string(settings.CROWDQC_TABLE_WRITER)(by=by, file=file, sheet=sheet)
+            else:
+                report = import_sheet(
+                    by=by,
+                    task=task,
+                    kind=file.kind,
+                    name=file.name,
+                    sheet=sheet,
+                    mapping=file.mapping or None,
+                    leave_out_bad=file.leave_out_bad,
+                )
             mine = ImportFile.objects.select_for_update(of=("self",)).filter(
                 pk=file.pk, turn=file.turn, state=State.IMPORTING
             )

@@ -10,12 +10,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
 from annotation.files.reading import limits
-from annotation.files.reading.sources import of_upload
+from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
 from annotation.formats.registry import format_for, kinds_of
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task
 from crowdqc.errors import DomainError, Invalid, Missing
-from crowdqc.files.cells import csv_lines
 from crowdqc.web.htmx import page_or_fragment
 
 
@@ -30,15 +29,9 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     error = None
     if request.method == "POST":
         try:
-            upload = request.FILES.get("file")
-            if upload is None:
-                raise Invalid("No file was chosen.", fields={"file": "Choose a file."})
+            name, content = uploaded(request)
             file = actions.keep_file(
-                by=access.user,
-                task=task,
-                kind=kind,
-                name=upload.name or "",
-                content=of_upload(upload),
+                by=access.user, task=task, kind=kind, name=name, content=content
             )
         except Invalid as refused:
             error = refused
@@ -100,7 +93,7 @@ def task_import_file(
         else:
             return redirect("task_import_file", project_id, task_id, file_id)
     elif wanted is not None:
-        actions.map_columns(by=access.user, file=file, mapping=_mapping(request))
+        actions.map_columns(by=access.user, file=file, mapping=chosen_columns(request))
         if not request.htmx:  # type: ignore[attr-defined]
             return redirect("task_import_file", project_id, task_id, file_id)
         file = _file(task, file_id)
@@ -125,15 +118,6 @@ def task_import_file(
     )
 
 
-def _mapping(request: HttpRequest) -> dict[str, str]:
-    """Field -> column from one select a column, named ``column:NAME``."""
-    return {
-        field: name.removeprefix("column:")
-        for name, field in request.POST.items()
-        if name.startswith("column:") and isinstance(field, str) and field
-    }
-
-
 @login_required
 @require_safe
 def task_import_bad_rows(
@@ -141,10 +125,4 @@ def task_import_bad_rows(
 ) -> StreamingHttpResponse:
     """The bad rows with their reasons, as CSV."""
     _, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    file = _file(task, file_id)
-    if file.state != ImportFile.State.READY:
-        raise Missing("The rows of this file are not here: it is not checked, or was imported.")
-    lines = csv_lines(selectors.bad_rows(file))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="bad-rows-{file.pk}.csv"'
-    return response
+    return bad_rows_file(_file(task, file_id))

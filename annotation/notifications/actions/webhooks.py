@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from annotation.models import Hook, HookDelivery, Project, User
 from annotation.records.actions.audit import record
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses
 from crowdqc.queue import enqueue
@@ -28,6 +29,7 @@ PING = "ping"
 EVENTS = {
     "assignment.submitted": "Somebody submitted work",
     "run.finished": "A run ended",
+    "live.ended": "A live evaluation ended",
     "payout.proposed": "A proposal waits for a second person",
     "payout.approved": "A proposal was approved",
     "payment.done": "A payment was confirmed",
@@ -35,6 +37,9 @@ EVENTS = {
     "rejection.decided": "A reply was answered",
     "export.ready": "A file is ready",
 }
+
+
+ACTIVE = CompiledQuery(lambda: Hook.objects.filter(project=Given("project"), active=True))
 
 
 def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
@@ -46,9 +51,7 @@ def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
     if event not in EVENTS:
         raise ValueError(f"{event!r} is no event; see EVENTS")
     wanting = [
-        hook
-        for hook in Hook.objects.filter(project=project, active=True)
-        if not hook.events or event in hook.events
+        hook for hook in ACTIVE.all(project=project.pk) if not hook.events or event in hook.events
     ]
     _owe(wanting, project, event, data)
     return len(wanting)

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from annotation.authoring.actions.drafts import edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP
+from annotation.authoring.actions.known import clean_why
 from annotation.models import Candidate, Item, Task, TaskVersion, User
 from annotation.pair_design.pairs import design_pairs
 from annotation.records.actions.audit import record
@@ -166,7 +167,11 @@ def make_texts(*, by: User, task: Task) -> PairChanges:
     )
     turn: dict[str, int] = {}
     rows = []
-    for text in texts:  # topics take turns, so that an assignment is a mixture of them
+    gold = task.items.in_version(draft.number).filter(expected__isnull=False)
+    kept_back = set(gold.values_list("first_id", flat=True))
+    for text in (
+        one for one in texts if one.pk not in kept_back
+    ):  # topics take turns, so that an assignment is a mixture of them
         turn[text.topic] = turn.get(text.topic, 0) + 1
         rows.append((turn[text.topic], list(groups).index(text.topic), text))
     wanted: list[Wanted] = [
@@ -192,13 +197,20 @@ def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
 
 @transaction.atomic
 def add_attention(
-    *, by: User, task: Task, left: int, right: int, expected: Mapping[str, str]
+    *,
+    by: User,
+    task: Task,
+    left: int,
+    right: int,
+    expected: Mapping[str, str],
+    why: str = "",
 ) -> Item:
     """Add an attention pair: two texts of one topic, and the side that is hoped for.
 
     ``expected``: dimension -> left, neutral or right, for texts shown in this order; dimensions
     that are not named may be answered as one likes. It is handed out beside the pairs that are
-    asked and never counts. Invalid names the field.
+    asked and never counts. ``why`` is what workers read after they answered, where the task gives
+    feedback. Invalid names the field.
     """
     require(task, paired=True)
     draft = lock_draft(task, by=by)
@@ -227,6 +239,7 @@ def add_attention(
         first_id=first,
         second_id=second,
         expected=codes,
+        known_why=clean_why(why),
     )
 
 

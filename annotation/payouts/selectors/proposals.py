@@ -120,7 +120,7 @@ def answers_of(assignment_id: int) -> QuerySet[Answer]:
     """The answers of one assignment in the order they were shown, with their texts."""
     return (
         Answer.objects.filter(assignment=assignment_id)
-        .select_related("item", "item__task", "version")
+        .select_related("item__task", "item__media", "version")
         .prefetch_related("texts", "choices", "spans")
         .order_by("order_shown", "pk")
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,7 @@ from annotation.models import (
     Payment,
     PaymentAttempt,
     PlatformEvent,
+    Recording,
     Rejection,
     Role,
     SpanValue,
@@ -172,7 +174,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
 
 @transaction.atomic
 def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int:
-    """Erase texts, spans, questionnaires and drafts of these assignments, AT_ONCE at most.
+    """Erase texts, speech, spans, questionnaires and drafts of these assignments, AT_ONCE at most.
 
     Returns how many of them held any. Idempotent.
     """
@@ -192,6 +194,7 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
     texts = _count_by(TextValue.objects.filter(answer__in=ids))
     TextValue.objects.filter(answer__in=ids).delete()
     SpanValue.objects.filter(answer__in=ids).delete()
+    Answer.objects.filter(pk__in=ids, meta__isnull=False).update(meta=None)
     ChoiceValue.objects.filter(answer__in=forms).delete()
     # Without what was written nothing is left of such an answer that could count.
     textual = [row.pk for row in rows if get_type(row.task.type).is_typed]
@@ -200,10 +203,13 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
         counts=False, uncounted_reason=WHY[why]
     )
     drafts = set(_blank_drafts(rows))
+    voices = Recording.objects.filter(entry__assignment__in=rows)
+    spoken = Counter(voices.values_list("entry__assignment", flat=True))
+    voices.delete()
     blank_texts(Candidate.objects.filter(source_answer__in=ids))
     Rejection.objects.filter(assignment__in=rows).exclude(reply="").update(reply=GONE)
     for row in rows:
-        if texts.get(row.pk) or row.pk in drafts:
+        if texts.get(row.pk) or row.pk in drafts or row.pk in spoken:
             record(
                 by=by,
                 project=row.task.project,
@@ -211,8 +217,9 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
                 on=row,
                 why=why,
                 texts=texts.get(row.pk, 0),
+                recordings=spoken[row.pk],
             )
-    return len({*texts, *drafts})
+    return len({*texts, *drafts, *spoken})
 
 
 def _count_by(texts: models.QuerySet[TextValue]) -> dict[int, int]:

@@ -35,6 +35,7 @@ from annotation.models import (
     Payment,
     PlatformEvent,
     Project,
+    Recording,
     Recruitment,
     Rejection,
     Role,
@@ -78,6 +79,7 @@ class HeldData:
     texts: int  # answers, explanations, attributes, transcripts
     forms: int  # answers with questionnaires
     drafts: int
+    recordings: int  # of their voice
     judged: int  # their texts that others judge
     replies: int
     logs: KeptLogs
@@ -112,6 +114,7 @@ def held_data(worker: Membership) -> HeldData:
         texts=TextValue.objects.filter(answer__worker=worker).count(),
         forms=Answer.objects.filter(worker=worker).exclude(stage=Answer.Stage.MAIN).count(),
         drafts=drafts_of(own).count(),
+        recordings=Recording.objects.filter(entry__assignment__worker=worker).count(),
         judged=Candidate.objects.filter(author=worker).exclude(text="").count(),
         replies=replies.count(),
         logs=kept_of_workers([worker])[worker.pk],
@@ -158,10 +161,11 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
 
 
 def with_words(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Of these, the ones that hold a text or a draft."""
+    """Of these, the ones that hold a text, speech or a draft."""
     texts = TextValue.objects.filter(answer__assignment=OuterRef("pk"))
     drafts = AssignmentItem.objects.filter(assignment=OuterRef("pk")).exclude(draft={})
-    return assignments.filter(Exists(texts) | Exists(drafts))
+    speech = Recording.objects.filter(entry__assignment=OuterRef("pk"))
+    return assignments.filter(Exists(texts) | Exists(drafts) | Exists(speech))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from annotation.models import AuditEntry, Project, User
 from crowdqc import limits
+from crowdqc.database.compiled import insert_row
 
 VISITOR = "visitor-"  # how the usernames of people from elsewhere begin
 
@@ -22,11 +24,14 @@ def record(
     """
     if by is not None and by.username.startswith(VISITOR):
         limits.hold(limits.VISITOR_ENTRIES, by.pk, "You did this too often.")
-    return AuditEntry.objects.create(
-        actor=by,
-        project=project,
-        action=action,
-        object_type=on._meta.model_name or "",
-        object_id=on.pk,
-        detail=detail,
+    return insert_row(
+        AuditEntry(
+            at=timezone.now(),
+            actor=by,
+            project=project,
+            action=action,
+            object_type=on._meta.model_name or "",
+            object_id=on.pk,
+            detail=detail,
+        )
     )

@@ -6,7 +6,8 @@ from django.db import connection
 
 from annotation.models import Answer, Project, Task, TaskVersion
 
-STRETCHES = 4117  # the first key of the advisory lock; the second is the version
+# The first keys of advisory locks; the second is the version, or the task.
+STRETCHES, SPENDING = 4117, 4118
 
 
 def hold_task(task: Task) -> None:
@@ -29,3 +30,12 @@ def line_up(version: TaskVersion) -> None:
     """Let claims of one version stand in line from here to the end of their transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
+
+
+def line_up_spending(task: Task) -> None:
+    """Let claims of one task stand in line from here to the end of their transaction.
+
+    It comes before ``line_up``.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [SPENDING, task.pk])

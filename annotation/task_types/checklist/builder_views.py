@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.authoring.selectors.builder.frame import Build
-from annotation.authoring.views.builder.parts import LAST, TEXT, Part
+from annotation.authoring.views.builder.parts import KNOWN, LAST, TEXT, Part
 from annotation.models import Item
 from annotation.task_types.checklist import page as checking
 from annotation.task_types.pairwise.builder_views import TEXTS, JudgingBuilder
@@ -21,6 +21,7 @@ class ChecklistBuilder(JudgingBuilder):
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
         "asked": Part("Questions", f"{FOLDER}/_part_asked.html", "task_build_line"),
         "texts": TEXTS,
+        **KNOWN,
         **LAST,
     }
     preview_template = f"{FOLDER}/_preview.html"

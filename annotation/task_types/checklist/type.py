@@ -12,7 +12,8 @@ from typing import Any
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
-from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.base import TaskType, Values, known_rules, whole_number
+from annotation.task_types.known import KnownField
 from annotation.task_types.missing import Missing
 from annotation.task_types.scales import ids, text, truth
 from crowdqc.errors import Invalid
@@ -54,7 +55,7 @@ class Checklist(TaskType):
 
     # files
     exports = ("candidates", "checks", *TaskType.exports)
-    imports = ("candidates", "checks")
+    imports = ("candidates", "checks", "known_answers")
     import_words: Mapping[str, Mapping[str, str]] = {
         "candidates": {
             "title": "Texts to be checked",
@@ -74,7 +75,15 @@ class Checklist(TaskType):
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
             "left_out": ids(raw.get("left_out"), "left_out"),
+            **known_rules(raw),
         }
+
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """Yes or no to each question of the list."""
+        return [
+            KnownField(row["name"], row["label"], options=((YES, YES), (NO, NO)))
+            for row in settings["questions"]
+        ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         draft: dict[str, Any] = {}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.models import PayoutRule, Task, TaskVersion
-from annotation.task_types.base import TaskType, Values
+from annotation.task_types.base import TaskType, Values, known_rules
+from annotation.task_types.known import WORDS, KnownField
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from crowdqc.errors import Invalid
@@ -42,7 +43,7 @@ class FreeText(TaskType):
         "label-studio",
         *TaskType.exports,
     )
-    imports = ("items", "answers", "system_answers", "candidates")
+    imports = ("items", "known_answers", "answers", "system_answers", "candidates")
     unlisted = ("candidates",)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,12 @@ class FreeText(TaskType):
             "max_words": high,
             "dont_know": truth(raw.get("dont_know", True)),
             "skippable": truth(raw.get("skippable", False)),
+            **known_rules(raw),
         }
+
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """The answer: in one of several words, or a number with a tolerance."""
+        return [KnownField("answer", "Answer", WORDS)]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -89,5 +95,6 @@ class FreeText(TaskType):
         items = list(task.items.in_version(version.number).values_list("key", "question"))
         empty = [key for key, question in items if not question.strip()]
         shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
-        found = [] if items else ["The task has no question."]
+        asked = task.items.in_version(version.number).filter(expected__isnull=True)
+        found = [] if asked.exists() else ["The task has no question."]
         return [*found, f"Question {shown} has no text."] if empty else found

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 
 from annotation.authoring.selectors.builder.frame import PER_PAGE, Build, tasks_of_type
 from annotation.authoring.views.builder.parts import (
+    KNOWN,
     LAST,
     BuilderParts,
     BuilderState,
@@ -20,8 +21,8 @@ from annotation.authoring.views.builder.parts import (
 )
 from annotation.models import Item
 from annotation.task_types.labels import page as labeling
+from annotation.task_types.labels.content import CONTENTS, FILES
 from annotation.task_types.labels.fields import (
-    CHOOSE_ONE,
     COLORS,
     COMPARISONS,
     CONDITIONAL,
@@ -34,7 +35,6 @@ from annotation.task_types.labels.fields import (
     codes_of,
     label_of,
 )
-from annotation.task_types.labels.type import CONTENTS
 
 FOLDER = "annotation/authoring/labels"
 
@@ -123,7 +123,7 @@ class LabelsBuilder(BuilderParts):
     parts: Mapping[str, Part] = {
         "text": Part("Item and instructions", f"{FOLDER}/_part_item.html"),
         "fields": Part("Fields", f"{FOLDER}/_part_fields.html", "task_build_field"),
-        "known": Part("Known answers", f"{FOLDER}/_part_known.html", "task_build_known"),
+        **KNOWN,
         "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
         **LAST,
     }
@@ -136,6 +136,7 @@ class LabelsBuilder(BuilderParts):
         "css/pages/work/label.css",
     )
     page_styles = ("css/pages/work/label.css",)
+    scripts = ("js/label/media.js",)
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"
@@ -145,6 +146,7 @@ class LabelsBuilder(BuilderParts):
         "So many different workers label each {noun}. A lower number never takes away what is "
         "answered or in progress."
     )
+    redrawn_by = frozenset({"content"})
     redundancy_label = "Labels per item"
     begin_words = "Add an item"
 
@@ -152,7 +154,6 @@ class LabelsBuilder(BuilderParts):
         return {
             "text": build.questions,
             "fields": len(shown["rows"]),
-            "known": shown["known_count"],
         }
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
@@ -161,7 +162,6 @@ class LabelsBuilder(BuilderParts):
             FieldRow(n, row, [one for one in fields[: n - 1] if one["kind"] in CONDITIONAL])
             for n, row in enumerate(fields, 1)
         ]
-        known = build.items.filter(expected__isnull=False)
         found: dict[str, Any] = {
             "settings": build.version.settings,
             "rows": rows,
@@ -169,19 +169,21 @@ class LabelsBuilder(BuilderParts):
             "comparisons": COMPARISONS.items(),
             "colors": COLORS,
             "contents": CONTENTS.items(),
-            "known_count": known.count(),
+            "takes_files": build.version.settings["content"] in FILES,
         }
         if place.part == "fields":
             found["field_tasks"] = tasks_of_type(build.task)
         item = None
         if place.part == "text":
             item = build.item(place.question)
-            page = Paginator(build.asked.order_by("position", "pk"), PER_PAGE).get_page(place.page)
+            listed = build.asked.select_related("media").order_by("position", "pk")
+            page = Paginator(listed, PER_PAGE).get_page(place.page)
             numbered = list(enumerate(page.object_list, page.start_index() or 1))
             found |= {"page": page, "item_rows": numbered, "open_item": item}
-        if place.part == "known":
-            choosing = [row for row in fields if row["kind"] == CHOOSE_ONE]
-            found |= {"choosing": choosing, "known_rows": _known_rows(known, choosing)}
+            if build.version.settings["content"] in FILES:
+                unused = build.task.project.media_files.filter(items__isnull=True)
+                failed = build.items.filter(media__isnull=True, settings__fetch__error__gt="")
+                found |= {"unused_files": unused.count(), "failed_files": failed.count()}
         item = item or build.nth(1)
         return {**found, **_previewed(item, build), "shown_item": item}
 
@@ -192,21 +194,6 @@ class LabelsBuilder(BuilderParts):
 
 
 BUILDER = LabelsBuilder()
-
-
-def _known_rows(known: Any, fields: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Items with a known answer, and those answers in words."""
-    return [
-        {
-            "item": item,
-            "answers": [
-                (row["label"], label_of(row, item.expected[row["name"]]))
-                for row in fields
-                if row["name"] in item.expected
-            ],
-        }
-        for item in known.order_by("position", "pk")[:PER_PAGE]
-    ]
 
 
 def _previewed(item: Item | None, build: Build) -> dict[str, Any]:

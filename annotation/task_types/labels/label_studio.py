@@ -11,6 +11,7 @@ from annotation.task_types.label_studio import (
     CHOICES,
     MARKS,
     NUMBER,
+    RANKER,
     TEXT,
     Control,
     LabelStudio,
@@ -19,6 +20,7 @@ from annotation.task_types.label_studio import (
 )
 from annotation.task_types.labels import fields as kinds
 from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
     CHOOSE_SEVERAL,
     NOTHING,
     RANK,
@@ -29,6 +31,7 @@ from annotation.task_types.labels.fields import (
 from annotation.task_types.labels.rules import PREFIX, check_answers
 from crowdqc.errors import Invalid
 
+LIST = "_options"  # behind the name of a field: the data that its ranker orders
 Result = tuple[str, str, dict[str, Any]]
 
 
@@ -37,12 +40,25 @@ class LabelsInLabelStudio(LabelStudio):
 
     columns = ("item_id", "text", "context")
     about = "text"
-    told_by = frozenset({MARKS, NUMBER, CHOICES})
+    told_by = frozenset({MARKS, NUMBER, CHOICES, RANKER})
+    scored = CHOICES
 
     def data(self, item: Item) -> dict[str, Any]:
         meta = item.settings.get("meta", {})
         own = {"item_id": item.key, "text": item.question, "context": item.group.passage}
+        if item.media is not None:  # under the name of the tag that shows it
+            own["image" if item.media.is_image else "audio"] = item.media.name
         return {**meta, **own}
+
+    def lists(self, settings: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+        return {
+            field["name"] + LIST: [
+                {"id": one["value"], "title": one["label"] or one["value"]}
+                for one in field["options"]
+            ]
+            for field in settings.get("fields", [])
+            if field["kind"] == RANK
+        }
 
     def results(
         self, item: Item, settings: Mapping[str, Any], row: Mapping[str, Any]
@@ -60,12 +76,19 @@ class LabelsInLabelStudio(LabelStudio):
 
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
         """Fields as a file of others shows them; none is required, as others may not be."""
-        kinds_of = {MARKS: kinds.SPANS, NUMBER: kinds.NUMBER, CHOICES: CHOOSE_SEVERAL}
+        kinds_of = {
+            MARKS: kinds.SPANS,
+            NUMBER: kinds.NUMBER,
+            CHOICES: CHOOSE_ONE,
+            RANKER: RANK,
+        }
         found = []
         for one in controls:
             options = [] if one.kind == NUMBER else [{"label": said} for said in sorted(one.said)]
             own = {"name": one.name, "label": one.label[:80], "question": one.label}
             kind = kinds_of.get(one.kind, kinds.LONG_TEXT)
+            if kind == CHOOSE_ONE and (one.several or len(options) < 2):
+                kind = CHOOSE_SEVERAL
             found.append({**own, "kind": kind, "options": options, "required": False})
         return {"fields": found}
 
@@ -101,7 +124,7 @@ class LabelsInLabelStudio(LabelStudio):
             return [(name, CHOICES, {"choices": ticked})]
         if there and kind == RANK:
             ranked = sorted(there, key=lambda value: there[value][1])
-            return [(name, "ranker", {"ranker": {name: ranked}})]
+            return [(name, RANKER, {RANKER: {name: ranked}})]
         return []
 
 
@@ -112,6 +135,9 @@ def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dic
         marks = [_in_points(mark, field, text) for mark in value]
         rows = [[mark.start, mark.end, code_of(field, mark.label)] for mark in marks]
         return {key: json.dumps(rows)}
+    if kind == RANKER:
+        ranked = [code_of(field, said) for said in value]
+        return {f"{key}.{code}": str(rank) for rank, code in enumerate(ranked, 1)}
     if kind == TEXT:
         return {key: "\n\n".join(value)}
     if kind != CHOICES:

@@ -1,12 +1,13 @@
 """What the page of a labels item shows: its content, and the fields with their options.
 
-Pure; asks the database nothing.
+Pure; asks the database nothing but the row of an item's file.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from django.utils.html import linebreaks
 from django.utils.safestring import mark_safe
 
 from annotation.models import Item
+from annotation.task_types.labels.content import FILES, MARKDOWN, TABLE, caption_of, render_table
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
@@ -27,9 +29,9 @@ from annotation.task_types.labels.fields import (
     points_of,
 )
 from annotation.task_types.labels.rules import PREFIX, asked_fields, is_open, reason_asked
-from annotation.task_types.labels.type import MARKDOWN
 from annotation.task_types.rendering import render_markdown
 
+MADE_KEY = re.compile(r"q-[0-9a-f]{12}")  # of a text that came without an id: it tells nothing
 KEYED = 9  # options that a digit chooses
 SEGMENTS = 11  # points of a scale that stand side by side; more are a number
 LINE_STYLES = ("solid", "dashed", "dotted", "double")
@@ -128,11 +130,22 @@ def page(
         "still_open": len(still),
         "current": next(iter([*still, *(line for line in found if line.asked)]), None),
         "marked": marked,
-        "content": _content(item, settings, plain=marked is not None),
+        "titled": not MADE_KEY.fullmatch(item.key),
+        **_shown(item, settings, plain=marked is not None),
         "about": render_markdown(item.group.passage) if item.group.passage.strip() else "",
         "has_keys": any(line.options for line in found),
         "unsure_offered": any(line.unsure for line in found),
     }
+
+
+def _shown(item: Item, settings: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
+    """The item's text as HTML, or its file; ``kind``: what sort of content that is."""
+    kind = settings.get("content")
+    if kind in FILES:
+        media = item.media if item.media_id else None
+        caption = caption_of(settings, item.settings.get("meta", {}))
+        return {"kind": kind, "media": media, "item": item, "caption": caption}
+    return {"kind": kind, "content": _content(item, settings, plain=plain)}
 
 
 def _content(item: Item, settings: Mapping[str, Any], *, plain: bool) -> str:
@@ -141,6 +154,8 @@ def _content(item: Item, settings: Mapping[str, Any], *, plain: bool) -> str:
         return item.question
     if settings.get("content") == MARKDOWN:
         return render_markdown(item.question)
+    if settings.get("content") == TABLE:
+        return render_table(item.question)
     return mark_safe(linebreaks(item.question, autoescape=True))  # noqa: S308 (just escaped)
 
 

@@ -23,7 +23,9 @@ Stored values of an answer (``annotation.models.answers``), by the kind of the f
 
 Names and values have at most 40 characters, and so has NAME.VALUE.
 
-An item's text is ``Item.question``; what it is shown with is its group's passage. A known answer
+An item's text is ``Item.question``, shown as ``settings["content"]`` says; of an image or a
+recording (``Item.media``) it is the description, which is read out and never shown beside it. What
+an item is shown with is its group's passage. A known answer
 is ``Item.expected = {field name: code}``, of ``choose_one`` fields. Such items have no slots and
 are mixed into assignments (setting ``gold_per_assignment``); the answers to them that workers
 give are stored and do not count (``Answer.counts`` is False), as those to attention pairs. Labels
@@ -43,15 +45,30 @@ from typing import Any
 
 from annotation.models import Answer, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
-from annotation.task_types.base import ITEM_TEXT, TaskType, Values, whole_number
+from annotation.task_types.base import ITEM_TEXT, TaskType, Values, known_rules, whole_number
+from annotation.task_types.known import CHOICE, POINT, WORDS, KnownField
+from annotation.task_types.labels.content import (
+    CONTENTS,
+    FILES,
+    IMAGE,
+    MAX_CAPTION,
+    TABLE,
+    TEXT,
+    read_table,
+)
 from annotation.task_types.labels.fields import (
+    CHOOSE_ONE,
     KINDS,
+    NUMBER,
+    SCALE,
+    SHORT_TEXT,
     SPANS,
     TEXTS,
     WITH_OPTIONS,
     clean_fields,
     label_of,
     new_field,
+    points_of,
 )
 from annotation.task_types.labels.label_studio import LabelsInLabelStudio
 from annotation.task_types.labels.rules import (
@@ -62,12 +79,11 @@ from annotation.task_types.labels.rules import (
     read_answer,
 )
 from annotation.task_types.missing import Missing
-from annotation.task_types.scales import truth
+from annotation.task_types.scales import text, truth
 from annotation.task_types.texts import MAX_CHARACTERS, storable
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
 
-TEXT, MARKDOWN = "text", "markdown"
-CONTENTS: Mapping[str, str] = {TEXT: "Text", MARKDOWN: "Markdown"}
 MAX_KEY = 82  # of a draft: the prefix, a name, a point and a value
 MAX_KEYS = 7000  # 30 fields of 200 options
 START: tuple[dict[str, Any], ...] = (
@@ -81,14 +97,25 @@ START: tuple[dict[str, Any], ...] = (
 )
 
 
+# Fields whose answer can be known, and how it is compared.
+KNOWN_AS = {CHOOSE_ONE: CHOICE, SCALE: POINT, NUMBER: POINT, SHORT_TEXT: WORDS}
+
+
+def _known_options(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Codes with their words of a field that offers some."""
+    if row["kind"] == SCALE:
+        return tuple((str(point), str(point)) for point in points_of(row))
+    return tuple((one["value"], label_of(row, one["value"])) for one in row["options"])
+
+
 class Labels(TaskType):
     """One item at a time, and the fields."""
 
     slug = "labels"
     label = "Labels"
     sentence = (
-        "One text at a time, labeled in fields: choices, scales, numbers, "
-        "texts and marked spans. Shows which label is right and who is reliable."
+        "One text, table, image or recording at a time, labeled in fields: choices, scales, "
+        "numbers, texts and marked spans. Shows which label is right and who is reliable."
     )
     shape = "labels"
     item_noun = "item"
@@ -111,10 +138,18 @@ class Labels(TaskType):
         "crowdkit-labels",
         "reliability",
         "label-studio",
+        "conll",
+        "huggingface",
         *TaskType.exports,
     )
-    imports = ("label_items", "labels")
+    imports = ("label_items", "labels", "known_answers")
     label_studio = LabelsInLabelStudio()
+
+    def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Spans go out as CoNLL only where some are asked for."""
+        marks = any(row["kind"] == SPANS for row in settings.get("fields", []))
+        found = super().exports_of(settings)
+        return found if marks else tuple(one for one in found if one != "conll")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         content = str(raw.get("content") or TEXT)
@@ -123,10 +158,19 @@ class Labels(TaskType):
         return {
             "fields": clean_fields(raw.get("fields", [dict(row) for row in START])),
             "content": content,
-            "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+            "caption": text(raw, "caption", "caption", MAX_CAPTION),
+            **known_rules(raw),
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
         }
+
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """What can be told right or wrong: one option, a point, a number, a few words."""
+        fields = [row for row in settings["fields"] if row["kind"] in KNOWN_AS]
+        return [
+            KnownField(row["name"], row["label"], KNOWN_AS[row["kind"]], _known_options(row))
+            for row in fields
+        ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         draft: dict[str, Any] = {}
@@ -203,19 +247,19 @@ class Labels(TaskType):
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:
         found = missing_fields(version.settings["fields"])
-        if not task.items.in_version(version.number).exists():
+        items = task.items.in_version(version.number)
+        if not items.exists():
             found.append(Missing("The task has no items", "text"))
-        return found
+        return found + missing_content(items, version.settings)
 
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
         own = version.settings
-        shown = per + own["gold_per_assignment"]
-        words = shown * pace.mean_words(items, "question") + len(version.instructions.split())
-        deciding = shown * len(own["fields"]) * pace.SECONDS_A_LINE / 60
+        words = per * pace.mean_words(items, "question") + len(version.instructions.split())
+        deciding = per * len(own["fields"]) * pace.SECONDS_A_LINE / 60
         written = sum(max(5, row["min"]) for row in own["fields"] if row["kind"] in TEXTS)
-        return float(words / pace.READ_A_MINUTE + deciding + shown * written / pace.WORDS_A_MINUTE)
+        return float(words / pace.READ_A_MINUTE + deciding + per * written / pace.WORDS_A_MINUTE)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         return f"{pace.SECONDS_A_LINE} seconds a field"
@@ -232,6 +276,32 @@ def stored_in_words(answer: Answer) -> str:
         spans.setdefault(PREFIX + row.field, []).append([row.start, row.end, row.target])
     draft |= {key: json.dumps(rows) for key, rows in spans.items()}
     return Labels().in_words(draft, answer.version.settings).replace("; ", "\n")
+
+
+def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
+    """What items lack to be shown as ``settings["content"]`` says."""
+    content = settings["content"]
+    if content == TABLE:
+        for key, text in items.order_by("position").values_list("key", "question").iterator():
+            try:
+                read_table(text)
+            except Invalid as error:
+                said = f"Item {key} is no table: {error.fields['question'].rstrip('.')}"
+                return [Missing(said, "text", key)]
+    if content not in FILES:
+        return []
+    found = []
+    without = items.exclude(media__type__startswith=FILES[content]).order_by("position")
+    lacking = list(without.values_list("key", flat=True))
+    if lacking:
+        noun = "image" if content == IMAGE else "sound"
+        others = f" and {plural(len(lacking) - 1, 'other')}" if lacking[1:] else ""
+        has = "have" if others else "has"
+        found.append(Missing(f"Item {lacking[0]}{others} {has} no {noun}", "text", lacking[0]))
+    spans = [n for n, row in enumerate(settings["fields"], 1) if row["kind"] == SPANS]
+    if spans:
+        found.append(Missing(f"Field {spans[0]} marks text, and items show files", "fields"))
+    return found
 
 
 def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:

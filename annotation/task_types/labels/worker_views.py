@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.task_types.labels import page as labeling
+from annotation.task_types.labels.content import AUDIO, IMAGE
 from annotation.task_types.labels.fields import TEXTS
 from annotation.task_types.pairwise import page as judging
 from annotation.work.views.parts import OpenItem, WorkerPages
@@ -15,7 +16,7 @@ class LabelPages(WorkerPages):
     """One item."""
 
     styles = ("css/pages/work/label.css",)
-    scripts = ("js/label.js", "js/label_spans.js")
+    scripts = ("js/label/label.js", "js/label/spans.js", "js/label/media.js")
     verb, done, go_on = "label", "labeled", "Label"
     submitted_noun = recorded_noun = "item"
 
@@ -27,10 +28,12 @@ class LabelPages(WorkerPages):
         return own
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
+        content = settings["content"]
+        looked = {IMAGE: " when you zoom;", AUDIO: " when you play and pause;"}.get(content, "")
         typed = any(row["kind"] in TEXTS for row in settings["fields"])
         return (
-            "your choices and marks, when you make them, and how long each item is on screen; when "
-            "you press keys, click, copy, scroll and leave this page"
+            "your choices and marks, when you make them, and how long each item is on screen;"
+            f"{looked} when you press keys, click, copy, scroll and leave this page"
             + ("; and the text that you write." if typed else ".")
         )
 

@@ -110,6 +110,7 @@ class PairwiseBuilder(JudgingBuilder):
         **LAST,
     }
     saved_template = f"{FOLDER}/_saved.html"
+    task_links_template = f"{FOLDER}/_task_links.html"
     redundancy_help = (
         "So many different workers judge each {noun}. A lower number never takes away what is "
         "answered or in progress."

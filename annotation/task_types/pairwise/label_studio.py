@@ -18,6 +18,7 @@ class PairsInLabelStudio(TextsInLabelStudio):
     about = "text1,text2"
     texts = ("text1", "text2")
     told_by = frozenset({PAIRWISE})
+    scored = PAIRWISE
 
     def choice(
         self, code: str, ordinal: int | None, points: Sequence[int]

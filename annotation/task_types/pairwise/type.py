@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.models import Item, PayoutRule, Task, TaskVersion
+from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
-from annotation.task_types.base import ON_PAGE, TaskType, Values, whole_number
+from annotation.task_types.base import ON_PAGE, TaskType, Values, known_rules, whole_number
+from annotation.task_types.known import KnownField
 from annotation.task_types.missing import Missing
 from annotation.task_types.pairwise.label_studio import PairsInLabelStudio
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, ORDINALS, RIGHT, SHOWN, to_canonical
-from annotation.task_types.pairwise.texts import attention_pairs, signature, texts_of
+from annotation.task_types.pairwise.sides import (
+    LEFT,
+    NEUTRAL,
+    ORDINALS,
+    RIGHT,
+    SHOWN,
+    STORED,
+    to_canonical,
+)
+from annotation.task_types.pairwise.texts import signature, texts_of
 from annotation.task_types.scales import (
     answered_lines,
     draft_values,
@@ -37,27 +46,7 @@ def missing_pairs(task: Task, version: TaskVersion, now: str | None) -> list[Mis
         found.append(
             Missing("Texts, design or assignment size changed: make the pairs again", "pairs")
         )
-    return found + _gold_missing(attention_pairs(task, version), version)
-
-
-def _gold_missing(gold: list[Item], version: TaskVersion) -> list[Missing]:
-    wanted = version.settings.get("gold_per_assignment", 0)
-    found = []
-    if wanted > len(gold):
-        there = f"there {'is' if len(gold) == 1 else 'are'} {len(gold) or 'none'}"
-        found.append(Missing(f"{wanted} attention pairs an assignment, {there}", "pairs"))
-    known = {dimension["name"]: dimension for dimension in version.settings["dimensions"]}
-    for item in gold:
-        for name, code in (item.expected or {}).items():
-            if name not in known:
-                wrong = f"expects something of “{name}”, which is not asked"
-            elif code == NEUTRAL and not known[name]["neutral"]:
-                wrong = f"expects neutral of “{known[name]['label']}”, which asks for a side"
-            else:
-                continue
-            found.append(Missing(f"An attention pair {wrong}", "pairs", item.key))
-            break
-    return found[:4]
+    return found
 
 
 PREFIX = "d-"
@@ -142,6 +131,7 @@ class Pairwise(TaskType):
     )
     shape = "pairs"
     item_noun = "pair"
+    known_noun, known_part = "attention pair", "pairs"
     answer_noun = "judgment"
     is_typed = False
     judges_texts = True
@@ -183,13 +173,24 @@ class Pairwise(TaskType):
             "sides": sides,
             "show_sources": truth(raw.get("show_sources", True)),
             "show_differences": truth(raw.get("show_differences", True)),
-            "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
+            **known_rules(raw),
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
             "design": _design(raw.get("design")),
             "left_out": ids(raw.get("left_out"), "left_out"),
             "made": str(raw.get("made") or "")[:64],
         }
+
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """The side that is better on each dimension, of the pair as it is stored."""
+        return [
+            KnownField(
+                row["name"],
+                row["label"],
+                options=tuple((code, code) for code in STORED if row["neutral"] or code != NEUTRAL),
+            )
+            for row in settings["dimensions"]
+        ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         draft = draft_values(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
@@ -256,8 +257,7 @@ class Pairwise(TaskType):
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
         own = version.settings
-        shown = per + own.get("gold_per_assignment", 0)
-        return pace.estimate_judging(version, items, shown, len(own["dimensions"]))
+        return pace.estimate_judging(version, items, per, len(own["dimensions"]))
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
         return f"{pace.SECONDS_A_LINE} seconds a line"

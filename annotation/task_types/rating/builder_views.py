@@ -9,6 +9,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.rating import RatingBuild
 from annotation.authoring.views.builder.parts import (
+    KNOWN,
     LAST,
     BuilderState,
     Part,
@@ -38,6 +39,7 @@ class RatingBuilder(JudgingBuilder):
         "asked": SCALES,
         "rules": RULES,
         "texts": TEXTS,
+        **KNOWN,
         **LAST,
     }
     styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
@@ -74,6 +76,7 @@ class DocumentBuilder(RatingBuilder):
         "asked": SCALES,
         "rules": RULES,
         "documents": Part("Documents", f"{FOLDER}/_part_documents.html", "task_build_document"),
+        **KNOWN,
         **LAST,
     }
     opens_at = "documents"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.models import Item
-from annotation.task_types.label_studio import CHOICES, RATING, Control, TextsInLabelStudio
+from annotation.task_types.label_studio import RATING, Control, TextsInLabelStudio
 
 STARS = 5  # of a rating where nobody gave more
 
@@ -17,7 +17,8 @@ class RatingsInLabelStudio(TextsInLabelStudio):
     columns = ("item_id", "query", "text", "topic", "key", "source", "document")
     about = "text"
     texts = ("text",)
-    told_by = frozenset({RATING, CHOICES})
+    told_by = frozenset({RATING})
+    scored = RATING
 
     def data(self, item: Item) -> dict[str, Any]:
         return {**super().data(item), "document": item.group.passage}

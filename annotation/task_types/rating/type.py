@@ -7,7 +7,8 @@ from typing import Any
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
-from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.base import TaskType, Values, known_rules, whole_number
+from annotation.task_types.known import POINT, KnownField
 from annotation.task_types.missing import Missing
 from annotation.task_types.rating import explanation
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
@@ -105,7 +106,7 @@ class Rating(TaskType):
         "label-studio",
         *TaskType.exports,
     )
-    imports = ("candidates", "judgments", "documents", "ratings")
+    imports = ("candidates", "judgments", "documents", "ratings", "known_answers")
     label_studio = RatingsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -143,7 +144,23 @@ class Rating(TaskType):
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
             "left_out": ids(raw.get("left_out"), "left_out"),
+            **known_rules(raw),
         }
+
+    def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
+        """A point of each scale, and how far a rating may be off."""
+        return [
+            KnownField(
+                scale["name"],
+                scale["label"],
+                POINT,
+                tuple(
+                    (str(point["value"]), f"{point['value']} {point['label']}".strip())
+                    for point in scale["points"]
+                ),
+            )
+            for scale in settings["scales"]
+        ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         draft = draft_values(raw, PREFIX, _is_whole, "A point of the scale.")

@@ -10,7 +10,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, BuilderState, Part
 from annotation.models import Item, ItemGroup
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.type import missing_fields
+from annotation.task_types.think_aloud.type import RECORDINGS, missing_fields
 
 FOLDER = "annotation/authoring/think"
 
@@ -75,19 +75,24 @@ class ThinkAloudBuilder(BuilderParts):
         samples = open_row.group.passages if open_row else []
         found: dict[str, Any] = {
             "settings": build.version.settings,
+            "recordings": RECORDINGS,
             "rows_of": rows,
             "open_row": open_row,
             "shown_group": shown.group if shown else None,
             "sample": next((one for one in samples if one["key"] == place.question), None),
         }
         if shown is not None:
-            found |= think_aloud.page(shown.group, build.version.settings, {})
+            found |= self._page(shown.group, build.version.settings)
         return found
+
+    def _page(self, group: ItemGroup, settings: Mapping[str, Any]) -> dict[str, Any]:
+        shown = think_aloud.page(group, settings, {})
+        return shown | {"recorder": think_aloud.recorder(settings)}
 
     def previewed(
         self, build: Build, item: Item, settings: dict[str, Any], size: int
     ) -> dict[str, Any]:
-        return think_aloud.page(item.group, settings, {})
+        return self._page(item.group, settings)
 
 
 BUILDER = ThinkAloudBuilder()

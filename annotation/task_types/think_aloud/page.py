@@ -8,8 +8,12 @@ from typing import Any
 
 from annotation.models import ItemGroup
 from annotation.task_types.rendering import words_in
-from annotation.task_types.think_aloud.type import TRANSCRIPT, ThinkAloud, attributes_of
-from crowdqc.errors import DomainError
+from annotation.task_types.think_aloud.type import (
+    RECORDING,
+    TRANSCRIPT,
+    ThinkAloud,
+    attributes_of,
+)
 
 SPARE = 3  # empty rows for who works without scripts
 
@@ -47,6 +51,21 @@ class Row:
         return self.number - 1
 
 
+@dataclass(frozen=True)
+class Recorder:
+    """The part of the page that records speech; ``url`` plays what is kept, "" for nothing."""
+
+    required: bool
+    url: str = ""
+
+
+def recorder(settings: Mapping[str, Any], url: str = "") -> Recorder | None:
+    """The recorder, with what is kept so far; None where the task records nobody."""
+    if not ThinkAloud().records_speech(settings):
+        return None
+    return Recorder(settings[RECORDING] == "required", url)
+
+
 def samples(group: ItemGroup) -> list[Sample]:
     """The scored samples of a dimension, in their order."""
     return [
@@ -69,23 +88,12 @@ def rows(draft: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def problem_of(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """What a submit would say about it; empty when nothing."""
-    try:
-        ThinkAloud().check(draft, settings)
-    except DomainError as error:
-        return error.message
-    return ""
-
-
 def page(
     group: ItemGroup,
     settings: Mapping[str, Any],
     draft: Mapping[str, Any],
-    *,
-    named: bool = False,
 ) -> dict[str, Any]:
-    """What think.html needs of a dimension; ``named``: say what keeps it from being complete."""
+    """What think.html needs of a dimension."""
     found = rows(draft)
     spare = [Row(len(found) + n, "", "") for n in range(1, SPARE + 1)]
     return {
@@ -96,5 +104,4 @@ def page(
         "spare": spare,
         "enough": len(found) >= settings["min_attributes"],
         "transcript": str(draft.get(TRANSCRIPT, "")),
-        "problem": problem_of(draft, settings) if named else "",
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from annotation.models import ItemGroup, Task, TaskVersion
 from annotation.task_types import pace
-from annotation.task_types.base import TaskType, Values, whole_number
+from annotation.task_types.base import RECORDED, TaskType, Values, whole_number
 from annotation.task_types.missing import Missing
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import storable
@@ -49,6 +49,13 @@ def missing_fields(group: ItemGroup) -> str:
 
 
 ATTRIBUTE, TRANSCRIPT = "attribute", "transcript"
+# Whether workers record what they say: its codes, and what the builder calls them.
+RECORDING = "recording"
+RECORDINGS = {
+    "no": "Nothing is recorded: people type",
+    "offered": "People may record what they say",
+    "required": "A recording is required",
+}
 # Fields of the page: the attribute's text, and where it was marked ("12-40"), by its place from 0.
 TEXT_FIELD, MARK_FIELD = "attribute-", "mark-"
 MAX_ATTRIBUTES, MAX_ATTRIBUTE, MAX_TRANSCRIPT = 200, 1000, 50_000
@@ -81,7 +88,7 @@ class ThinkAloud(TaskType):
     paid_noun = "think-aloud"
 
     # files
-    exports = ("attributes", "samples", *TaskType.exports)
+    exports = ("attributes", "recordings", "samples", *TaskType.exports)
     imports = ("samples", "attributes")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,6 +96,7 @@ class ThinkAloud(TaskType):
             "min_attributes": whole_number(raw, "min_attributes", 5, 1, MAX_ATTRIBUTES),
             "transcript": truth(raw.get("transcript", True)),
             "skippable": truth(raw.get("skippable", False)),
+            RECORDING: _recording(raw.get(RECORDING, "no")),
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,6 +125,9 @@ class ThinkAloud(TaskType):
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
         return bool(attributes_of(draft))
 
+    def records_speech(self, settings: Mapping[str, Any]) -> bool:
+        return settings.get(RECORDING, "no") != "no"
+
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
         return frozenset({"passage", "passages"})
 
@@ -129,6 +140,9 @@ class ThinkAloud(TaskType):
         said = str(draft.get(TRANSCRIPT, ""))
         if said.strip() and not settings["transcript"]:
             raise Invalid("A transcript is not offered here; type the attributes.")
+        # Models and files bring no speech, and are not asked for any.
+        if settings.get(RECORDING) == "required" and settings.get(RECORDED) is False:
+            raise Invalid("Record what you say: nothing is recorded yet.")
         _enough(found, settings["min_attributes"])
         _once(one["text"] for one in found)
         texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(found)]
@@ -176,6 +190,13 @@ def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:
     """The attributes that a draft holds, in their order, without space around them."""
     rows = [{**row, "text": row["text"].strip()} for row in _of_fields(draft)]
     return [row for row in rows if row["text"]]
+
+
+def _recording(value: Any) -> str:
+    if value not in RECORDINGS:
+        allowed = ", ".join(RECORDINGS)
+        raise Invalid(f"There is no recording {value!r}.", fields={RECORDING: f"{allowed}."})
+    return str(value)
 
 
 def _enough(found: list[Attribute], wanted: int) -> None:

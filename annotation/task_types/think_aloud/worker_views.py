@@ -7,7 +7,8 @@ from typing import Any
 
 from annotation.models import AssignmentItem
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES
+from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES, ThinkAloud
+from annotation.work.selectors.recordings import recordings_of
 from annotation.work.views.parts import OpenItem, WorkerPages
 
 
@@ -15,7 +16,7 @@ class ThinkAloudPages(WorkerPages):
     """One dimension."""
 
     styles = ("css/pages/work/think.css",)
-    scripts = ("js/think.js",)
+    scripts = ("js/think.js", "js/record.js")
     tells_all = False
     own_words = True
     submitted_noun = recorded_noun = "dimension"
@@ -23,16 +24,31 @@ class ThinkAloudPages(WorkerPages):
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry
-        return think_aloud.page(entry.item.group, opened.settings, entry.draft, named=opened.named)
+        shown = think_aloud.page(entry.item.group, opened.settings, entry.draft)
+        kept = ""
+        if ThinkAloud().records_speech(opened.settings):
+            kept = recordings_of(opened.assignment.pk).get(entry.item_id, "")
+        return shown | {"recorder": think_aloud.recorder(opened.settings, kept)}
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {"samples": think_aloud.samples(entry.item.group)}
 
+    def features(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("microphone",) if ThinkAloud().records_speech(settings) else ()
+
     def recorded(self, settings: Mapping[str, Any]) -> str:
+        voice = ""
+        if ThinkAloud().records_speech(settings):
+            voice = " Where you press Record: your voice, until you press Stop."
         return (
             "when you type, delete, paste, copy, scroll and leave this page, what you write as "
-            "attributes and as a transcript, and when you mark a stretch of it."
+            f"attributes and as a transcript, and when you mark a stretch of it.{voice}"
         )
+
+    def not_recorded(self, settings: Mapping[str, Any]) -> str:
+        if not ThinkAloud().records_speech(settings):
+            return super().not_recorded(settings)
+        return "other tabs, your screen, your camera, or your voice at any other time."
 
 
 PAGES = ThinkAloudPages()

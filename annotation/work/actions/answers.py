@@ -5,15 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.authoring.selectors.steps import check_entry
+from annotation.authoring.selectors.steps import check_entry, note_recordings
 from annotation.models import (
     Answer,
     Assignment,
@@ -30,9 +31,10 @@ from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import copy_into
 from annotation.task_types import Values, get_type
-from annotation.work.actions import visits
+from annotation.work.actions import quiz, visits
 from annotation.work.actions.assignments import DONE, MAX_SEQ, DraftChanged, is_apart
 from annotation.work.actions.leases import lock_items, lock_own
+from crowdqc.database.compiled import CompiledQuery, Given, run
 from crowdqc.errors import Conflict, DomainError, Invalid
 
 # Of the entries and their questions, what a submit reads.
@@ -44,11 +46,13 @@ NEEDED = (
     "draft",
     "draft_seq",
     "draft_saved_at",
+    "told_at",
     "item__settings",
     "item__expected",
 )
 SLOT_GONE = "came after its time, and the slot had been given to somebody else"
-ATTENTION = "an item whose answer is known"
+KNOWN = "an item whose answer is known"
+QUIZ = "an answer of the quiz"
 
 
 def _checked(
@@ -56,6 +60,7 @@ def _checked(
 ) -> dict[int, Values | None]:
     """Every entry's values by item, or one Invalid that names each open question."""
     task_type = get_type(assignment.task.type)
+    note_recordings(assignment, entries)
     values: dict[int, Values | None] = {}
     wrong: dict[str, str] = {}
     for entry in entries:
@@ -127,6 +132,7 @@ def submit(
     seqs: Mapping[int, int] | None = None,
     afters: Mapping[int, Collection[int]] | None = None,
     on_page: bool = False,
+    strict: bool = False,
 ) -> Assignment:
     """Turn the drafts into answers, once: the same ``key`` again changes nothing.
 
@@ -135,6 +141,7 @@ def submit(
     from the saved draft (``afters``, see ``save_draft``) raises DraftChanged. After the lease ran
     out, answers whose slot is still free count; the others are kept uncounted. ``on_page``: they
     were given on the worker's page, where both texts of a pair have to have been in view.
+    ``strict``: drafts of items that are not in the assignment are refused, not passed over.
     Raises Invalid naming each open question (by its number) and changes nothing then.
     """
     try:
@@ -146,6 +153,7 @@ def submit(
             seqs=seqs or {},
             afters=afters or {},
             on_page=on_page,
+            strict=strict,
         )
     except IntegrityError as error:
         if "submit_key" in str(error):
@@ -163,6 +171,7 @@ def _submit(
     seqs: Mapping[int, int],
     afters: Mapping[int, Collection[int]],
     on_page: bool,
+    strict: bool,
 ) -> Assignment:
     locked = lock_own(assignment, by)
     if locked.state == AssignmentState.SUBMITTED:
@@ -172,45 +181,58 @@ def _submit(
     if locked.state == AssignmentState.RETURNED:
         raise Conflict("It was returned; nothing can be submitted to it.", code="returned")
     now = timezone.now()
-    _enough_time(locked, now)
+    if not locked.quiz:
+        _enough_time(locked, now)
     needed = (*NEEDED, *get_type(locked.task.type).check_reads)
-    entries = list(locked.entries.select_related("item").only(*needed).order_by("position"))
+    entries = _entries_with(needed).all(assignment=locked.pk)
+    if strict:
+        _refuse_unknown(entries, drafts)
     _take_drafts(locked, entries, drafts, seqs, afters)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
-    if late:
+    if late and not locked.quiz:
         visits.retie(locked, by)
     given = [entry for entry in entries if values[entry.item_id] is not None]
-    # Attention items have no slot and never count.
+    # Items whose answer is known have no slot and never count.
     asked = [entry for entry in given if entry.item.expected is None]
     counting = _regain(locked, asked) if late else {entry.item_id for entry in asked}
+    locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
     _store(locked, given, values, counting, now)
     _settle_slots(entries, counting)
-    locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
-    locked.save(update_fields=["state", "submitted_at", "submit_key"])
+    if locked.quiz:
+        quiz.grade(locked)
     visits.complete(locked)
-    record(
-        by=by,
-        project=locked.task.project,
-        action="assignment.submit",
-        on=locked,
-        answers=len(given),
-        counting=len(counting),
-        late=late,
-    )
-    emit(
-        project=locked.task.project,
-        event="assignment.submitted",
-        data={
-            "assignment": locked.pk,
-            "task": locked.task_id,
-            "worker": locked.worker.pseudonym,
-            "answers": len(given),
-            "counting": len(counting),
-            "late": late,
-        },
-    )
+    facts = {"answers": len(given), "counting": len(counting), "late": late}
+    project = locked.task.project
+    record(by=by, project=project, action="assignment.submit", on=locked, **facts)
+    whose = {
+        "assignment": locked.pk,
+        "task": locked.task_id,
+        "worker": locked.worker.pseudonym,
+    }
+    emit(project=project, event="assignment.submitted", data={**whose, **facts})
     return locked
+
+
+@cache
+def _entries_with(needed: tuple[str, ...]) -> CompiledQuery[AssignmentItem]:
+    return CompiledQuery(
+        lambda: (
+            AssignmentItem.objects.filter(assignment=Given("assignment"))
+            .select_related("item")
+            .only(*needed)
+            .order_by("position")
+        )
+    )
+
+
+def _refuse_unknown(entries: Sequence[AssignmentItem], drafts: Collection[int]) -> None:
+    unknown = sorted(set(drafts) - {entry.item_id for entry in entries})
+    if unknown:
+        raise Invalid(
+            f"{unknown[0]} is not a question of this assignment.",
+            fields={f"answers.{item}": "Not in this assignment." for item in unknown},
+        )
 
 
 def _take_drafts(
@@ -224,7 +246,8 @@ def _take_drafts(
     task_type = get_type(assignment.task.type)
     changed = []
     for entry in entries:
-        if entry.item_id not in drafts:
+        # What was told to match or not stands as it was told.
+        if entry.item_id not in drafts or entry.told_at:
             continue
         known = entry.item_id not in afters or entry.draft_seq in afters[entry.item_id]
         if known and seqs.get(entry.item_id, MAX_SEQ) < entry.draft_seq:
@@ -239,16 +262,15 @@ def _take_drafts(
         _keep_drafts(changed)
 
 
+DRAFTS = """
+UPDATE annotation_assignmentitem AS e SET draft = given.draft
+FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id
+"""
+
+
 def _keep_drafts(entries: Sequence[AssignmentItem]) -> None:
     """One UPDATE; the framework's takes longer to write a CASE than all else a submit does."""
-    ids: Any = [entry.pk for entry in entries]
-    drafts: Any = [json.dumps(entry.draft) for entry in entries]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE annotation_assignmentitem AS e SET draft = given.draft "
-            "FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id",
-            [ids, drafts],
-        )
+    run(DRAFTS, [[entry.pk for entry in entries], [json.dumps(entry.draft) for entry in entries]])
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:
@@ -270,27 +292,88 @@ def _store(
     counting: set[int],
     now: dt.datetime,
 ) -> None:
-    answers = Answer.objects.bulk_create(
-        Answer(
-            version=assignment.version,
-            item_id=entry.item_id,
-            assignment=assignment,
-            worker=assignment.worker,
-            order_shown=entry.position,
-            flipped=entry.flipped,
-            counts=entry.item_id in counting,
-            uncounted_reason=_why_not(entry, counting),
-            answered_at=entry.draft_saved_at or now,
+    """The answers with their values, and the assignment as it is now: one statement."""
+    texts, choices, spans = [], [], []
+    for place, entry in enumerate(entries):
+        found = values[entry.item_id]
+        assert found is not None  # noqa: S101 (a skipped one is not among them)
+        texts += [(place, *text) for text in found.texts]
+        choices += [(place, *choice) for choice in found.choices]
+        spans += [(place, *span) for span in found.spans]
+    rows = [
+        (
+            entry.item_id,
+            entry.position,
+            entry.flipped,
+            entry.item_id in counting,
+            QUIZ if assignment.quiz else _why_not(entry, counting),
+            entry.draft_saved_at or now,
         )
         for entry in entries
+    ]
+    run(
+        STORE,
+        {
+            "assignment": assignment.pk,
+            "state": AssignmentState.SUBMITTED,
+            "now": now,
+            "key": assignment.submit_key,
+            "version": assignment.version_id,
+            "worker": assignment.worker_id,
+            "stage": Answer.Stage.MAIN,
+            **_columns("item position flipped counts reason at", rows),
+            **_columns("t_place t_field t_index t_text", texts),
+            **_columns("c_place c_field c_code c_ordinal", choices),
+            **_columns("s_place s_field s_index s_target s_start s_end", spans),
+        },
     )
-    write_values((answer, values[answer.item_id]) for answer in answers)  # type: ignore[misc]
+
+
+def _columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Rows as one list a column, as ``unnest`` takes them."""
+    return {name: [row[at] for row in rows] for at, name in enumerate(names.split())}
+
+
+# A submit in one statement: the values join the answers that it has just made.
+STORE = """
+WITH done AS (
+    UPDATE annotation_assignment SET state = %(state)s, submitted_at = %(now)s, submit_key = %(key)s
+    WHERE id = %(assignment)s),
+given AS (
+    SELECT * FROM unnest(%(item)s::bigint[], %(position)s::smallint[], %(flipped)s::boolean[],
+        %(counts)s::boolean[], %(reason)s::text[], %(at)s::timestamptz[])
+        WITH ORDINALITY AS given (item_id, position, flipped, counts, reason, at, place)),
+made AS (
+    INSERT INTO annotation_answer (version_id, item_id, stage, assignment_id, worker_id, replicate,
+        order_shown, flipped, counts, uncounted_reason, answered_at)
+    SELECT %(version)s, item_id, %(stage)s, %(assignment)s, %(worker)s, 0, position, flipped,
+        counts, reason, at FROM given ORDER BY place
+    RETURNING id, item_id),
+answer AS (SELECT made.id, given.place - 1 AS place FROM made JOIN given USING (item_id)),
+texts AS (
+    INSERT INTO annotation_textvalue (answer_id, field, index, text)
+    SELECT answer.id, field, index, text
+    FROM unnest(%(t_place)s::bigint[], %(t_field)s::text[], %(t_index)s::smallint[],
+        %(t_text)s::text[]) AS t (place, field, index, text) JOIN answer USING (place)),
+choices AS (
+    INSERT INTO annotation_choicevalue (answer_id, field, code, ordinal)
+    SELECT answer.id, field, code, ordinal
+    FROM unnest(%(c_place)s::bigint[], %(c_field)s::text[], %(c_code)s::text[],
+        %(c_ordinal)s::smallint[]) AS c (place, field, code, ordinal) JOIN answer USING (place)),
+spans AS (
+    INSERT INTO annotation_spanvalue (answer_id, field, index, target, start, "end")
+    SELECT answer.id, field, index, target, first, last
+    FROM unnest(%(s_place)s::bigint[], %(s_field)s::text[], %(s_index)s::smallint[],
+        %(s_target)s::text[], %(s_start)s::integer[], %(s_end)s::integer[])
+        AS s (place, field, index, target, first, last) JOIN answer USING (place))
+SELECT count(*) FROM made
+"""
 
 
 def _why_not(entry: AssignmentItem, counting: set[int]) -> str:
     if entry.item_id in counting:
         return ""
-    return SLOT_GONE if entry.item.expected is None else ATTENTION
+    return SLOT_GONE if entry.item.expected is None else KNOWN
 
 
 @transaction.atomic
@@ -304,7 +387,7 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     if answer.counts == counts:
         return answer
     if answer.item.expected is not None:
-        raise Conflict("The answer to an attention item never counts.")
+        raise Conflict("The answer to an item whose answer is known never counts.")
     if not counts and not reason.strip():
         raise Invalid("Say why it does not count.", fields={"reason": "Write a reason."})
     if answer.assignment_id:

@@ -7,6 +7,7 @@ in the order of their ids unless it skips locked ones. NO KEY locks let others r
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from annotation.accounts.projects.actions import current_consent
+from annotation.authoring.selectors.steps import problem_of
 from annotation.models import (
     Assignment,
     AssignmentItem,
@@ -31,9 +33,10 @@ from annotation.panels.selectors import reasons_barred
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
-from annotation.work.actions import slots, visits
+from annotation.work.actions import quiz, slots, spending, visits
 from annotation.work.actions.leases import lock_own, release_expired
 from annotation.work.actions.slots import Picked
+from crowdqc.database.compiled import CompiledQuery, Given, insert_row, run
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 MAX_SEQ = 2**53  # numbers that JavaScript can count by one
@@ -77,6 +80,7 @@ def _arrange(
 def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") -> Assignment:
     """Lease the worker a bundle; a lease they already have is given back as it is.
 
+    A program reads it at once, so that its time counts from here.
     Raises Conflict when the task is not open or nothing is left for this worker, NotAllowed
     without an agreement to the text in force.
     """
@@ -88,7 +92,8 @@ def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") 
         assignment = _claimed(by=by, task=task, worker=worker, source=source)
     if assignment is None:
         raise Conflict("Your last assignment is just being closed. Try again.")
-    return assignment
+    assignment.task, assignment.worker = task, worker
+    return open_assignment(by=by, assignment=assignment) if source == "api" else assignment
 
 
 def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assignment | None:
@@ -100,13 +105,16 @@ def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assign
         return _claim(by=by, task=task, worker=worker, source=source, wait=True)
 
 
+LINE_UP = "SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE"
+
+
 @transaction.atomic
 def _claim(
     *, by: User, task: Task, worker: Membership, source: str, wait: bool
 ) -> Assignment | None:
     """A lease; None when the worker still has one whose time is over."""
     # One row a worker: two clicks of one person stand in line, people do not.
-    Membership.objects.select_for_update(no_key=True).only("pk").get(pk=worker.pk)
+    run(LINE_UP, [worker.pk])
     found = slots.look_up_assignment(task, worker)
     if found.assignment and found.assignment_state == AssignmentState.LEASED:
         held = Assignment.objects.select_related("version").get(pk=found.assignment)
@@ -126,6 +134,13 @@ def _claim(
     if why_not:
         raise Conflict(why_not, code="qualification")
     pair_design.check(task, version)
+    number = quiz.next_try(task, version, worker)
+    if found.limited:
+        spending.hold(task, quiz.terms_of(version).pay if number else version.pay)
+    if number:
+        return _lease_quiz(
+            task=task, version=version, worker=worker, by=by, source=source, number=number
+        )
     items, stretch = _picked(task, version, worker, found.position, wait=wait)
     if not items:
         raise Conflict("There is nothing left for you in this task.")
@@ -170,42 +185,108 @@ def _lease(
     source: str,
     stretch: int | None,
 ) -> Assignment:
-    now = timezone.now()
-    assignment = Assignment.objects.create(
-        task=task,
-        version=version,
-        worker=worker,
-        source=source,
-        stretch=stretch,
-        pay=version.pay,
-        leased_at=now,
-        expires_at=now + dt.timedelta(minutes=version.lease_minutes),
+    term = _term(version)
+    assignment = insert_row(
+        Assignment(
+            task=task,
+            version=version,
+            worker=worker,
+            source=source,
+            stretch=stretch,
+            pay=version.pay,
+            opened_at=term["leased_at"] if source == "api" else None,
+            **term,
+        )
     )
     visits.tie(assignment)
-    # Pairs of one topic side by side would be judged against each other.
-    together = get_type(task.type).keeps_groups_together
-    order = [item.pk for item in items]
-    if not by_document(version.settings):  # a document is read from its beginning
-        order = _arrange(items, version, f"{worker.pk}:{assignment.pk}", together=together)
-    slots.take_slots(assignment.pk, _entries(task, version, worker, order, f"{assignment.pk}"))
+    wanted, seed = version.settings.get("gold_per_assignment", 0), f"{assignment.pk}"
+    hidden = slots.known_items(task, version, worker, seed, wanted=wanted)
+    order = _mixed(assignment, items, hidden)
+    _take(assignment, order, {item.pk for item in hidden})
     record(
         by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
     )
     return assignment
 
 
-def _entries(
-    task: Task, version: TaskVersion, worker: Membership, order: Sequence[int], seed: str
-) -> list[slots.Entry]:
-    """The bundle with its attention items at drawn places, and which pairs are shown turned."""
-    rng, mixed = random.Random(seed), list(order)  # noqa: S311 (an order, not a secret)
-    hidden = slots.attention(task, version, worker, seed)
-    for pk in hidden:
-        mixed.insert(rng.randrange(len(mixed) + 1), pk)
-    if not get_type(task.type).pairs_texts:
-        return [slots.Entry(pk, pk not in hidden) for pk in mixed]
-    turned = slots.flipped_pairs(mixed, worker, version.settings.get("sides", "balanced"), seed)
-    return [slots.Entry(pk, pk not in hidden, turned.get(pk, False)) for pk in mixed]
+def _lease_quiz(
+    *,
+    task: Task,
+    version: TaskVersion,
+    worker: Membership,
+    by: User,
+    source: str,
+    number: int,
+) -> Assignment:
+    """The quiz before the first assignment, as one of items whose answers are known.
+
+    One that was begun and not submitted is gone on with: its questions are no other ones for it.
+    """
+    begun = quiz.begun(task, worker)
+    if begun is not None:
+        Assignment.objects.filter(pk=begun.pk).update(
+            state=AssignmentState.LEASED, **_term(begun.version)
+        )
+        begun.refresh_from_db(fields=["state", "leased_at", "expires_at"])
+        return begun
+    assignment = Assignment.objects.create(
+        task=task,
+        version=version,
+        worker=worker,
+        source=source,
+        pay=quiz.terms_of(version).pay,
+        quiz=number,
+        **_term(version),
+    )
+    seed, wanted = f"{assignment.pk}", quiz.terms_of(version).items
+    items = slots.known_items(task, version, worker, seed, wanted=wanted, again=True)
+    if not items:
+        raise Conflict("There is nothing left for you in this task.")
+    together = get_type(task.type).keeps_groups_together
+    order = _arrange(items, version, seed, together=together)
+    _take(assignment, order, {item.pk for item in items})
+    record(by=by, project=worker.project, action="quiz.begin", on=assignment, number=number)
+    return assignment
+
+
+def _term(version: TaskVersion) -> dict[str, Any]:
+    """From when and until when a lease lasts that begins now."""
+    now = timezone.now()
+    return {
+        "leased_at": now,
+        "expires_at": now + dt.timedelta(minutes=version.lease_minutes),
+    }
+
+
+def _mixed(assignment: Assignment, items: Sequence[Picked], hidden: Sequence[Picked]) -> list[int]:
+    """The bundle's items in their order, with those whose answer is known among them.
+
+    Where a text is read before its questions they stand under their own text, else at drawn places.
+    """
+    version, seed = assignment.version, f"{assignment.pk}"
+    by_worker = f"{assignment.worker_id}:{seed}"
+    if get_type(assignment.task.type).keeps_groups_together:
+        return _arrange([*items, *hidden], version, by_worker, together=True)
+    mixed = [item.pk for item in items]
+    if not by_document(version.settings):  # a document is read from its beginning
+        # Pairs of one topic side by side would be judged against each other.
+        mixed = _arrange(items, version, by_worker, together=False)
+    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    for item in hidden:
+        mixed.insert(rng.randrange(len(mixed) + 1), item.pk)
+    return mixed
+
+
+def _take(assignment: Assignment, order: Sequence[int], known: Collection[int]) -> None:
+    """Put items into a new lease in this order; pairs are shown as the version says."""
+    turned: dict[int, bool] = {}
+    if get_type(assignment.task.type).pairs_texts:
+        policy = assignment.version.settings.get("sides", "balanced")
+        turned = slots.flipped_pairs(order, assignment.worker, policy, f"{assignment.pk}")
+    slots.take_slots(
+        assignment.pk,
+        [slots.Entry(pk, pk not in known, turned.get(pk, False)) for pk in order],
+    )
 
 
 def on_panel(task: Task, worker: Membership) -> bool:
@@ -214,17 +295,23 @@ def on_panel(task: Task, worker: Membership) -> bool:
     return members.filter(worker=worker).exists()
 
 
+OPENED = """
+UPDATE annotation_assignment SET opened_at = coalesce(opened_at, %s) WHERE id = %s
+RETURNING opened_at
+"""
+SHOWN = """
+UPDATE annotation_assignmentitem SET shown_at = coalesce(shown_at, %s)
+WHERE assignment_id = %s AND position = %s RETURNING id
+"""
+
+
 def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
     """Note the first opening of the page; the minimum time and the log count from it."""
     if assignment.worker.user_id != by.pk:
         raise NotAllowed("This is somebody else's assignment.")
     if assignment.opened_at is None:
-        now = timezone.now()
-        rows = Assignment.objects.filter(pk=assignment.pk)
-        if rows.filter(opened_at__isnull=True).update(opened_at=now):
-            assignment.opened_at = now
-        else:  # another tab was first
-            assignment.opened_at = rows.values_list("opened_at", flat=True).get()
+        # Another tab may have been first.
+        assignment.opened_at = run(OPENED, [timezone.now(), assignment.pk])[0][0]
     return assignment
 
 
@@ -232,10 +319,30 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> None:
     """Note that the worker has seen a question; with "no look back" its passage ends here."""
     if assignment.worker.user_id != by.pk:
         raise NotAllowed("This is somebody else's assignment.")
-    entry = AssignmentItem.objects.filter(assignment=assignment, position=position)
-    seen = entry.filter(shown_at__isnull=True).update(shown_at=timezone.now())
-    if not seen and not entry.exists():
+    if not run(SHOWN, [timezone.now(), assignment.pk, position]):
         raise Invalid("There is no such question in this assignment.")
+
+
+@transaction.atomic
+def tell_known(*, by: User, assignment: Assignment, position: int) -> bool:
+    """Let an answer stand and its worker read whether it matches, where the task says so.
+
+    False, and nothing is changed, where no answer is known or this one is not complete yet. A quiz
+    tells after it is submitted.
+    """
+    locked = lock_own(assignment, by)
+    if not locked.version.settings.get("known_feedback") or locked.quiz:
+        return False
+    entry = locked.entries.select_related("item").filter(position=position).first()
+    if entry is None or entry.item.expected is None:
+        return False
+    on_page = locked.source == "browser"
+    if not get_type(locked.task.type).is_answered(entry.draft):
+        return False
+    if entry.told_at is None and not problem_of(locked, entry, on_page=on_page):
+        entry.told_at = timezone.now()
+        entry.save(update_fields=["told_at"])
+    return entry.told_at is not None
 
 
 class DraftChanged(Conflict):
@@ -259,6 +366,17 @@ def is_apart(
     return not known and draft != entry.draft
 
 
+ENTRY = CompiledQuery(
+    lambda: AssignmentItem.objects.filter(
+        assignment=Given("assignment"), item=Given("item")
+    ).order_by()
+)
+SAVED = """
+UPDATE annotation_assignmentitem SET draft = %s::jsonb, draft_seq = %s, draft_saved_at = %s
+WHERE id = %s
+"""
+
+
 @transaction.atomic
 def save_draft(
     *,
@@ -278,7 +396,7 @@ def save_draft(
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
         raise Conflict("This assignment is no longer in progress.")
-    entry = locked.entries.filter(item_id=item_id).first()
+    entry = ENTRY.first(assignment=locked.pk, item=item_id)
     if entry is None:
         raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})
     if not 0 <= seq < MAX_SEQ:
@@ -288,7 +406,9 @@ def save_draft(
         raise DraftChanged(entry)
     if seq <= entry.draft_seq:
         return entry
+    if entry.told_at:
+        raise Conflict("You have read whether this answer matches. It stands as it is.")
     entry.draft = clean
     entry.draft_seq, entry.draft_saved_at = seq, timezone.now()
-    entry.save(update_fields=["draft", "draft_seq", "draft_saved_at"])
+    run(SAVED, [json.dumps(clean), seq, entry.draft_saved_at, entry.pk])
     return entry

@@ -12,11 +12,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from annotation.accounts.projects.actions import current_consent
-from annotation.models import Assignment, EventBatch, EventStream, User
+from annotation.models import Assignment, EventStream, User
 from annotation.models.assignments import AssignmentState
+from crowdqc.database.compiled import CompiledQuery, Given, run
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 
 # "open" begins a page, "show" a question on it (its delta is the text found there).
@@ -30,6 +32,8 @@ JUDGING_METHODS = ("change", "dwell", "view", "sources", "differences")
 WRITING_METHODS = ("passage", "cite", "find")
 # A stretch of a text marked (thinking aloud, labels), or a mark taken out.
 THINKING_METHODS = ("mark",)
+# An image enlarged (percent of the size at which it fits), a recording played, stopped, at its end.
+MEDIA_METHODS = ("zoom", "play")
 METHODS = frozenset(
     (
         *PAGE_METHODS,
@@ -37,6 +41,7 @@ METHODS = frozenset(
         *JUDGING_METHODS,
         *WRITING_METHODS,
         *THINKING_METHODS,
+        *MEDIA_METHODS,
         "offline",
         "online",
     )
@@ -55,6 +60,8 @@ WORDS = {  # method: what its name and its comment may be
     "find": (r"", r"hits"),
     "sources": (r"open|close", r"([0-9]{1,3})?"),
     "differences": (r"on|off", r""),
+    "zoom": (r"", r"[0-9]{3}"),
+    "play": (r"play|pause|ended", _MS),
 }
 KEY_CLASSES = frozenset(
     ["letter", "digit", "space", "correction", "navigation", "punctuation", "enter", "other"]
@@ -70,25 +77,31 @@ BURST = 10_000  # events
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+LOG = "SELECT log_erased_at FROM annotation_assignment WHERE id = %s FOR NO KEY UPDATE"
+STREAMS = "SELECT count(*) FROM annotation_eventstream WHERE assignment_id = %s"
+OPEN = """
+INSERT INTO annotation_eventstream
+    (assignment_id, key, opened_at, offset_ms, next_seq, stored_bytes)
+VALUES (%s, %s, %s, %s, 0, 0) ON CONFLICT (key) DO NOTHING
+"""
+KNOWN = CompiledQuery(lambda: EventStream.objects.filter(key=Given("key")))
+
+
 @transaction.atomic
 def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
     """A stream for one opening of the page; the same key gives the same stream."""
     _writable(by, assignment)
-    known = EventStream.objects.filter(key=key).first()
+    known = KNOWN.first(key=key)
     if known is None:
         # Locked, so that an erasure of the log sees this stream or is seen here.
-        fresh = Assignment.objects.select_for_update(no_key=True, of=("self",)).get(
-            pk=assignment.pk
-        )
-        if fresh.log_erased_at:
+        if run(LOG, [assignment.pk])[0][0]:
             raise Conflict("The log of this assignment was erased; nothing more is recorded.")
-        if assignment.streams.count() >= MAX_STREAMS:
+        if run(STREAMS, [assignment.pk])[0][0] >= MAX_STREAMS:
             raise TooMuch("This assignment was opened too often to be recorded further.")
         begun = assignment.opened_at or assignment.leased_at
         offset = (timezone.now() - begun).total_seconds() * 1000
-        known, _ = EventStream.objects.get_or_create(
-            key=key, defaults={"assignment": assignment, "offset_ms": max(0, int(offset))}
-        )
+        run(OPEN, [assignment.pk, key, timezone.now(), max(0, int(offset))])
+        known = KNOWN.all(key=key)[0]  # or what another request opened meanwhile
     if known.assignment_id != assignment.pk:
         raise Conflict("This key belongs to another assignment.")
     return known
@@ -194,12 +207,25 @@ def _in_rate(stream: EventStream, fresh: int) -> None:
         raise TooMuch("More events came than a person makes; they are taken later.", code="rate")
 
 
-# Asked every few seconds by everybody who writes, hence plain SQL: a stream, locked, and how much
-# all streams of its assignment hold.
-STREAM = """
-SELECT s.*, (SELECT sum(a.stored_bytes) FROM annotation_eventstream a
-             WHERE a.assignment_id = s.assignment_id) AS stored_in_all
-FROM annotation_eventstream s WHERE s.key = %s FOR NO KEY UPDATE OF s
+# A stream, locked, and how much all streams of its assignment hold.
+IN_ALL = RawSQL(
+    "(SELECT sum(a.stored_bytes) FROM annotation_eventstream a"
+    " WHERE a.assignment_id = annotation_eventstream.assignment_id)",
+    (),
+)
+STREAM = CompiledQuery(
+    lambda: (
+        EventStream.objects.filter(key=Given("key"))
+        .annotate(stored_in_all=IN_ALL)
+        .select_for_update(no_key=True)
+    )
+)
+ADD = """
+WITH batch AS (
+    INSERT INTO annotation_eventbatch (stream_id, first_seq, last_seq, events, received_at)
+    VALUES (%(stream)s, %(first)s, %(last)s, %(events)s::jsonb, %(now)s))
+UPDATE annotation_eventstream SET next_seq = %(last)s + 1, stored_bytes = %(stored)s
+WHERE id = %(stream)s
 """
 
 
@@ -222,7 +248,7 @@ def append(
     size = len(json.dumps(clean, ensure_ascii=False).encode())
     if size > MAX_BATCH_BYTES:
         raise TooMuch("The batch is too large; send smaller ones.")
-    stream = next(iter(EventStream.objects.raw(STREAM, [stream_key])), None)
+    stream = STREAM.first(key=stream_key)
     if stream is None or stream.assignment_id != assignment.pk:
         raise Invalid(
             "There is no such stream.", fields={"stream": "Open one first."}, code="no-stream"
@@ -239,10 +265,16 @@ def append(
     if stream.stored_in_all + size > MAX_ASSIGNMENT_BYTES:  # type: ignore[attr-defined]
         raise TooMuch("The log of this assignment is full.", code="log-full")
     last = stream.next_seq + len(fresh) - 1
-    EventBatch.objects.create(stream=stream, first_seq=stream.next_seq, last_seq=last, events=fresh)
-    stream.next_seq, stream.stored_bytes = last + 1, stream.stored_bytes + size
-    stream.save(update_fields=["next_seq", "stored_bytes"])
-    return stream.next_seq
+    batch = {
+        "stream": stream.pk,
+        "first": stream.next_seq,
+        "last": last,
+        "events": json.dumps(fresh),
+        "now": timezone.now(),
+        "stored": stream.stored_bytes + size,
+    }
+    run(ADD, batch)
+    return last + 1
 
 
 def _writable(by: User, assignment: Assignment) -> None:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
+from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import Conflict, NotAllowed
 
 MAX_EXTENSIONS = 3
@@ -30,13 +31,18 @@ CHANGING = (
     "settled_at",
 )
 
+LOCKED = CompiledQuery(
+    lambda: Assignment.objects.filter(pk=Given("pk")).select_for_update(no_key=True).only(*CHANGING)
+)
+
 
 def lock_own(assignment: Assignment, by: User) -> Assignment:
     """The assignment itself, locked and as it stands now, for its own worker."""
     if assignment.worker.user_id != by.pk:
         raise NotAllowed("This is somebody else's assignment.")
-    rows = Assignment.objects.select_for_update(no_key=True)
-    assignment.refresh_from_db(fields=CHANGING, from_queryset=rows)
+    now = LOCKED.all(pk=assignment.pk)[0]
+    for name in CHANGING:
+        setattr(assignment, name, getattr(now, name))
     return assignment
 
 

@@ -10,11 +10,10 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from annotation.models import Membership, Task, TaskVersion
 from annotation.pair_design.ring import next_claim, window_start
 from annotation.records.actions.locks import line_up
+from crowdqc.database.compiled import run
 
 
 class Picked(NamedTuple):
@@ -94,12 +93,13 @@ AHEAD_ONCE, ANYWHERE_ONCE = (_without_waiting(ways, OPEN + ONCE) for ways in (WA
 WAIT_ONCE = _waiting(OPEN + ONCE)
 # Where the worker is in the task: their lease or else their last assignment, and its last item.
 REACHED = """
-SELECT t.state, t.current_id, last.id, last.state, (
+SELECT t.state, t.current_id, t.most_pay IS NOT NULL, last.id, last.state, (
     SELECT max(i.position) FROM annotation_assignmentitem e
-    JOIN annotation_item i ON i.id = e.item_id WHERE e.assignment_id = last.id)
+    JOIN annotation_item i ON i.id = e.item_id
+    WHERE e.assignment_id = last.id AND last.quiz IS NULL)
 FROM annotation_task t
 LEFT JOIN LATERAL (
-    SELECT a.id, a.state FROM annotation_assignment a
+    SELECT a.id, a.state, a.quiz FROM annotation_assignment a
     WHERE a.task_id = t.id AND a.worker_id = %(worker)s
     ORDER BY a.state = 'leased' DESC, a.id DESC LIMIT 1) last ON true
 WHERE t.id = %(task)s
@@ -115,16 +115,24 @@ INSERT INTO annotation_assignmentitem
     (assignment_id, item_id, position, holds, flipped, draft, draft_seq)
 SELECT %(assignment)s, id, place - 1, holds, flipped, '{}', 0 FROM given
 """
-# Attention items the worker has not met, in an order of the seed's own.
-ATTENTION = f"""
-WITH {DONE} SELECT i.id FROM annotation_item i
+# Items whose answer is known, in an order of the seed's own: those that the worker has not met, and
+# where ``again`` says so the others after them. What they were told of stays met when they return
+# it: else they could answer it again, knowing what is right.
+KNOWN = f"""
+WITH {DONE}, met AS MATERIALIZED (
+    SELECT item_id FROM done UNION ALL
+    SELECT e.item_id FROM annotation_assignment a
+    JOIN annotation_assignmentitem e ON e.assignment_id = a.id
+    WHERE a.worker_id = %(worker)s AND a.task_id = %(task)s AND e.told_at IS NOT NULL)
+SELECT i.id, i.position, g.id, g.position
+FROM annotation_item i JOIN annotation_itemgroup g ON g.id = i.group_id
 WHERE i.task_id = %(task)s AND i.expected IS NOT NULL
   AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
-  AND i.id NOT IN (SELECT item_id FROM done)
+  AND (%(again)s OR i.id NOT IN (SELECT item_id FROM met))
   AND NOT EXISTS (
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
-ORDER BY md5(i.id || ':' || %(seed)s), i.id LIMIT %(wanted)s
+ORDER BY i.id IN (SELECT item_id FROM met), md5(i.id || ':' || %(seed)s), i.id LIMIT %(wanted)s
 """  # noqa: S608 (constants alone)
 # How each pair was shown so far, and how this worker met it before.
 SHOWN = """
@@ -177,7 +185,7 @@ class Entry(NamedTuple):
     """An item as it goes into an assignment."""
 
     item: int
-    holds: bool = True  # a slot; attention items have none
+    holds: bool = True  # a slot; items whose answer is known have none
     flipped: bool = False
 
 
@@ -186,6 +194,7 @@ class WorkerProgress(NamedTuple):
 
     task_state: str
     version: int | None
+    limited: bool  # its claims have a limit on pay
     assignment: int | None
     assignment_state: str | None
     position: int | None
@@ -220,27 +229,31 @@ def pick(
 
 def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
     """Put the items into the assignment in this order, and hold a slot of those that have one."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            TAKE,
-            {
-                "assignment": assignment,
-                "items": [entry.item for entry in entries],
-                "holds": [entry.holds for entry in entries],
-                "flipped": [entry.flipped for entry in entries],
-            },
-        )
+    run(
+        TAKE,
+        {
+            "assignment": assignment,
+            "items": [entry.item for entry in entries],
+            "holds": [entry.holds for entry in entries],
+            "flipped": [entry.flipped for entry in entries],
+        },
+    )
 
 
-def attention(task: Task, version: TaskVersion, worker: Membership, seed: str) -> list[int]:
-    """Attention items to put beside the bundle, as many as the version asks for."""
-    wanted = version.settings.get("gold_per_assignment", 0)
+def known_items(
+    task: Task,
+    version: TaskVersion,
+    worker: Membership,
+    seed: str,
+    *,
+    wanted: int,
+    again: bool = False,
+) -> list[Picked]:
+    """Items whose answer is known, ``wanted`` at most; ``again``: also those met before."""
     if not wanted:
         return []
-    rows = _rows(
-        ATTENTION, task=task.pk, worker=worker.pk, number=version.number, wanted=wanted, seed=seed
-    )
-    return [pk for (pk,) in rows]
+    own = {"task": task.pk, "worker": worker.pk, "number": version.number}
+    return [Picked(*row) for row in _rows(KNOWN, **own, wanted=wanted, seed=seed, again=again)]
 
 
 def flipped_pairs(
@@ -305,6 +318,4 @@ def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
 
 
 def _rows(sql: str, **values: Any) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        return cursor.fetchall()
+    return run(sql, values)

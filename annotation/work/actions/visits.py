@@ -16,7 +16,6 @@ from django.utils import timezone
 
 from annotation.accounts.projects.actions import add_worker
 from annotation.models import (
-    Answer,
     Assignment,
     Membership,
     PlatformEvent,
@@ -38,6 +37,7 @@ from annotation.recruitment.platforms.entry_params import (
 )
 from annotation.recruitment.platforms.webhook import Event
 from annotation.work.actions.leases import give_back, take_back
+from annotation.work.selectors.known import marked_of
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, TooMuch
 
@@ -91,11 +91,22 @@ def _effect(event: PlatformEvent) -> str:
     visit.save(update_fields=["status", "status_at"])
     project = visit.recruitment.task.project
     record(by=None, project=project, action="visit.status", on=visit, status=visit.status)
-    work = visit.assignment
-    if visit.status in ENDED and work is not None and work.state == AssignmentState.LEASED:
+    work = _leased(visit)
+    if visit.status in ENDED and work is not None:
         take_back(by=None, assignment=work)
         return "The slots are free again."
     return ""
+
+
+def _leased(visit: Visit) -> Assignment | None:
+    """What the person of a visit has in work: its assignment, or the quiz before it."""
+    work = visit.assignment
+    if work is None:
+        quizzes = Assignment.objects.filter(
+            task_id=visit.recruitment.task_id, worker_id=visit.worker_id, quiz__isnull=False
+        )
+        work = quizzes.select_related("worker", "task__project").order_by("-pk").first()
+    return work if work is not None and work.state == AssignmentState.LEASED else None
 
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -343,17 +354,13 @@ def complete(assignment: Assignment) -> None:
 
 
 def _failed_attention(assignment: Assignment) -> bool:
-    """Whether two attention items (or the only one) were answered otherwise than hoped for.
+    """Whether two known answers (or the only one) were missed.
 
     It chooses the code, and nothing else: no code rejects anybody here.
     """
-    rows = Answer.objects.filter(assignment=assignment, item__expected__isnull=False)
-    total = wrong = 0
-    for answer in rows.select_related("item").prefetch_related("choices"):
-        given = {choice.field: choice.code for choice in answer.choices.all()}
-        total += 1
-        wrong += any(given.get(name) != code for name, code in (answer.item.expected or {}).items())
-    return wrong >= 2 or (wrong == total == 1)
+    right = list(marked_of(assignment).values())
+    wrong = right.count(False)
+    return wrong >= 2 or (wrong == len(right) == 1)
 
 
 def _set_outcome(visit: Visit, outcome: str) -> None:
@@ -376,7 +383,8 @@ def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
     assignment = visit.assignment
     if assignment is not None and assignment.state == AssignmentState.SUBMITTED:
         raise Conflict("Your work is handed in already.")
-    if assignment is not None and assignment.state == AssignmentState.LEASED:
+    assignment = _leased(visit)
+    if assignment is not None:
         assignment.worker = visit.worker
         give_back(by=by, assignment=assignment)
     _set_outcome(visit, outcome)

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
 
-from annotation.access import work_ever, worker_memberships
+from annotation.access import work_ever, worker_in, worker_memberships
 from annotation.models import (
     Answer,
     Assignment,
@@ -73,7 +73,7 @@ def assignments_of(task: Task) -> QuerySet[Assignment]:
 
 def worker_of(project: Project, user: Any) -> Membership:
     """The person's own working membership of a project; Missing where they do not work in it."""
-    member = worker_memberships(user).filter(project=project).first()
+    member = worker_in(user, project.pk)
     if member is None:
         raise Missing("You do not work in this project.")
     return member

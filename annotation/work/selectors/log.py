@@ -37,6 +37,8 @@ PRESENT = frozenset(
         "passage",
         "cite",
         "find",
+        "zoom",
+        "play",
     }
 )
 TURN_MS = 3000  # a page closed and the next one open within this is no absence

@@ -34,6 +34,7 @@ SOURCES = {
 
 OPENED = {"open": "opened", "close": "closed"}
 MARKED = {"set": "marked a stretch as an attribute", "remove": "took an attribute out"}
+PLAYED = {"play": "played the recording", "pause": "paused it", "ended": "heard it to its end"}
 PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
 
 
@@ -55,6 +56,8 @@ JUDGING: dict[str, Callable[[Event], str]] = {
     "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",
     "sources": lambda event: f"{event['name']} the sources",
     "mark": lambda event: MARKED[event["name"]],
+    "zoom": lambda event: f"zoomed the image to {event['comment']}%",
+    "play": lambda event: f"{PLAYED[event['name']]} at {int(event['comment']) / 1000:.1f} s",
     "differences": lambda event: f"marks of differences {event['name']}",
 }
 

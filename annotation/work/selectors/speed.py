@@ -83,6 +83,7 @@ own AS (
                AS seconds
     FROM annotation_assignment a
     WHERE a.version_id = ANY(%(versions)s) AND a.state = 'submitted' AND a.source <> 'import'
+      AND a.quiz IS NULL
       AND (%(own)s::bigint[] IS NULL OR a.id = ANY(%(own)s))),
 given AS (
     SELECT own.id, own.version_id, i.group_id, i.question, i.first_id, i.second_id

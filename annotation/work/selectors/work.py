@@ -36,6 +36,7 @@ from annotation.pairs.selectors import ReleaseState, release_states
 from annotation.panels import selectors
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
+from annotation.work.selectors import quiz as quizzes
 
 
 def explain(assignments: Sequence[Assignment]) -> None:
@@ -100,6 +101,7 @@ class Offer:
     others: int
     needs_consent: bool
     release: ReleaseState | None = None  # where so many are given out at a time
+    quiz: quizzes.Standing | None = None  # where one comes before the first assignment
 
     @property
     def now(self) -> int | None:
@@ -146,6 +148,7 @@ class Home:
     approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
     paid: list[tuple[str, Decimal]]  # per currency, from the ledger
     rounds: list[Qualification]  # what was said of qualification rounds
+    tries: list[Assignment]  # of quizzes, submitted
 
 
 def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
@@ -173,6 +176,7 @@ def home(user: User) -> Home:
     settled = list(
         own.filter(settled_at__isnull=False)
         .exclude(source="import")
+        .exclude(quiz__isnull=False, pay=0)  # nothing was to be decided
         .select_related("rejection")
         .order_by("-settled_at")[: 2 * SHOWN]
     )
@@ -197,6 +201,11 @@ def home(user: User) -> Home:
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
         rounds=selectors.latest_verdicts(members),
+        tries=list(
+            own.filter(quiz__isnull=False, state=AssignmentState.SUBMITTED).order_by(
+                "-submitted_at"
+            )[:SHOWN]
+        ),
     )
 
 
@@ -288,7 +297,7 @@ SELECT a.task_id, count(*),
            ORDER BY extract(epoch FROM a.submitted_at - coalesce(a.opened_at, a.leased_at)))
 FROM annotation_assignment a
 WHERE a.task_id = ANY(%(tasks)s) AND a.state = 'submitted' AND a.source <> 'import'
-  AND NOT a.worker_id = ANY(%(workers)s)
+  AND a.quiz IS NULL AND NOT a.worker_id = ANY(%(workers)s)
 GROUP BY a.task_id
 """
 
@@ -314,12 +323,13 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
     )
     left, times = _left_and_times(rows, members)
     batches, closed = release_states(rows), selectors.reasons_barred(rows, members)
-    hidden = _attention(rows, members)
+    hidden, asked = _attention(rows, members), quizzes.standings(rows, members)
     found = []
     for task in rows:
         version = task.current
         open_items, bundles, fewest, most = left.get(task.pk, (0, 0, 0, 0))
-        if not open_items or version is None or task.pk in closed:
+        quiz = asked.get(task.pk)
+        if not open_items or version is None or task.pk in closed or (quiz and quiz.failed):
             continue
         worker, per = by_project[task.project_id], version.items_per_assignment
         if not by_document(version.settings):
@@ -339,6 +349,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
                 others=others,
                 needs_consent=getattr(worker, "agreed", None) is None,
                 release=batches.get(task.pk),
+                quiz=quiz,
             )
         )
     return found
@@ -410,6 +421,8 @@ def seconds_left(assignment: Assignment, now: dt.datetime | None = None) -> int:
 
 def seconds_to_wait(assignment: Assignment, now: dt.datetime | None = None) -> int:
     """Whole seconds until the task's least time is over; 0 when it is."""
+    if assignment.quiz:  # the least time is that of an assignment
+        return 0
     begun = assignment.opened_at or assignment.leased_at
     spent = ((now or timezone.now()) - begun).total_seconds()
     return max(0, math.ceil(assignment.version.min_seconds - spent))

@@ -6,10 +6,11 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import (
     BigIntegerField,
+    BooleanField,
     Case,
     CharField,
     Count,
@@ -25,7 +26,14 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce
 
-from annotation.models import Answer, ChoiceValue, Membership, Task, TextValue
+from annotation.models import (
+    Answer,
+    AnswerCount,
+    ChoiceValue,
+    Membership,
+    Task,
+    TextValue,
+)
 
 ANSWER, DECLINED = "answer", "declined"
 CHUNK = 10_000
@@ -188,6 +196,31 @@ def tally_of(rows: QuerySet[Answer], max_id: int) -> Tally:
     return Tally(found["before"], found["after"], found["digest"] or "")
 
 
+def tally_from_counts(counts: QuerySet[AnswerCount], rows: QuerySet[Answer], max_id: int) -> Tally:
+    """The same of running ``counts`` of ``rows``: in one query too, that reads newer rows alone."""
+    newer = Value(True, output_field=BooleanField())
+    older = Value(False, output_field=BooleanField())
+    columns = ("newer", "worker_id", "count", "hash")
+    # By worker, as both sides have to be grouped by something.
+    every = counts.order_by().annotate(newer=older).values("newer", "worker_id")
+    found = every.annotate(count=Sum("n"), hash=Sum("digest")).values_list(*columns)
+    if max_id:
+        came = rows.filter(pk__gt=max_id).order_by().annotate(newer=newer)
+        by_worker = came.values("newer", "worker_id")
+        found = found.union(
+            by_worker.annotate(count=Count("pk"), hash=Sum(_Hash("pk"))).values_list(*columns),
+            all=True,
+        )
+    before = after = digest = 0
+    for is_newer, _, n, hashed in found:
+        sign = -1 if is_newer else 1
+        before, digest = before + sign * n, digest + sign * int(hashed)
+        after += n if is_newer else 0
+    if not max_id:
+        return Tally(0, before, "")
+    return Tally(before, after, str(digest) if before else "")
+
+
 def counting_rows(task: Task) -> QuerySet[Answer]:
     """The counting answers of a task of free text, as rows."""
     return Answer.objects.filter(_counting(task))
@@ -205,17 +238,40 @@ def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.dat
     return found["oldest"], found["newest"]
 
 
+def counts_of(task: Task) -> QuerySet[AnswerCount]:
+    """Running counts of the rows of ``counting_rows``."""
+    excluded = task.exclusions.in_force().values("worker")
+    rows = AnswerCount.objects.filter(version__task=task)
+    return rows.exclude(worker__isnull=False, worker__in=excluded)
+
+
 def answers_by_worker(task: Task) -> list[int]:
     """How many counting answers each worker of the task has given, the most first."""
-    return sorted(
-        Answer.objects.filter(
-            item__task=task, counts=True, worker__isnull=False, stage=Answer.Stage.MAIN
+    rows = AnswerCount.objects.filter(version__task=task, worker__isnull=False).order_by()
+    given = rows.values("worker_id").annotate(given=Sum("n")).filter(given__gt=0)
+    return sorted(given.values_list("given", flat=True), reverse=True)
+
+
+def drifted_tallies(task: Task) -> dict[tuple[Any, ...], tuple[Any, Any]]:
+    """Where running counts of answers are not what the answers say: kept and real; else {}."""
+    rows = AnswerCount.objects.filter(version__task=task).order_by()
+    kept = {
+        tuple(key): (n, int(digest))
+        for *key, n, digest in rows.values_list("version_id", "worker_id", "known").annotate(
+            count=Sum("n"), hash=Sum("digest")
         )
-        .values("worker_id")
-        .annotate(n=Count("pk"))
-        .values_list("n", flat=True),
-        reverse=True,
-    )
+        if n or digest
+    }
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, counts=True).order_by()
+    known = main.annotate(known=Q(item__expected__isnull=False))
+    real = {
+        tuple(key): (n, int(digest))
+        for *key, n, digest in known.values_list("version_id", "worker_id", "known").annotate(
+            count=Count("pk"), hash=Sum(_Hash("pk"))
+        )
+    }
+    every = {*kept, *real}
+    return {key: (kept.get(key), real.get(key)) for key in every if kept.get(key) != real.get(key)}
 
 
 def pseudonyms(worker_ids: Collection[int]) -> dict[int, str]:

@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Q, QuerySet, Sum, Value, When
 
 from annotation.models import (
     Answer,
+    AnswerCount,
     AssignmentItem,
     Candidate,
     ChoiceValue,
     Item,
+    JudgmentCount,
     System,
     Task,
     TaskVersion,
@@ -24,6 +26,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.task_types.labels.fields import SINGLE_CODES
 from annotation.task_types.labels.fields import codes_of as codes_offered
+from annotation.task_types.pairwise.sides import STORED
 
 CHUNK = 20_000
 HEADER = (
@@ -210,6 +213,15 @@ def counting_rows(task: Task) -> QuerySet[Answer]:
     return Answer.objects.filter(_counting(task))
 
 
+def counts_of(task: Task) -> QuerySet[AnswerCount]:
+    """Running counts of the rows of ``counting_rows``."""
+    excluded = task.exclusions.in_force().values("worker")
+    rows = AnswerCount.objects.filter(version__in=pooled_versions(task))
+    if get_type(task.type).judges_texts:
+        rows = rows.filter(known=False)
+    return rows.exclude(worker__isnull=False, worker__in=excluded)
+
+
 def left_out(task: Task) -> dict[str, int]:
     """How many answers of people a snapshot does not hold, each under one reason."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
@@ -297,9 +309,93 @@ def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
     return list(rows.annotate(n=Count("choices")).order_by())
 
 
+class VoteCount(NamedTuple):
+    """How often two systems got one vote; ``flipped``: the second's text stood left."""
+
+    first_id: int
+    second_id: int
+    code: str
+    flipped: bool
+    n: int
+
+
+def vote_counts(task: Task, dimension: str = "") -> list[VoteCount]:
+    """People's counting votes between systems, of one dimension or of all, from running counts.
+
+    Votes on known answers and on designed repeats are left out. Those of excluded workers are in
+    the counts, and are taken off here.
+    """
+    rows = JudgmentCount.objects.filter(version__in=pooled_versions(task), people=True)
+    excluded = list(task.exclusions.in_force().values_list("worker", flat=True))
+    if dimension:
+        rows = rows.filter(field=dimension)
+    found: Counter[tuple[Any, ...]] = Counter()
+    for *key, n in rows.values_list(*COUNTED[1:]).annotate(n=Sum("n")).order_by():
+        found[tuple(key)] += n
+    if excluded:
+        gone = counted_votes(task, dimension).filter(worker__in=excluded)
+        for *key, n in gone.values_list(*VOTE[1:]).annotate(n=Count("choices")).order_by():
+            found[tuple(key)] -= n
+    return [VoteCount._make((*key, n)) for key, n in sorted(found.items()) if n]
+
+
+COUNTED = ("field", "first_id", "second_id", "code", "flipped")
+VOTE = (
+    "choices__field",
+    "item__first__system",
+    "item__second__system",
+    "choices__code",
+    "flipped",
+)
+
+
+def counted_votes(task: Task, dimension: str = "") -> QuerySet[Answer]:
+    """The answers whose votes (of one dimension or of all) are in the running counts, with them."""
+    # In one filter, as a second one would join every vote with all votes of its answer.
+    field = {"choices__field": dimension} if dimension else {}
+    return Answer.objects.filter(
+        **field,
+        item__task=task,
+        item__second__isnull=False,
+        item__expected__isnull=True,
+        item__repeat=False,
+        version__in=pooled_versions(task),
+        stage=Answer.Stage.MAIN,
+        counts=True,
+        choices__code__in=STORED,
+    )
+
+
+def drifted_counts(task: Task) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Where running counts are not what the judgments say: count and judgments by key; else {}."""
+    kept: Counter[tuple[Any, ...]] = Counter()
+    rows = JudgmentCount.objects.filter(version__in=pooled_versions(task))
+    for *key, n in rows.values_list(*COUNTED, "people", "version_id", "n"):
+        kept[tuple(key)] += n
+    votes = counted_votes(task).values_list(*VOTE, "worker_id", "version_id")
+    real: Counter[tuple[Any, ...]] = Counter()
+    for *key, worker, version in votes.iterator(chunk_size=CHUNK):
+        real[*key, worker is not None, version] += 1
+    return {key: (kept[key], real[key]) for key in {*kept, *real} if kept[key] != real[key]}
+
+
 def count_leases(task: Task) -> dict[int, int]:
     """How many answers to each item are in work now."""
     rows = AssignmentItem.objects.filter(
         assignment__task=task, assignment__state=AssignmentState.LEASED, holds=True
     )
     return dict(rows.values_list("item_id").annotate(n=Count("pk")).order_by())
+
+
+def live_votes(task: Task, dimension: str) -> Iterator[tuple[int, int, str, int, int]]:
+    """People's counting votes on one dimension that are in the running counts, but for excluded
+    workers': (system of the first text, of the second, code, worker, topic)."""
+    excluded = task.exclusions.in_force().values("worker")
+    rows = counted_votes(task, dimension).filter(worker__isnull=False).exclude(worker__in=excluded)
+    return rows.values_list(
+        "item__first__system",
+        "item__second__system",
+        "choices__code",
+        "worker_id",
+        "item__group_id",
+    ).iterator(chunk_size=CHUNK)

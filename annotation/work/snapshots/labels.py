@@ -20,7 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from annotation.models import Answer, ChoiceValue, Item, Membership, Task, TaskVersion
+from annotation.models import Answer, ChoiceValue, Membership, Task, TaskVersion
 from annotation.task_types.labels.fields import CHOOSE_ONE, UNSURE
 from crowdqc.errors import Conflict
 
@@ -133,7 +133,12 @@ def _counting(task: Task) -> Q:
     """Answers that enter results: those that count, and all to items with a known answer."""
     excluded = task.exclusions.in_force().values("worker")
     return (
-        Q(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+        Q(
+            item__task=task,
+            stage=Answer.Stage.MAIN,
+            worker__isnull=False,
+            assignment__quiz__isnull=True,
+        )
         & (Q(counts=True) | Q(item__expected__isnull=False))
         & ~Q(worker__in=excluded)
     )
@@ -215,14 +220,9 @@ def labels_of_worker(
     return {item: code for answer, item, code in rows if answer in wanted}
 
 
-def item_texts(task: Task, item_ids: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Key and wording of these items."""
-    rows = Item.objects.filter(task=task, pk__in=item_ids).values_list("pk", "key", "question")
-    return {pk: (key, question) for pk, key, question in rows}
-
-
 def _main(task: Task) -> QuerySet[Answer]:
-    return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+    main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
+    return main.filter(assignment__quiz__isnull=True)
 
 
 def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:

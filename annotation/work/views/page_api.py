@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -29,7 +29,7 @@ from crowdqc.web.middleware import problem
 MAX_BODY = 1024 * 1024
 MOST_AFTER = 100  # states that a draft names as those it was made from
 OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
-View = Callable[[HttpRequest, int], HttpResponse]
+View = Callable[..., HttpResponse]
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -42,7 +42,7 @@ def for_scripts(view: View) -> View:
 
     @require_POST
     @functools.wraps(view)
-    def wrapped(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    def wrapped(request: HttpRequest, assignment_id: int, **place: int) -> HttpResponse:
         plain = not wants_json(request)
         if not request.user.is_authenticated:
             if plain:
@@ -50,7 +50,7 @@ def for_scripts(view: View) -> View:
             body = {"code": "signed-out", "detail": "You are signed out. Sign in again."}
             return JsonResponse(body, status=401)
         try:
-            return view(request, assignment_id)
+            return view(request, assignment_id, **place)
         except DomainError as error:
             if plain:
                 raise
@@ -169,20 +169,28 @@ def _numbers(raw: Any, name: str) -> list[int] | None:
     return [_whole(one, name) for one in raw]
 
 
-def _drafts(body: dict[str, Any]) -> dict[str, dict[int, Any]]:
+class Drafts(TypedDict):
+    """What a page holds when it submits, each by the item's number."""
+
+    drafts: dict[int, dict[str, Any]]
+    seqs: dict[int, int]
+    afters: dict[int, Any]
+
+
+def _drafts(body: dict[str, Any]) -> Drafts:
     """The drafts sent along, {item: {draft, seq, after}}, as mappings by item."""
-    drafts, seqs, afters = {}, {}, {}
+    found: Drafts = {"drafts": {}, "seqs": {}, "afters": {}}
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
         pk = parse_whole(item)
         if pk is None:
             raise Invalid(f"{item[:20]} is no question.", fields={"drafts": "Keys are item ids."})
         held = _object(raw, f"drafts.{item}")
-        drafts[pk] = _object(held.get("draft"), f"drafts.{item}.draft")
-        seqs[pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
+        found["drafts"][pk] = _object(held.get("draft"), f"drafts.{item}.draft")
+        found["seqs"][pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
         after = _numbers(held.get("after"), f"drafts.{item}.after")
         if after is not None:
-            afters[pk] = after
-    return {"drafts": drafts, "seqs": seqs, "afters": afters}
+            found["afters"][pk] = after
+    return found
 
 
 @for_scripts

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.access import get_access, get_own_assignment, worker_memberships
+from annotation.access import TASK, get_access, get_own_assignment, worker_in
 from annotation.accounts.projects import actions as people
 from annotation.authoring.selectors.steps import problem_of, settings_of
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
@@ -23,17 +23,19 @@ from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
 from annotation.work.actions.leases import MAX_EXTENSIONS
-from annotation.work.selectors import work
+from annotation.work.selectors import known, work
+from annotation.work.selectors import quiz as quizzes
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
+from crowdqc.web.middleware import permissions_policy
 
 NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "after", "key", "part"})
 
 
 def _worker(request: HttpRequest, project_id: int) -> Membership:
     """The person's membership as a worker; outsiders 404, other roles 403."""
-    worker = worker_memberships(request.user).filter(project=project_id).first()
+    worker = worker_in(request.user, project_id)
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
         raise Missing("There is no such project, or you do not belong to it.")
@@ -41,7 +43,7 @@ def _worker(request: HttpRequest, project_id: int) -> Membership:
 
 
 def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
-    task = Task.objects.filter(pk=task_id).select_related("current").first()
+    task = TASK.first(pk=task_id)
     if task is None:
         raise Missing("There is no such task.")
     return task, _worker(request, task.project_id)
@@ -176,13 +178,25 @@ def _frame(
         "agreed": agreed,
         "steps": steps,
         "recorded": pages.recorded(assignment.version.settings),
+        "not_recorded": pages.not_recorded(assignment.version.settings),
         "segments": pages.segments(assignment, steps),
         "seconds_left": work.seconds_left(assignment),
         "late": work.ran_out(assignment),
         "extensions": max(0, MAX_EXTENSIONS - assignment.extensions),
         "offset_ms": work.opened_ms(assignment),
         "skipped": sum(step.state == "skipped" for step in steps),
+        "quiz": quizzes.terms_of(assignment.version) if assignment.quiz else None,
     }
+
+
+def _shown(
+    request: HttpRequest, found: Assignment, template: str, context: dict[str, Any]
+) -> HttpResponse:
+    """A page of an assignment; scripts go from one to the next within the first one's policy."""
+    response = render(request, template, context)
+    if used := pages_of(found.task).features(found.version.settings):
+        response["Permissions-Policy"] = permissions_policy(*used)
+    return response
 
 
 @login_required
@@ -200,7 +214,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if not begun:
         if agreed is None:
             return _ask(found)
-        if not found.version.instructions.strip():
+        if not found.version.instructions.strip() and not found.quiz:
             return redirect("work_item", assignment_id=found.pk, position=1)
         if found.opened_at is None:
             assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
@@ -246,12 +260,14 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     passage = "none"
     if settings.get("show_sources", True):
         passage = work.passage_state(found, entry.item.group)
+    if entry.told_at:
+        return _told(request, found, agreed, steps, entry)
     if request.method == "POST":
         return _answered(request, found, entry, passage, len(steps))
     context = _frame(found, agreed, steps)
     context |= _text_line(steps if pages.reads else [], entry)
     if passage == "first":
-        return render(request, "annotation/work/read.html", context)
+        return _shown(request, found, "annotation/work/read.html", context)
     if entry.shown_at is None:
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
     opened = OpenItem(found, entry, settings, passage, steps, request.GET.dict())
@@ -263,7 +279,27 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         "problem": problem_of(found, entry, on_page=True) if opened.named else "",
         **pages.context(opened),
     }
-    return render(request, pages.template(opened), context)
+    return _shown(request, found, pages.template(opened), context)
+
+
+def _told(
+    request: HttpRequest,
+    found: Assignment,
+    agreed: Consent | None,
+    steps: list[work.Step],
+    entry: AssignmentItem,
+) -> HttpResponse:
+    """Whether an answer matches what is known, with why; it stands, so any step leads on."""
+    if request.method == "POST":
+        return redirect("work_item", assignment_id=found.pk, position=entry.position + 1)
+    context = _frame(found, agreed, steps)
+    context |= {
+        "entry": entry,
+        "told": known.told_of(found, entry),
+        "last": entry.position + 1 == len(steps),
+        "total": len(steps),
+    }
+    return _shown(request, found, "annotation/work/told.html", context)
 
 
 def _text_line(steps: list[work.Step], entry: AssignmentItem) -> dict[str, Any]:
@@ -311,6 +347,12 @@ def _answered(
         return within
     if go == "next" and _must_stay(found, entry):
         return redirect(f"{here.url}?check=1")
+    if go in ("next", "dont_know") and assignments.tell_known(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=found,
+        position=entry.position,
+    ):
+        return here
     target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
     if 1 <= target <= total:
         return redirect("work_item", assignment_id=found.pk, position=target)
@@ -352,7 +394,8 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
     found = get_own_assignment(request, assignment_id)
     if found.state != "submitted":
         return redirect("work_assignment", assignment_id=found.pk)
-    counts = list(found.answers.values_list("counts", flat=True))
+    # An answer that is known never counts; that says nothing, and names no item.
+    counts = list(found.answers.values_list("counts", "item__expected__isnull"))
     visit = visit_to(found.pk) if found.worker.external_id else None
     members = work.memberships_with_consent(request.user, project_id=found.task.project_id)  # type: ignore[arg-type]
     another = [offer for offer in work.list_offers(members) if offer.task.pk == found.task_id]
@@ -362,8 +405,9 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "currency": found.task.project.currency,
         **_words(found),
         "answers": len(counts),
-        "uncounted": counts.count(False),
+        "uncounted": counts.count((False, True)),
         "another": another[0] if another and not visit else None,
+        "quiz": quizzes.result_of(found) if found.quiz else None,
         **coming_in.way_back(visit),
     }
     response = render(request, "annotation/work/done.html", context)

@@ -69,6 +69,14 @@ class WorkerPages:
         """What programs are told of an item besides what all of them have."""
         return {}
 
+    def features(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Features of the browser that the scripts of these pages use, as policies name them."""
+        return ()
+
+    def not_recorded(self, settings: Mapping[str, Any]) -> str:
+        """And what is not, as people fear it might be."""
+        return "other tabs, your screen, camera or microphone."
+
     def recorded(self, settings: Mapping[str, Any]) -> str:
         """What is recorded while somebody works, as a sentence goes on; true of the scripts."""
         return (

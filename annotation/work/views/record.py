@@ -15,6 +15,7 @@ from annotation.payouts.actions import rejections
 from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
 from annotation.work.selectors import answer_words, log, log_words, work
+from annotation.work.selectors.recordings import recordings_of
 from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing
 
@@ -61,13 +62,19 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
     given = {} if pages.tells_all else _given(found)
+    spoken = recordings_of(found.pk)
     context = {
         "assignment": found,
         "type": task_type,
         "pages": pages,
         "answer_noun": pages.recorded_noun or task_type.answer_noun,
         "steps": [
-            (step, replayed.get(step.entry.item_id), given.get(step.entry.item_id) or step.said)
+            (
+                step,
+                replayed.get(step.entry.item_id),
+                given.get(step.entry.item_id) or step.said,
+                spoken.get(step.entry.item_id),
+            )
             for step in steps
         ],
         "round": Qualification.objects.filter(assignment=found)

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q
 
+from annotation.authoring.selectors.builder.known import missing_known
 from annotation.authoring.selectors.cost import Cost, cost_of
 from annotation.authoring.selectors.tasks import QuestionChanges, question_changes
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion
@@ -103,6 +104,11 @@ class Build:
         """The items without attention items: what is counted and paid for."""
         return self.items.filter(expected__isnull=True)
 
+    @property
+    def known(self) -> Any:
+        """The items whose answer is known."""
+        return self.items.filter(expected__isnull=False)
+
     @cached_property
     def questions(self) -> int:
         return self.asked.count()
@@ -158,7 +164,8 @@ class Build:
         found = []
         if not self.version.title.strip():
             found.append(Missing("The task has no title", "text"))
-        return found + self.type.missing(self.task, self.version, self.signature)
+        found += self.type.missing(self.task, self.version, self.signature)
+        return found + missing_known(self.task, self.version)
 
     @cached_property
     def signature(self) -> str:

@@ -16,8 +16,10 @@ from annotation.access import Access, get_task
 from annotation.accounts.projects.actions import current_consent_text
 from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
+from annotation.gallery.selectors import examples_of
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 
@@ -61,6 +63,8 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "preview": True,
         **shown,
         **_republishing(build, missing),
+        **({"known": KnownBuild(build)} if place.part == "known" else {}),
+        "examples": examples_of(task, build.version).count() if build.is_draft else 0,
         **({"consent": current_consent_text(task.project)} if place.part == "consent" else {}),
     }
 

@@ -22,9 +22,10 @@ from annotation.authoring.views.builder.context import (
     rows_changed,
 )
 from annotation.authoring.views.builder.parts import builder_of, entry_of
+from annotation.gallery.selectors import examples_of
 from annotation.models import Item, ItemGroup
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import parse_whole, plural
 from crowdqc.web.htmx import page_or_fragment
 
 RULES = (
@@ -85,7 +86,9 @@ def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         drafts.edit_draft(by=access.user, task=task, fields=fields)
     except Invalid as error:
         return field_refused(request, access, task, error)
-    name = next(iter(request.POST.keys() & set(RULES)), "settings")
+    if builder_of(task).redrawn_by & request.POST.keys():
+        return rows_changed(request, access, task, place_of(request, task))
+    name = next(iter(request.POST.keys() & {*RULES, "caption"}), "settings")
     return field_saved(request, access, task, {"note": name})
 
 
@@ -235,7 +238,10 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         messages.success(request, "The draft is discarded. The published version stands.")
         return redirect("task", project_id, task_id)
     version = tasks.publish(by=access.user, task=task)
-    messages.success(request, f"Version {version.number} is published and the task is open.")
+    said = f"Version {version.number} is published and the task is open."
+    if examples := examples_of(task, version).count():
+        said += f" It has {plural(examples, 'example item')}."
+    messages.success(request, said)
     return redirect("task", project_id, task_id)
 
 

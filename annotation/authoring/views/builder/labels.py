@@ -1,4 +1,4 @@
-"""The builder of labels tasks: fields with their options and conditions, and known answers."""
+"""The builder of labels tasks: fields with their options and conditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from annotation.models import Task, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
 
-KNOWN = "k-"  # and a field's name: its known answer
 # What shows other rows when it is saved.
 WHOLE = ("kind", "field-", "is-", "values-", "color-", "low", "high", "step", "unsure")
 
@@ -66,20 +65,4 @@ def task_build_field_step(
         raise Invalid(
             "There is no such step.", fields={"to": "add, copy, remove, up, down, option."}
         )
-    return place
-
-
-@row_view("#known-note", part="known")
-def task_build_known(post: QueryDict, user: User, task: Task, place: BuilderState) -> BuilderState:
-    """Set the known answers of an item, or take them back (``to=remove:KEY``)."""
-    to, _, key = post.get("to", "").partition(":")
-    codes = {
-        name.removeprefix(KNOWN): value for name, value in post.items() if name.startswith(KNOWN)
-    }
-    if to == "remove":
-        codes = {}
-    elif not any(codes.values()):
-        raise Invalid("No answer is chosen.", fields={"known": "Choose the known answer."})
-    key = key or post.get("key", "")
-    label_fields.set_known(by=user, task=task, key=key.strip(), codes=codes)
     return place

@@ -77,6 +77,7 @@ class Part:
 
 
 TEXT = "Text and instructions"
+KNOWN = {"known": Part("Known answers", f"{FRAME}/_part_known.html")}
 LAST = {
     "time": Part("Time and pay", f"{FRAME}/_part_time.html"),
     "consent": Part("Consent and log", f"{FRAME}/_part_consent.html"),
@@ -94,6 +95,7 @@ class BuilderParts:
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
         "questions": Part("Questions", f"{FOLDER}/_part_questions.html", counts_items=True),
         "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        **KNOWN,
         **LAST,
     }
     opens_at = "questions"
@@ -101,6 +103,7 @@ class BuilderParts:
     page_template = f"{FOLDER}/_preview_page.html"  # the same, as a page of its own
     styles: tuple[str, ...] = ()  # style sheets of the builder beside its own
     page_styles: tuple[str, ...] = ()  # and of the preview's page
+    scripts: tuple[str, ...] = ()  # of both
     saved_template = ""  # what a save changes besides note, preview and cost
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = False  # the summary is shown before it is published
@@ -115,6 +118,7 @@ class BuilderParts:
         "answered or in progress."
     )
     redundancy_label = "Answers per question"
+    redrawn_by: frozenset[str] = frozenset()  # settings that show other rows when they are saved
     beside_pay: tuple[str, ...] = ()  # rules that stand with time and pay
     passages_are_sources = False  # texts cite the numbered lines of a passage
     begin_words = "Add one"
@@ -131,7 +135,9 @@ class BuilderParts:
         self, build: Build, place: BuilderState, shown: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
         """The parts with their addresses and what each counts."""
-        counts = self.counts(build, shown)
+        counts = {**self.counts(build, shown)}
+        if "known" in self.parts:
+            counts["known"] = build.known.count()
         return [
             {
                 "slug": slug,

@@ -190,10 +190,7 @@ def labels(task: Task, form: str, dimension: str = "") -> Table:
 
 def texts(task: Task, form: str, dimension: str = "") -> Table:
     """The frame of texts: what people answered, that counts, to the questions in force."""
-    rows = (
-        {"task": row["item_id"], "worker": row["worker_id"], "text": row["answer"]}
-        for row in free_text.rows(task, "answers")
-    )
+    rows = ((item, worker, text) for item, worker, text, *_ in free_text.rows(task, "answers"))
     return Table(TEXTS, rows)
 
 

@@ -17,7 +17,7 @@ from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
 from annotation.task_types import get_type
-from annotation.task_types.label_studio import CHOICES, TEXT, LabelStudio
+from annotation.task_types.label_studio import CHOICES, RANKER, TEXT, LabelStudio
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
 
@@ -60,7 +60,7 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
     items = (
         Item.objects.filter(task=task, **aside)
         .in_version(version.number)
-        .select_related("group", "first__system", "second__system")
+        .select_related("group", "media", "first__system", "second__system")
         .order_by("group__position", "group_id", "position", "pk")
     )
     for part in in_chunks(items.iterator(AT_ONCE), AT_ONCE):
@@ -76,7 +76,7 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
             first = (version.published_at or version.updated_at).isoformat()
             yield {
                 "id": item.pk,
-                "data": looks.data(item),
+                "data": {**looks.data(item), **looks.lists(version.settings)},
                 "meta": {"crowdqc": {**about, **_placing(item)}},
                 "annotations": [_annotation(*one) for one in people],
                 "predictions": [_prediction(*one) for one in systems],
@@ -95,7 +95,9 @@ def _placing(item: Item) -> dict[str, Any]:
 def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """Answers by item, each with its values by field."""
     found: Any = (
-        Answer.objects.filter(item__in=items, stage=Answer.Stage.MAIN)
+        Answer.objects.filter(
+            item__in=items, stage=Answer.Stage.MAIN, assignment__quiz__isnull=True
+        )
         .order_by("pk")
         .values(
             "pk",
@@ -176,7 +178,8 @@ def _told(
         {
             "id": f"{row['pk']}-{number}",
             "from_name": name,
-            "to_name": looks.about,
+            # A ranker orders a list of its own, which it is named after.
+            "to_name": f"{name}-list" if kind == RANKER else looks.about,
             "type": kind,
             "value": value,
         }

@@ -19,7 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse, text_print
+from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse
+from annotation.files.reading.keys import text_print
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
@@ -81,6 +82,7 @@ class Battle(NamedTuple):
     judge: str
     at: dt.datetime | None
     both_bad: bool = False
+    meta: Mapping[str, str] | None = None  # columns of a table that no field reads
 
 
 def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
@@ -165,7 +167,7 @@ class Battles(Importer):
         "question, prompt and texts are each about texts of their own. Where no judge is named, "
         "all are one judge’s."
     )
-    fields = (
+    fields: tuple[Field, ...] = (
         Field("model_a", "Model A, on the left", True),
         Field("model_b", "Model B, on the right", True),
         Field("winner", "Verdict", False, ("verdict", "outcome", "result"), VERDICT),
@@ -183,17 +185,19 @@ class Battles(Importer):
         Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
     )
 
-    def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[bytes, int]) -> None:
+    def raw(self, reader: Reader, row: Row) -> dict[str, str]:
+        """What a row has in its fields."""
+        return {name: reader.value(row, name) for name in reader.mapping}
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Battles as dictionaries; ``known``: how often each is there."""
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
         both_bad = 0
         for row in rows:
-            raw = {
-                name: row.values.get(column, "").strip() for name, column in reader.mapping.items()
-            }
-            found = _battle(_Line(row.line, checked.problems), raw, UNNAMED)
+            raw = self.raw(reader, row)
+            found = _battle(_Line(row.line, checked.problems, reader.mapping), raw, UNNAMED)
             if found is None:
                 continue
             battle = _with_topic(found, alike)
@@ -229,13 +233,18 @@ class Problems(Protocol):
 
 
 class _Line:
-    """Where a battle stands, and the list that takes what is wrong with it."""
+    """Where a battle stands, and the list that takes what is wrong with it.
 
-    def __init__(self, number: int, problems: Problems) -> None:
-        self.number, self.problems = number, problems
+    ``names`` are the file's own names of columns, by ours.
+    """
+
+    def __init__(
+        self, number: int, problems: Problems, names: Mapping[str, str] | None = None
+    ) -> None:
+        self.number, self.problems, self.names = number, problems, names or {}
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
-        shown = str(value)[:MAX_SHOWN]
+        shown, column = str(value)[:MAX_SHOWN], self.names.get(column, column)
         self.problems.append(Problem(self.number, column, shown, wrong, mend))
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:

@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
-from annotation.task_types.label_studio import CHOICES, MARKS, NUMBER, PAIRWISE, RATING, TEXT, Mark
+from annotation.task_types import TYPES, TaskType
+from annotation.task_types.free_text.type import FreeText
+from annotation.task_types.label_studio import (
+    CHOICES,
+    MARKS,
+    NUMBER,
+    PAIRWISE,
+    RANKER,
+    RATING,
+    TEXT,
+    Mark,
+)
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
 
@@ -27,6 +38,7 @@ VALUES = {
     CHOICES: ("choices",),
     NUMBER: ("number",),
     MARKS: ("labels",),
+    RANKER: ("ranker",),
 }
 MANY = ("evidence",)  # controls of ours that hold several choices
 Row = dict[str, Any]
@@ -52,6 +64,12 @@ class LSAnnotation:
     meta: Mapping[str, Any] = field(default_factory=dict)
     marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
 
+    def said(self) -> Iterator[tuple[str, str, Any]]:
+        """Control, type and value of all that it says."""
+        yield from self.choices
+        yield from ((name, TEXT, held) for name, held in self.texts.items())
+        yield from ((name, MARKS, held) for name, held in self.marks.items())
+
 
 @dataclass(frozen=True)
 class LSTask:
@@ -71,15 +89,18 @@ class LSFile:
     tasks: Sequence[LSTask]
     about: Mapping[str, Any]
 
-    def types(self) -> set[str]:
-        """The types of controls that were used."""
-        found = {kind for task in self.tasks for one in task.given for _, kind, _ in one.choices}
-        texts = any(one.texts for task in self.tasks for one in task.given)
-        marks = any(one.marks for task in self.tasks for one in task.given)
-        return found | ({TEXT} if texts else set()) | ({MARKS} if marks else set())
+    def task_type(self) -> TaskType:
+        """Of which type it is, by our own word or by the controls that were used."""
+        own = self.about.get("type")
+        if isinstance(own, str) and own in TYPES:
+            return TYPES[own]
+        used = {kind for task in self.tasks for one in task.given for _, kind, _ in one.said()}
+        told = [type for type in TYPES.values() if type.label_studio.told_by & used]
+        whole = [type for type in told if type.label_studio.told_by >= used - {TEXT}]
+        return next(iter(whole or told), TYPES[FreeText.slug])
 
 
-class _Bad(Exception):
+class BadValue(Exception):
     """What is wrong with one value."""
 
     def __init__(self, column: str, value: Any, wrong: str, mend: str) -> None:
@@ -99,13 +120,13 @@ def read_label_studio(content: bytes, name: str) -> LSFile:
     tasks, problems, keys = [], list[Problem](), set[str]()
     for number, one in enumerate(raw, 1):
         try:
-            task = _task(one, number, problems)
+            task = read_task(one, number, problems)
             if task.key in keys:
-                raise _Bad("id", task.key, "Two tasks have this id.", "Give each its own.")
+                raise BadValue("id", task.key, "Two tasks have this id.", "Give each its own.")
             keys.add(task.key)
             tasks.append(task)
-        except _Bad as bad:
-            problems.append(_problem(number, f"task {number}", bad))
+        except BadValue as bad:
+            problems.append(problem_of(number, f"task {number}", bad))
     if problems:
         bad_tasks = len({problem.line for problem in problems})
         raise Invalid(
@@ -121,32 +142,37 @@ def _about(one: Mapping[str, Any]) -> Mapping[str, Any]:
     return own if isinstance(own, dict) else {}
 
 
-def _problem(number: int, where: str, bad: _Bad) -> Problem:
+def problem_of(number: int, where: str, bad: BadValue) -> Problem:
+    """What is wrong with a value, as pages show it."""
     column, value, wrong, mend = bad.problem
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], wrong, mend)
 
 
-def _task(one: Any, number: int, problems: list[Problem]) -> LSTask:
+def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
+    """One task; annotations that cannot be read are left out and added to ``problems``.
+
+    Raises BadValue.
+    """
     if not isinstance(one, dict) or not isinstance(one.get("data"), dict):
-        raise _Bad("data", one, "A task needs an object of data.", "Export it as JSON.")
+        raise BadValue("data", one, "A task needs an object of data.", "Export it as JSON.")
     data = one["data"]
     key = data.get("item_id")
     key = str(key) if key not in (None, "") else f"ls-{one.get('id', number)}"
     if len(key) > 80:
-        raise _Bad("data.item_id", key, "Longer than 80 characters.", "Shorten it.")
+        raise BadValue("data.item_id", key, "Longer than 80 characters.", "Shorten it.")
     found = []
     for kind, noun in (("annotations", "annotation"), ("predictions", "prediction")):
         rows = one.get(kind) or []
         if not isinstance(rows, list):
-            raise _Bad(kind, rows, "This is no list.", "Export it as JSON.")
+            raise BadValue(kind, rows, "This is no list.", "Export it as JSON.")
         for place, row in enumerate(rows, 1):
             name = row.get("id", place) if isinstance(row, dict) else place
             where = f"task {one.get('id', number)}, {noun} {name}"
             try:
                 said = _given(row, where, system=kind == "predictions")
-            except _Bad as bad:
-                problems.append(_problem(number, where, bad))
+            except BadValue as bad:
+                problems.append(problem_of(number, where, bad))
                 continue
             if said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
@@ -155,7 +181,7 @@ def _task(one: Any, number: int, problems: list[Problem]) -> LSTask:
 
 def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     if not isinstance(row, dict) or not isinstance(row.get("result", []), list):
-        raise _Bad("result", row, "An annotation has a list of results.", "Export it as JSON.")
+        raise BadValue("result", row, "An annotation has a list of results.", "Export it as JSON.")
     texts: dict[str, list[str]] = {}
     choices: dict[str, tuple[str, str, Any]] = {}
     meta: dict[str, Any] = {}
@@ -163,7 +189,7 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     for result in row.get("result") or []:
         name, kind, value = _value(result)
         if name in choices or name in texts:
-            raise _Bad("result", name, "This control has two results.", "Keep one of them.")
+            raise BadValue("result", name, "This control has two results.", "Keep one of them.")
         if kind == MARKS:
             marks.setdefault(name, []).extend(value)
         elif kind == TEXT:
@@ -175,13 +201,13 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
         meta |= ours if isinstance(ours, dict) else {}
     author = row.get("model_version") if system else row.get("completed_by")
     if isinstance(author, dict):
-        author = author.get("id") or author.get("email")
+        author = author.get("email") if author.get("id") is None else author["id"]
     if author in (None, "") and (texts or choices or marks):
         column = "model_version" if system else "completed_by"
-        raise _Bad(column, author, "It names no author.", "Write who gave it; any id will do.")
+        raise BadValue(column, author, "It names no author.", "Write who gave it; any id will do.")
     lead = row.get("lead_time")
     if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
-        raise _Bad("lead_time", lead, "This is no number of seconds.", "Leave it out.")
+        raise BadValue("lead_time", lead, "This is no number of seconds.", "Leave it out.")
     return LSAnnotation(
         where,
         str(author)[:120],
@@ -203,20 +229,22 @@ def _moment(raw: Any) -> dt.datetime | None:
     try:
         at = dt.datetime.fromisoformat(raw)
     except (TypeError, ValueError) as error:
-        raise _Bad("created_at", raw, "This is not a time.", "Write 2025-03-31T14:05Z.") from error
+        raise BadValue(
+            "created_at", raw, "This is not a time.", "Write 2025-03-31T14:05Z."
+        ) from error
     return at if at.tzinfo else at.replace(tzinfo=dt.UTC)
 
 
 def _value(result: Any) -> tuple[str, str, Any]:
-    """Control, type and value of a result. Raises _Bad."""
+    """Control, type and value of a result. Raises BadValue."""
     if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
-        raise _Bad("result", result, "A result has a value.", "Export it as JSON.")
+        raise BadValue("result", result, "A result has a value.", "Export it as JSON.")
     name, kind, value = str(result.get("from_name", "")), result.get("type"), result["value"]
     if kind not in VALUES:
-        raise _Bad(
+        raise BadValue(
             f"{name} type",
             kind,
-            "Only textarea, choices, labels, number, rating and pairwise are taken.",
+            "Only textarea, choices, labels, number, rating, ranker and pairwise are taken.",
             "Leave these results out.",
         )
     held = next((value[key] for key in VALUES[kind] if key in value), None)
@@ -228,7 +256,9 @@ def _value(result: Any) -> tuple[str, str, Any]:
         texts = [held] if isinstance(held, str) else held
         if isinstance(texts, list) and texts and all(isinstance(one, str) for one in texts):
             return name, kind, texts
-    if kind == CHOICES and isinstance(held, list) and all(isinstance(x, str) for x in held):
+    if kind == RANKER and isinstance(held, dict):  # several lists are buckets, and no ranking
+        held = next(iter(held.values())) if len(held) == 1 else None
+    if kind in (CHOICES, RANKER) and isinstance(held, list) and {*map(type, held)} <= {str}:
         return name, kind, held
     if kind == NUMBER and isinstance(held, int | float) and not isinstance(held, bool):
         return name, kind, held
@@ -236,4 +266,6 @@ def _value(result: Any) -> tuple[str, str, Any]:
         start, end = value.get("start"), value.get("end")
         if type(start) is int and type(end) is int:
             return name, kind, [Mark(start, end, one, value.get("text")) for one in held]
-    raise _Bad(f"{name} value", value, f"This is no value of a {kind}.", "Mend or leave it out.")
+    raise BadValue(
+        f"{name} value", value, f"This is no value of a {kind}.", "Mend or leave it out."
+    )

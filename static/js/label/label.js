@@ -1,5 +1,5 @@
 // Labeling: fields answered by key or pointer, fields that depend on others, and how long an item
-// is on screen. label_spans.js marks text; answer.js keeps and sends what is chosen.
+// is on screen. spans.js marks text, media.js zooms and plays; answer.js keeps and sends what is chosen.
 "use strict";
 
 crowdqc.label = (() => {

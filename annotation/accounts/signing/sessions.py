@@ -1,0 +1,23 @@
+"""Sessions in the database, read at every request of a browser by one prepared statement."""
+
+from __future__ import annotations
+
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from crowdqc.database.compiled import CompiledQuery, Given
+
+LIVE = CompiledQuery(
+    lambda: Session.objects.filter(session_key=Given("key"), expire_date__gt=Given("now"))
+)
+
+
+class SessionStore(db.SessionStore):
+    """The framework's, with its look-up compiled."""
+
+    def _get_session_from_db(self) -> Session | None:
+        found = LIVE.first(key=self.session_key, now=timezone.now())
+        if found is None:
+            self._session_key = None
+        return found

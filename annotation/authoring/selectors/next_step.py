@@ -1,0 +1,84 @@
+"""The one next thing to do with a task, from where it stands: its page's one primary button."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from annotation.models.tasks import TaskState
+from crowdqc.numbers import plural
+
+# Where the results of a task stand: it has none by its type, no run, one in progress, one done.
+NO_RESULTS, NO_RUN, RUNNING, DONE = "", "none", "running", "done"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What decides on the next step."""
+
+    state: str
+    items: int
+    add_words: str  # what comes first in an empty draft: "Add items"
+    draft: int = 0  # the number of a draft over a published version
+    begun: bool = False  # somebody claimed or answered
+    complete: bool = False  # every slot is filled
+    waiting: int = 0  # assignments to be reviewed
+    proposal: int = 0  # the number of a payout proposal that the viewer may approve
+    results: str = NO_RESULTS
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """The words of a button and the name of its address, which takes project and ``of``."""
+
+    label: str
+    view: str
+    of: str = "task"  # or "proposal", or "" for the project alone
+    anchor: str = ""
+    requester: bool = False  # only requesters may
+
+
+RESUME = NextStep("Resume the task", "task", anchor="#distribution", requester=True)
+
+
+def next_step(at: Standing) -> NextStep | None:
+    """The next step; None where there is nothing to do.
+
+    Money that waits for a decision comes first, then a missing run, which review looks at.
+    """
+    if at.state == TaskState.DRAFT:
+        label = "Preview and publish" if at.items else at.add_words
+        return NextStep(label, "task_build", requester=True)
+    over = at.complete or (at.state == TaskState.CLOSED and at.begun)
+    invite = "Invite more workers" if at.begun else "Invite workers"
+    review = f"Review {plural(at.waiting, 'assignment')}"
+    publish = NextStep(f"Publish version {at.draft}", "task_build", requester=True)
+    steps = (
+        (at.proposal, NextStep(f"Approve proposal {at.proposal}", "payout", of="proposal")),
+        (over and at.results == NO_RUN, NextStep("Start a run", "run_start")),
+        (at.waiting, NextStep(review, "review")),
+        (at.draft, publish),
+        (over and at.results == RUNNING, NextStep("See the run", "task_results")),
+        (over and at.results == DONE, NextStep("Open results", "task_results")),
+        (at.state == TaskState.PAUSED and not over, RESUME),
+        (at.state == TaskState.OPEN and not over, NextStep(invite, "people", of="")),
+    )
+    return next((step for holds, step in steps if holds), None)
+
+
+@dataclass(frozen=True)
+class Button:
+    """A next step with its address."""
+
+    label: str
+    url: str
+
+
+def button_of(at: Standing, *, project_id: int, task_id: int, is_requester: bool) -> Button | None:
+    """The next step as this person may take it; None where there is none for them."""
+    step = next_step(at)
+    if step is None or (step.requester and not is_requester):
+        return None
+    own = {"task": [task_id], "proposal": [at.proposal], "": []}[step.of]
+    return Button(step.label, reverse(step.view, args=[project_id, *own]) + step.anchor)

@@ -1,0 +1,94 @@
+"""The elements of one JSON list in a stream; nothing is held but the element at hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+
+from annotation.files.reading.sources import Encoding, Source, stream
+from crowdqc.errors import Invalid
+
+PIECE = 256 * 1024  # characters
+SPACE = re.compile(r"\s*")
+# Only where an element ends is asked of it: what it holds is read, and bounded, by ``read_json``.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+
+
+def elements(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
+    """The JSON of each element of a list.
+
+    Raises Invalid where the list breaks, or an element has more than ``most`` characters.
+    """
+    text = _Text(source, encoding)
+    text.expect("[")
+    while not text.next_is("]"):
+        yield text.element(most)
+        if not text.next_is("]"):
+            text.expect(",")
+    text.expect("]")
+    if text.next_is(""):
+        return
+    raise text.broken()
+
+
+class _Text:
+    """A text that is read by pieces, and how far it was gone through."""
+
+    def __init__(self, source: Source, encoding: Encoding) -> None:
+        self._stream = io.TextIOWrapper(
+            stream(source), encoding=encoding.codec, errors=encoding.errors, newline=""
+        )
+        self._held, self._at, self.line = "", 0, 1
+
+    def next_is(self, mark: str) -> bool:
+        """Whether the next character that is no space is this one; "" is the end."""
+        while True:
+            found = SPACE.match(self._held, self._at)
+            self._to(found.end() if found else self._at)
+            if self._at < len(self._held) or not self._more(PIECE):
+                return self._held[self._at : self._at + 1] == mark
+
+    def expect(self, mark: str) -> None:
+        if not self.next_is(mark):
+            raise self.broken()
+        self._to(self._at + 1)
+
+    def element(self, most: int) -> str:
+        """The JSON of the element that begins here."""
+        while True:
+            try:
+                _, end = _DECODER.raw_decode(self._held, self._at)
+            except RecursionError:
+                raise self.broken() from None
+            except ValueError:
+                end = 0
+            size = (end or len(self._held)) - self._at
+            if size > most:
+                raise Invalid(
+                    f"The element on line {self.line:,} has more than {most:,} characters.",
+                    fields={"file": "Split it into smaller elements."},
+                )
+            if end:
+                found = self._held[self._at : end]
+                self._to(end)
+                return found
+            # As much again as is held, so that a long element is not read over and over.
+            if not self._more(max(PIECE, size)):
+                raise self.broken()
+
+    def broken(self) -> Invalid:
+        return Invalid(
+            f"The JSON list cannot be read from line {self.line:,} on.",
+            fields={"file": "Write a list of JSON objects, with commas between them."},
+        )
+
+    def _to(self, at: int) -> None:
+        self.line += self._held.count("\n", self._at, at)
+        self._at = at
+
+    def _more(self, size: int) -> bool:
+        piece = self._stream.read(size)
+        self._held, self._at = self._held[self._at :] + piece, 0
+        return bool(piece)

@@ -1,0 +1,143 @@
+"""A table of free-text answers that is to become a task: who answered which question how."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, guess
+from annotation.files.reading.keys import text_print
+from annotation.files.reading.recognise import MOST_LABELS, WORKERS
+from annotation.formats.imports.answers import MAX_ANSWER, Answers
+from annotation.formats.imports.items import Items, made_id
+from annotation.formats.imports.tables.base import (
+    Fit,
+    Fixes,
+    LastCounts,
+    TableReader,
+    moment,
+    unread,
+)
+from crowdqc.numbers import plural
+
+ASKED = "a question or its id"
+ID = re.compile(r"\S{1,80}")  # what is written as one word names a question
+WORDS = 3  # words of a usual answer, from which it is no label
+IDS = ("item_id", "qid", "item", "task", "task_id", "id", "key")
+TEXTS = ("question_text", "prompt", "query", "instruction", "frage")
+_ITEM = {one.name: one for one in Items.fields}
+_ANSWER = {one.name: one for one in Answers.fields}
+
+
+class AnswerTable(TableReader):
+    """Rows {item_id, question, context, topic, worker_id, answer, submitted_at}."""
+
+    slug = "answer_table"
+    title = "Free-text answers"
+    unit = "answer"
+    fields = (
+        Field("worker_id", "Worker", True, (*_ANSWER["worker_id"].also, *WORKERS)),
+        Field("item_id", "Question id", False, ("question_id", *IDS), ASKED),
+        Field("question", "Question", False, TEXTS, ASKED),
+        Field("answer", "Answer", True, (*_ANSWER["answer"].also, "explanation")),
+        Field("context", "Text to read", False, _ITEM["context"].also),
+        Field("topic", "Topic", False, _ITEM["topic"].also),
+        Field("submitted_at", "Time", False, _ANSWER["submitted_at"].also),
+    )
+    limits = (
+        ("worker_id", 120, "a worker id"),
+        ("answer", MAX_ANSWER, "an answer"),
+        *(one for one in Items.limits),
+    )
+
+    def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
+        """Worker, question and answer are there, and answers are sentences, not labels."""
+        mapping = guess(columns, self.fields)
+        if lacks := self.lacks(mapping):
+            return Fit(False, lacks)
+        answers = [row.values.get(mapping["answer"], "").strip() for row in rows]
+        given = [one for one in answers if one]
+        different = len(set(given))
+        usual = median([len(one.split()) for one in given]) if given else 0
+        said = f"{mapping['answer']} has {plural(different, 'different value')}"
+        if usual < WORDS and (different <= MOST_LABELS or 2 * different < len(given)):
+            return Fit(False, f"{said}, too few for answers")
+        asked = mapping.get("item_id") or mapping["question"]
+        told = {(row.values.get(asked), row.values.get(mapping["answer"])) for row in rows}
+        if len(told) == len({row.values.get(asked) for row in rows}) < len(rows):
+            return Fit(False, f"{mapping['answer']} is the same in all rows of a question")
+        return Fit(True, f"{said}, usually of {plural(round(usual), 'word')}")
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
+        """Answers by worker and question; a question without an id gets one made of its text."""
+        last = LastCounts(reader, ("worker_id", "item_id", "question"), "answer")
+        asked: dict[str, dict[str, str]] = {}
+        one_text = ConsistentTexts(
+            reader,
+            {},
+            "the table",
+            "This question has another text in {where}.",
+            "Give each question an id of its own.",
+        )
+        made = set[str]()
+        for row in rows:
+            with reader:
+                values = reader.values(row, self.fields)
+                reader.needed(row, "worker_id", "No worker", "Left out.")
+                reader.needed(row, "answer", "No answer", "Left out.")
+                if not values["item_id"] and not values["question"]:
+                    reader.refuse(row, ["item_id", "question"], "No question", "Left out.")
+                reader.limit(row, self.limits)
+                if not values["item_id"] and ID.fullmatch(values["question"]):
+                    values["item_id"] = values["question"]
+                elif not values["item_id"]:
+                    values["item_id"] = made_id(values)
+                    made.add(values["item_id"])
+                if values["question"]:
+                    digest = text_print(values["question"])
+                    one_text.check(row, ["question"], values["item_id"], digest)
+                at = moment(reader, row, "submitted_at")
+                item = asked.setdefault(values["item_id"], dict[str, str]())
+                for name in ("question", "context", "topic"):
+                    item[name] = item.get(name) or values[name]
+                key = (values["worker_id"], values["item_id"])
+                last.take(
+                    row,
+                    key,
+                    {"answer": values["answer"], "submitted_at": at, "meta": unread(reader, row)},
+                )
+        for (worker, item_id), (_, one) in last.found.items():
+            more = {"worker_id": worker, "item_id": item_id, **asked[item_id]}
+            reader.checked.good.append({**one, **more}, len(one["answer"]))
+        self._tell(reader, last, made)
+
+    @staticmethod
+    def _tell(reader: Reader, last: LastCounts, made: set[str]) -> None:
+        if made:
+            note = f"{plural(len(made), 'question')} without an id: one is made of the text."
+            reader.checked.notes.append(note)
+        workers = Counter(worker for worker, _ in last.found)
+        items = Counter(item for _, item in last.found)
+        low, high = min(items.values(), default=0), max(items.values(), default=0)
+        alone = sum(n < 2 for n in items.values())
+        warnings: list[dict[str, str]] = []
+        if alone:
+            text = (
+                f"{plural(alone, 'question')} with one answer: there is nothing to compare it with."
+            )
+            warnings.append({"level": "", "head": "Questions answered once.", "text": text})
+        cannot = "Every question has one answer: there is nothing to compare."
+        reader.checked.about |= {
+            "facts": [
+                ["Answers", f"{len(last.found):,}"],
+                ["Workers", f"{len(workers):,}"],
+                ["Questions", f"{len(items):,}"],
+                ["Answers per question", f"{low:,}" if low == high else f"{low:,} to {high:,}"],
+            ],
+            "by": [plural(len(workers), "worker"), plural(len(items), "question")],
+            "warnings": warnings,
+            "low": low,
+            "cannot": ["Nothing to compare", cannot] if items and high < 2 else [],
+        }

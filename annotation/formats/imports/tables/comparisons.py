@@ -1,0 +1,164 @@
+"""A table of comparisons that is to become a task: who preferred which of two; arena battles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from annotation.files.reading.importer import Field, Reader, Row, guess, plain
+from annotation.files.reading.recognise import WORKERS
+from annotation.files.reading.spool import Spool
+from annotation.formats.imports.tables.base import Fit, TableReader, unread
+from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
+from crowdqc.numbers import percent, plural
+
+# How a winner may be written, besides the name of one of the two.
+SAID = {
+    **dict.fromkeys(("left", "modela", "a", "first", "l"), "model_a"),
+    **dict.fromkeys(("right", "modelb", "b", "second", "r"), "model_b"),
+    **dict.fromkeys(("tie", "draw", "neutral", "equal", "same", "n", "none"), "tie"),
+    **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
+}
+LEFTS = ("left", "system_a", "first", "left_id", "option_a", "text_a", "candidate_a", "item_a")
+RIGHTS = ("right", "system_b", "second", "right_id", "option_b", "text_b", "candidate_b", "item_b")
+WINNERS = (
+    *("preferred", "preference", "verdict", "outcome", "result", "better", "best", "chosen"),
+    *("label", "vote", "choice", "judgment", "judgement"),
+)
+TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
+AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
+MOST_SYSTEMS = 2_000
+
+
+class ComparisonTable(TableReader, Battles):
+    """Rows as those of ``Battles``; the winner may be a side or the name of one of the two.
+
+    Where no column says what was compared, the names are the texts; but where judges often compare
+    the same two again, each row is about texts of its own.
+    """
+
+    slug = "comparison_table"
+    title = "Comparisons"
+    unit = "comparison"
+    fields = (
+        Field("judge", "Judge", False, (*WORKERS, *ALSO["judge"])),
+        Field("model_a", "Left", True, LEFTS),
+        Field("model_b", "Right", True, RIGHTS),
+        Field("winner", "Winner", False, WINNERS, VERDICT),
+        *(
+            Field(name, said, False, (), VERDICT)
+            for name, said in (
+                ("winner_model_a", "Left won"),
+                ("winner_model_b", "Right won"),
+                ("winner_tie", "It was a tie"),
+            )
+        ),
+        Field("winner_both_bad", "Both were bad"),
+        Field("question_id", "Item", False, TOPICS),
+        Field("prompt", "Prompt", False, ALSO["prompt"]),
+        Field("conversation_a", "Conversation A"),
+        Field("conversation_b", "Conversation B"),
+        Field("response_a", "Text on the left", False, ALSO["conversation_a"][1:]),
+        Field("response_b", "Text on the right", False, ALSO["conversation_b"][1:]),
+        Field("tstamp", "Time", False, ALSO["tstamp"]),
+    )
+
+    def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
+        """Left and right are there, and the winner is one of them or a side."""
+        mapping = guess(columns, self.fields)
+        if not {"model_a", "model_b"} <= mapping.keys():
+            return Fit(False, "no columns of a left and a right one")
+        if mapping.keys() & OUTCOMES.keys():
+            return Fit(True, "a column for each outcome")
+        if "winner" not in mapping:
+            return Fit(False, "no column with a winner")
+        told = [
+            self._winner(
+                {name: row.values.get(column, "").strip() for name, column in mapping.items()}
+            )
+            for row in rows
+        ]
+        named = sum(one in SAID.values() for one in told)
+        said = f"{mapping['winner']} names a side in {named:,} of {plural(len(rows), 'row')}"
+        return Fit(2 * named > len(rows), said)
+
+    @staticmethod
+    def _winner(raw: Mapping[str, str]) -> str:
+        """The winner as arenas write it, or as it stands where it is none."""
+        said = raw.get("winner", "")
+        if said and raw.get("model_a") != raw.get("model_b"):
+            if said == raw.get("model_a"):
+                return "model_a"
+            if said == raw.get("model_b"):
+                return "model_b"
+        return SAID.get(plain(said), said)
+
+    def raw(self, reader: Reader, row: Row) -> dict[str, str]:
+        """What a row has in its fields, with the winner as arenas write it."""
+        found = super().raw(reader, row)
+        return {**found, "winner": self._winner(found)} if "winner" in found else found
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
+        """Comparisons as battles; those that say nothing of their texts share one topic."""
+        rows = list(rows)
+        super().read(reader, rows, {})
+        checked, about = reader.checked, reader.checked.about
+        if not {"question_id", "prompt"} & reader.mapping.keys():
+            checked.good = _with_topics(checked.good)
+        kept = {row.line: meta for row in rows if (meta := unread(reader, row))}
+        checked.good = Spool({**one, "meta": kept.get(one["line"])} for one in checked.good)
+        battles = checked.good
+        met: Counter[Any] = Counter(
+            (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
+        )
+        about |= _about(battles, sum(n - 1 for n in met.values()))
+
+
+def _with_topics(battles: Iterable[dict[str, Any]]) -> Spool[dict[str, Any]]:
+    """Battles without a topic under one, unless judges often compare the same two again."""
+    bare = [one for one in battles if not (one["left"][1] or one["right"][1])]
+    met = {(one["judge"], *sorted((one["left"], one["right"]))) for one in bare}
+    names = {one[side] for one in bare for side in ("left", "right")}
+    if len(bare) - len(met) > AGAIN * len(bare) or len(names) > MOST_SYSTEMS:
+        return Spool(battles)
+    return Spool(
+        {**one, "topic": one["topic"] if one["left"][1] or one["right"][1] else TOPIC}
+        for one in battles
+    )
+
+
+def _about(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
+    """The table in numbers."""
+    judges, systems = Counter[str](), set[str]()
+    ties = left = 0
+    pairs = set[Any]()
+    for one in battles:
+        judges[one["judge"]] += 1
+        systems |= {one["left"][0], one["right"][0]}
+        ties += one["winner"] == "neutral"
+        left += one["winner"] == "left"
+        pairs.add((one["topic"], *sorted((one["left"], one["right"]))))
+    warnings = []
+    if list(judges) == [UNNAMED]:
+        text = "All comparisons count as one judge’s: intervals hold for this judge only."
+        warnings.append({"level": "warn", "head": "No judge is named.", "text": text})
+    if again:
+        many = plural(again, "comparison")
+        text = f"{many} of a pair that its judge compared before: the first counts."
+        warnings.append({"level": "", "head": "Some pairs are judged again.", "text": text})
+    decided = len(battles) - ties
+    return {
+        "facts": [
+            ["Comparisons", f"{len(battles):,}"],
+            ["Judges", f"{len(judges):,}"],
+            ["Systems", f"{len(systems):,}"],
+            ["Pairs", f"{len(pairs):,}"],
+            ["Ties", f"{ties:,}"],
+            ["Left wins", percent(left / decided) if decided else "none"],
+        ],
+        "by": [plural(len(judges), "judge"), plural(len(systems), "system")],
+        "warnings": warnings,
+        "ties": ties,
+        "cannot": [] if decided else ["Only ties", "No comparison was decided: nothing to rank."],
+    }

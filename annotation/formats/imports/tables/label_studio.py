@@ -1,0 +1,173 @@
+"""Label Studio's JSON as a table that is to become a task: a row a task, all of its annotations."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from annotation.files.reading.importer import Field, Reader, Row, guess
+from annotation.files.reading.rows import Problem
+from annotation.formats.imports.tables.base import Fit, Fixes, TableReader
+from annotation.formats.imports.tools.label_studio import (
+    BadValue,
+    LSFile,
+    LSTask,
+    problem_of,
+    read_task,
+)
+from annotation.task_types.label_studio import CHOICES, TEXT
+from crowdqc.files.json_input import Unreadable, read_json
+from crowdqc.numbers import plural
+
+ANNOTATIONS = "annotations"
+NESTED = ("data", ANNOTATIONS, "predictions", "meta")
+
+
+class LabelStudioTable(TableReader):
+    """Rows {task}: what ``read_task`` makes of an element of the list."""
+
+    slug = "label_studio"
+    title = "Label Studio"
+    unit = "task"
+    unread = "Not read"
+    fields = (
+        Field("data", "Data", True),
+        Field(ANNOTATIONS, "Annotations", True),
+        Field("predictions", "Predictions"),
+        Field("meta", "Metadata"),
+        Field("id", "Task id"),
+    )
+
+    def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
+        """Data and annotations are there, nested."""
+        mapping = guess(columns, self.fields)
+        if lacks := self.lacks(mapping):
+            return Fit(False, lacks)
+        nested = sum(row.values.get(mapping[ANNOTATIONS], "").startswith("[") for row in rows)
+        return Fit(nested > 0, f"{plural(nested, 'task')} with a list of annotations")
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
+        """Tasks that somebody annotated; one that cannot be read whole is left out and named."""
+        keys: dict[str, int] = {}
+        bare = 0
+        for row in rows:
+            problems: list[Problem] = []
+            try:
+                task = read_task(_nested(reader, row), row.line, problems)
+                if keys.setdefault(task.key, row.line) != row.line:
+                    wrong = f"Task {keys[task.key]:,} of the file has this id, too."
+                    raise BadValue("id", task.key, wrong, "Left out.")
+            except BadValue as bad:
+                problems.append(problem_of(row.line, f"task {row.line:,}", bad))
+            if problems:
+                for one in problems:
+                    reader.checked.problems.append(one)
+            elif task.given:
+                reader.checked.good.append({"task": task}, len(str(task.data)))
+            else:
+                bare += 1
+                reader.add_error(row, ANNOTATIONS, "Nobody annotated this task", "Left out.")
+        reader.checked.about |= _about([one["task"] for one in reader.checked.good])
+
+    @staticmethod
+    def file(good: Iterable[Mapping[str, Any]]) -> LSFile:
+        """The rows that were read, as ``import_label_studio`` takes them."""
+        tasks = [one["task"] for one in good]
+        return LSFile(tasks, tasks[0].meta)
+
+
+def annotators(row: Row) -> set[str]:
+    """Who gave the annotations of a row, where it is a task of Label Studio."""
+    try:
+        given = read_json(row.values.get(ANNOTATIONS, "") or "[]", any_text=True)
+    except Unreadable:
+        return set()
+    authors = [one.get("completed_by") for one in given if isinstance(one, dict)]
+    return {
+        str(one)
+        for author in authors
+        for one in (author.values() if isinstance(author, dict) else [author])
+    }
+
+
+def _nested(reader: Reader, row: Row) -> dict[str, Any]:
+    """A row as the object that it was."""
+    found: dict[str, Any] = {}
+    for name in (*NESTED, "id"):
+        said = reader.value(row, name)
+        if said and name in NESTED:
+            try:
+                found[name] = read_json(said, any_text=True)
+            except Unreadable as error:
+                raise BadValue(name, said, error.says, "Left out.") from error
+        elif said:
+            found[name] = said
+    return found
+
+
+def scored_control(tasks: Sequence[LSTask], kind: str) -> str:
+    """The control of this type that was used most, of choices one with one choice each; or ""."""
+    used, several = Counter[str](), set[str]()
+    for _, name, told, value in _said(tasks):
+        used[name] += told == kind
+        if kind == CHOICES and told == kind and len(value) != 1:
+            several.add(name)
+    return next((name for name, n in used.most_common() if n and name not in several), "")
+
+
+def _said(tasks: Iterable[LSTask]) -> Iterator[tuple[str, str, str, Any]]:
+    """Author, control, type and value of all that people said and that counts."""
+    for task in tasks:
+        for one in task.given:
+            if not (one.system or one.cancelled or one.ground_truth):
+                yield from ((one.author, *said) for said in one.said())
+
+
+def _about(tasks: Sequence[LSTask]) -> dict[str, Any]:
+    """The file in numbers, and what of it is scored."""
+    if not tasks:
+        return {"cannot": [], "facts": [], "by": []}
+    type = LSFile(tasks, tasks[0].meta).task_type()
+    said = list(_said(tasks))
+    people, models = {author for author, *_ in said}, set[str]()
+    aside = 0
+    for one in (given for task in tasks for given in task.given):
+        models |= {one.author} if one.system else set()
+        aside += one.cancelled or one.ground_truth
+    control = scored_control(tasks, type.label_studio.scored)
+    values = Counter(
+        value[0] if kind == CHOICES else json.dumps(value)
+        for _, name, kind, value in said
+        if name == control
+    )
+    warnings = []
+    if aside:
+        text = f"{plural(aside, 'annotation')} skipped or marked as ground truth: kept, not scored."
+        warnings.append({"level": "", "head": "Some annotations do not count.", "text": text})
+    cannot: list[str] = []
+    if not control:
+        cannot = [
+            "Nothing to score",
+            "No control has one choice, a rating, a side or a text in each annotation.",
+        ]
+    elif len(values) == 1 and type.label_studio.scored != TEXT:
+        cannot = ["Only one value", f"Every annotation says the same in {control}."]
+    return {
+        "type": type.slug,
+        "control": control,
+        "labels": values.most_common(),
+        "workers": max(1, len(people)),
+        "ties": any(value == "neutral" for _, name, _, value in said if name == control),
+        "facts": [
+            ["Tasks", f"{len(tasks):,}"],
+            ["Annotators", f"{len(people):,}"],
+            ["Models", f"{len(models):,}"],
+            ["Controls", f"{len({name for _, name, *_ in said}):,}"],
+            ["Scored first", control or "none"],
+        ],
+        "by": [plural(len(people), "annotator"), plural(len(models), "model")][: 1 + bool(models)],
+        "warnings": warnings,
+        "cannot": cannot,
+    }

@@ -1,0 +1,392 @@
+"""A table of labels that is to become a task: a label a row, or a matrix of items and workers."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from annotation.files.reading import limits
+from annotation.files.reading.importer import (
+    CheckedRows,
+    Field,
+    Reader,
+    Row,
+    guess,
+    same_name,
+)
+from annotation.files.reading.recognise import (
+    GOLD,
+    ITEMS,
+    LABELS,
+    LONG,
+    WIDE,
+    WORKERS,
+    Layout,
+    recognise,
+)
+from annotation.files.reading.rows import Problem
+from annotation.formats.imports.tables.base import (
+    LOOKED_AT,
+    NAMED,
+    Fit,
+    Fixes,
+    LastCounts,
+    TableReader,
+    fixed,
+    moment,
+    offer,
+    unread,
+)
+from annotation.task_types.labels.fields import MAX_OPTIONS
+from annotation.task_types.scales import MAX_LABEL
+from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
+
+MANY = 10  # labels that a worker gave before "always the same one" says something
+MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
+RARE = 20  # a spelling is rare that is given so many times less often than its like
+TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
+TEXTS = ("item_text", "sentence", "content", "document", "message", "tweet", "claim")
+
+
+class LabelTable(TableReader):
+    """Rows {worker, item, label, gold, text, at, about_item, meta}; a worker labels an item once.
+
+    ``about_item``, in an item's first row, and ``meta`` are the columns that no field reads.
+    """
+
+    slug = "label_table"
+    title = "Labels"
+    unit = "label"
+    fields: tuple[Field, ...] = (
+        Field("worker", "Worker", True, WORKERS),
+        Field("item", "Item", True, ITEMS),
+        Field("label", "Label", True, LABELS),
+        Field("gold", "Known answer", False, GOLD),
+        Field("time", "Time", False, TIMES),
+        Field("text", "Item text", False, TEXTS),
+    )
+    limits = (
+        ("worker", 120, "a worker id"),
+        ("item", 80, "an item id"),
+        ("label", MAX_LABEL, "a label"),
+        ("gold", MAX_LABEL, "a label"),
+        ("text", 20_000, "a text"),
+    )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """By names, and where these are not usual ones by what the first rows hold."""
+        named = guess(columns, self.fields)
+        others = {column for name, column in named.items() if name in ("time", "text")}
+        found = _layout(columns, rows, others)
+        if found is None or found.kind != LONG:
+            return named
+        said = {"worker": found.worker, "item": found.item, "label": found.label}
+        if found.gold or "gold" in named:
+            said["gold"] = found.gold or named["gold"]
+        taken = set(said.values())
+        return said | {
+            name: column
+            for name, column in named.items()
+            if name in ("time", "text") and column not in taken
+        }
+
+    def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
+        """Worker, item and label are there, and the label takes few values."""
+        mapping = self.guess(columns, rows)
+        if lacks := self.lacks(mapping):
+            return Fit(False, lacks)
+        values = {row.values.get(mapping["label"], "").strip() for row in rows} - {""}
+        said = f"{mapping['label']} has {plural(len(values), 'different value')}"
+        return Fit(len(values) <= MAX_OPTIONS, said)
+
+    def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
+        """Labels by worker and item; a rare spelling of a usual label is left out until chosen."""
+        last, gold = LastCounts(reader, ("worker", "item"), "label"), dict[str, tuple[int, str]]()
+        kept = _Kept()
+        for row in rows:
+            with reader:
+                one = self._label(reader, row, gold)
+                kept.take(one)
+                last.take(row, (one["worker"], one["item"]), one)
+        found = list(last.good())
+        labels = Counter(one["label"] for _, one in found)
+        _few(reader, len(labels), MAX_SPELLINGS)  # before each is held against the usual ones
+        usual = misspelled(labels, set(known.get(reader.column("label"), {}).values()))
+        found = [
+            (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
+        ]
+        labels = Counter(one["label"] for _, one in found)
+        options = len(labels.keys() | {answer for _, answer in gold.values()})
+        _few(reader, options, MAX_OPTIONS)
+        for _, one in found:
+            one["about_item"], one["meta"] = kept.of_item(one["item"]), kept.of_row(one["meta"])
+            reader.checked.good.append(one, len(one["text"]))
+        self._count(reader.checked, found)
+        reader.checked.about |= _about([one for _, one in found], labels, gold)
+
+    def _label(self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]]) -> dict[str, Any]:
+        """What one row says. Raises Refused."""
+        for name, noun in (("worker", "worker"), ("item", "item"), ("label", "label")):
+            reader.needed(row, name, f"No {noun}", "Left out.")
+        reader.limit(row, self.limits)
+        at = moment(reader, row, "time")
+        item, known = reader.value(row, "item"), reader.value(row, "gold")
+        if known:
+            line, first = gold.setdefault(item, (row.line, known))
+            if first != known:
+                wrong = f"This item has the known answer {first} on line {line:,}."
+                reader.refuse(row, "gold", wrong, "Left out. Give each item one known answer.")
+        return {
+            "worker": reader.value(row, "worker"),
+            "item": item,
+            "label": reader.value(row, "label"),
+            "gold": known,
+            "text": reader.value(row, "text"),
+            "at": at,
+            "meta": unread(reader, row),
+        }
+
+    @staticmethod
+    def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
+        """How many rows of the file are used, where that is not one a label."""
+
+
+class LabelMatrix(LabelTable):
+    """A row an item and a column a worker, or, where a column names workers, the other way round.
+
+    Every column that no field reads and that shares a label with another one is one of them; an
+    empty cell is no label.
+    """
+
+    slug = "label_matrix"
+    title = "Labels as a matrix"
+    unread = "Labels"
+    fields = (
+        Field("item", "Item", False, ITEMS),
+        Field("worker", "Worker", False, WORKERS),
+        Field("gold", "Known answer", False, GOLD),
+        Field("text", "Item text", False, TEXTS),
+    )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """The column that names the rows, and that of known answers."""
+        found, turned = _matrix(columns, rows)
+        if found is None:
+            return guess(columns, self.fields)
+        said = {"worker" if turned else "item": found.item, "gold": found.gold}
+        return {name: column for name, column in said.items() if column}
+
+    def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
+        """A column names the rows, and the others share a few labels."""
+        found, _ = _matrix(columns, rows)
+        if found is None or not found.item:  # numbers of all kinds may share values
+            return Fit(False, "no columns that share labels")
+        return Fit(True, f"{plural(len(found.workers), 'column')} with the same labels")
+
+    def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
+        """As a table of one label a row."""
+        checked = CheckedRows(about={"offers": []})
+        shared = _sharing(rows, set(mapping.values()))
+        names = ("worker", "item", "label", "gold", "text")
+        long = fixed(_cells(rows, mapping, shared), known or {})
+        self.read(Reader({name: name for name in names}, checked), long, known or {})
+        return checked
+
+    @staticmethod
+    def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
+        checked.rows = len({line for line, _ in found} - checked.bad_lines)
+
+
+def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None, bool]:
+    """The layout of a matrix, and whether its rows are workers; None where it is none."""
+    usual = {same_name(name) for name in WORKERS}
+    worker = next((name for name in columns if same_name(name) in usual), "")
+    named = guess(columns, (Field("item", "Item", True, ITEMS),))
+    turned = bool(worker) and not named
+    if turned:  # the same matrix, whose rows are called items
+        columns = ["item" if name == worker else name for name in columns]
+        rows = (
+            Row(row.line, {**row.values, "item": row.values.get(worker, "")})
+            for row in itertools.islice(rows, LOOKED_AT)
+        )
+    found = _layout(columns, rows, set())
+    if found is None or found.kind != WIDE:
+        return None, False
+    return (replace(found, item=worker), True) if turned else (found, False)
+
+
+def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
+    """Columns that share a label with another one; the others hold no labels."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for column, label in row.values.items():
+            if column and column not in read and len(values[column]) <= MAX_OPTIONS:
+                values[column].add(label.strip())
+    held = Counter(label for mine in values.values() for label in mine if label)
+    return {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
+
+
+def _layout(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> Layout | None:
+    """The layout of the first rows without columns that say nothing; None where it is not told."""
+    looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+    left = [name for name in columns if name and name not in others and _varies(name, looked)]
+    try:
+        return recognise(left, looked)
+    except Invalid:
+        return None
+
+
+def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a column says different things: what is the same everywhere is no worker or item."""
+    return len({row.get(name, "") for row in rows}) > 1
+
+
+def _cells(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) -> Iterator[Row]:
+    """A row for each label of a matrix, with its line; no more of them than a file may have rows.
+
+    Raises Invalid. 64 MB of matrix may hold 30 million labels, which no memory holds as rows.
+    """
+    turned, labels, most = "worker" in mapping, 0, limits.current().rows
+    for place, row in enumerate(rows, 1):
+        values = {name: said for name, said in row.values.items() if name not in shared}
+        values |= {name: row.values.get(column, "") for name, column in mapping.items()}
+        own = values.get("worker" if turned else "item", "") or f"row {place}"
+        for column, label in row.values.items():
+            if column in shared and label.strip():
+                worker, item = (own, column) if turned else (column, own)
+                labels += 1
+                if labels > most:
+                    raise Invalid(
+                        f"The matrix has more than {most:,} labels.",
+                        fields={"file": "Split it into smaller files."},
+                    )
+                yield Row(row.line, {**values, "worker": worker, "item": item, "label": label})
+
+
+class _Kept:
+    """Columns that no field reads: of an item where they say the same in all of its rows."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, dict[str, str]] = {}
+        self.varying: set[str] = set()
+
+    def take(self, one: Mapping[str, Any]) -> None:
+        """Note one row of an item."""
+        mine = self.told.setdefault(one["item"], {})
+        for name, said in one["meta"].items():
+            if mine.setdefault(name, said) != said:
+                self.varying.add(name)
+
+    def of_item(self, item: str) -> dict[str, str]:
+        """What is kept of an item, given once."""
+        mine = self.told.pop(item, {})
+        return {name: said for name, said in mine.items() if name not in self.varying}
+
+    def of_row(self, meta: Mapping[str, str]) -> dict[str, str]:
+        """What is kept of one of its rows."""
+        return {name: said for name, said in meta.items() if name in self.varying}
+
+
+def _few(reader: Reader, options: int, most: int) -> None:
+    """Raise Invalid where the label column has more different values than a task can offer."""
+    if options > most:
+        raise Invalid(
+            f"The column {reader.column('label')} has {options:,} different values; "
+            f"{MAX_OPTIONS} is the most.",
+            fields={"file": "Choose a file whose label column names classes."},
+        )
+
+
+def misspelled(labels: Counter[str], kept: set[str]) -> dict[str, str]:
+    """Rare labels that differ from a usual one by case, space or one letter -> the usual one.
+
+    ``kept`` are labels that a person said to be right. Letters of short labels and digits tell
+    classes apart, so that they are no misspellings.
+    """
+    usual, often = dict[str, str](), labels.most_common(MAX_OPTIONS)
+    for label, n in labels.items():
+        if label in kept:
+            continue
+        for other, many in often:
+            if many < RARE * n:
+                break
+            if same_name(label) == same_name(other) or _one_letter(label, other):
+                usual[label] = other
+                break
+    return usual
+
+
+def _one_letter(one: str, other: str) -> bool:
+    """Whether one letter was added, left out, swapped or changed in a word of five or more."""
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    if len(short) < 5 or len(long) - len(short) > 1 or any(map(str.isdigit, long)):
+        return False
+    at = next((k for k, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) != len(long):
+        return short[at:] == long[at + 1 :]
+    swapped = long[at : at + 2][::-1] + long[at + 2 :]
+    return short[at:] == swapped or short[at + 1 :] == long[at + 1 :]
+
+
+def _refused(
+    reader: Reader, line: int, one: Mapping[str, Any], usual: Mapping[str, str], n: Counter[str]
+) -> bool:
+    """Whether a label is left out as a misspelling; it is named, with what can be done."""
+    said = one["label"]
+    if said not in usual:
+        return False
+    right = usual[said]
+    wrong = f"Close to “{right}”, which is given {n[right]:,} times"
+    reader.checked.problems.append(Problem(line, reader.column("label"), said, wrong, "Left out."))
+    offer(reader, "label", said, right, f"Use “{right}”")
+    offer(reader, "label", said, said, "Keep as a label")
+    return True
+
+
+def _about(
+    good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The table in numbers, and who always gives the same label."""
+    by_worker: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in good:
+        by_worker[one["worker"]][one["label"]] += 1
+    per_item = Counter(one["item"] for one in good)
+    same = [worker for worker, said in by_worker.items() if len(said) == 1 and said.total() >= MANY]
+    low, high = min(per_item.values(), default=0), max(per_item.values(), default=0)
+    warnings = []
+    for worker in sorted(same)[:NAMED]:
+        ((label, n),) = by_worker[worker].items()
+        text = f"{worker} chose “{label}” {n:,} times out of {n:,}."
+        head = "One worker always gives the same label."
+        warnings.append({"level": "warn", "head": head, "text": text})
+    if rare := [label for label, n in labels.items() if n == 1][:NAMED]:
+        text = f"Given once: {', '.join(f'“{label}”' for label in rare)}."
+        warnings.append({"level": "warn", "head": "Rare labels.", "text": text})
+    if low != high:
+        text = f"From {low:,} to {high:,}."
+        warnings.append({"level": "", "head": "Labels per item vary.", "text": text})
+    one_label = "Every row has the same label: nothing to compare."
+    return {
+        "labels": labels.most_common(MAX_OPTIONS),
+        "low": low,
+        "workers": len(by_worker),
+        "facts": [
+            ["Labels", f"{len(good):,}"],
+            ["Workers", f"{len(by_worker):,}"],
+            ["Items", f"{len(per_item):,}"],
+            ["Classes", f"{len(labels):,}"],
+            ["Items with a known answer", f"{len(gold):,}"],
+            ["Labels per item", f"{low:,}" if low == high else f"{low:,} to {high:,}"],
+        ],
+        "by": [
+            plural(len(by_worker), "worker"),
+            plural(len(per_item), "item"),
+            plural(len(labels), "class", "classes"),
+        ],
+        "warnings": warnings,
+        "cannot": ["Only one label", one_label] if len(labels) == 1 else [],
+    }

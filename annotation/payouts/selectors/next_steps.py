@@ -1,0 +1,75 @@
+"""The next step of tasks, with what waits for this person in proposals and what runs have done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db.models import Count, Q, QuerySet
+from django.utils.module_loading import import_string
+
+from annotation.access import Access
+from annotation.accounts.roles.selectors import Ties, chain_of
+from annotation.authoring.selectors.next_step import Button, Standing, button_of
+from annotation.authoring.selectors.tasks import TaskRow
+from annotation.models import PayoutBatch, Task
+from annotation.payouts.actions.rules import why_not_second
+
+
+def run_states(tasks: Sequence[Task]) -> dict[int, str]:
+    """Where the results of each task stand; the judging side knows (``CROWDQC_RUN_STATES``)."""
+    found: dict[int, str] = import_string(settings.CROWDQC_RUN_STATES)(tasks)
+    return found
+
+
+def open_proposals(access: Access) -> QuerySet[PayoutBatch]:
+    """Open proposals by number; ``own``: their lines about the viewer."""
+    mine = Count("lines", filter=Q(lines__assignment__worker__user=access.user))
+    rows = access.project.payout_batches.filter(state=PayoutBatch.State.PROPOSED)
+    rows = rows.select_related("task__current", "proposed_by").annotate(own=mine)
+    return rows.order_by("number")
+
+
+def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
+    """Whether the viewer may approve one of ``open_proposals``; see ``reason_cannot_decide``."""
+    decides = access.is_manager or (access.project.single_approval and access.is_owner)
+    second = not why_not_second(access.project, batch.proposed_by, access.user, chain)
+    return decides and second and not batch.own  # type: ignore[attr-defined]
+
+
+def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
+    """The next step of each task for this person, by task."""
+    states = run_states([row.task for row in rows])
+    open_ones = list(open_proposals(access))
+    chain = chain_of(access.project) if open_ones else Ties(())
+    proposals: dict[int, int] = {}
+    for one in open_ones:
+        if may_approve(access, one, chain):
+            proposals.setdefault(one.task_id, one.number)
+    found = {}
+    for row in rows:
+        pk = row.task.pk
+        step = button_of(
+            standing_of(row, results=states.get(pk, ""), proposal=proposals.get(pk, 0)),
+            project_id=access.project.pk,
+            task_id=pk,
+            is_requester=access.is_requester,
+        )
+        if step:
+            found[pk] = step
+    return found
+
+
+def standing_of(row: TaskRow, *, results: str, proposal: int) -> Standing:
+    """Where a task stands, from its figures."""
+    return Standing(
+        state=row.task.state,
+        items=row.questions,
+        add_words=row.type.add_words,
+        draft=row.draft.number if row.draft else 0,
+        begun=bool(row.answers or row.submitted or row.leased),
+        complete=row.complete,
+        waiting=row.waiting,
+        proposal=proposal,
+        results=results,
+    )

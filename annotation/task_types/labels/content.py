@@ -1,0 +1,108 @@
+"""What an item of a labels task is made of, and how its text is read: pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from crowdqc.errors import Invalid
+
+TEXT, MARKDOWN, TABLE, IMAGE, AUDIO = "text", "markdown", "table", "image", "audio"
+CONTENTS: Mapping[str, str] = {
+    TEXT: "Text",
+    MARKDOWN: "Markdown",
+    TABLE: "Table",
+    IMAGE: "Image",
+    AUDIO: "Audio",
+}
+# Their items show a file; the text of the item is its description.
+FILES: Mapping[str, str] = {IMAGE: "image/", AUDIO: "audio/"}
+MAX_ROWS, MAX_COLUMNS = 500, 50
+COLUMN = re.compile(r"\{\{ *([^{}]+?) *\}\}")  # in a caption: a column that was kept with the item
+MAX_CAPTION = 300
+
+
+def caption_of(settings: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """The caption of an item's file, with what the item's row says; "" where that is nothing."""
+    caption = str(settings.get("caption") or "")
+    said = [str(meta.get(name, "")) for name in COLUMN.findall(caption)]
+    if said and not any(said):
+        return ""
+    return COLUMN.sub(lambda found: str(meta.get(found[1], "")), caption)
+
+
+def read_table(text: str) -> list[list[str]]:
+    """The rows of a table, its head first, all equally long; Invalid says what is wrong.
+
+    JSON as a list of lists, or of objects whose keys are the head; else CSV, by commas,
+    semicolons or tabs, whichever the first line has most of.
+    """
+    rows = _of_json(text) if text.lstrip().startswith("[") else _of_csv(text)
+    width = max(map(len, rows), default=0)
+    if len(rows) < 2:
+        raise _no_table("A table has a head and a row at least.")
+    if len(rows) - 1 > MAX_ROWS or width > MAX_COLUMNS:
+        raise _no_table(f"{MAX_ROWS} rows and {MAX_COLUMNS} columns at most.")
+    uneven = next((n for n, row in enumerate(rows, 1) if len(row) != width), None)
+    if uneven is not None:
+        raise _no_table(f"Row {uneven} has {len(rows[uneven - 1])} cells, others have {width}.")
+    return rows
+
+
+def _of_json(text: str) -> list[list[str]]:
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        raise _no_table("It begins with [ and is no JSON.") from None
+    if all(isinstance(row, dict) for row in listed):
+        head = list(dict.fromkeys(name for row in listed for name in row))
+        return [head, *([_cell(row.get(name)) for name in head] for row in listed)] if head else []
+    if not all(isinstance(row, list) for row in listed):
+        raise _no_table("Give a list of lists, or a list of objects.")
+    return [[_cell(value) for value in row] for row in listed]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _of_csv(text: str) -> list[list[str]]:
+    first = text.strip().partition("\n")[0]
+    mark = max(",;\t", key=first.count)
+    try:
+        return [row for row in csv.reader(io.StringIO(text.strip()), delimiter=mark) if any(row)]
+    except csv.Error as error:
+        raise _no_table(f"It cannot be read as CSV: {error}.") from None
+
+
+def _no_table(mend: str) -> Invalid:
+    return Invalid("This text is no table.", fields={"question": mend})
+
+
+def render_table(text: str) -> SafeString:
+    """The table as HTML; a text that is none stands as it is, so that nothing is hidden."""
+    try:
+        head, *rows = read_table(text)
+    except Invalid:
+        return format_html('<p class="preformatted">{}</p>', text)
+    cells = format_html_join("", '<th scope="col">{}</th>', ((cell,) for cell in head))
+    lines = format_html_join(
+        "",
+        "<tr>{}</tr>",
+        ((format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),) for row in rows),
+    )
+    table = '<table class="data"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>'
+    return format_html(
+        '<div class="scroll" tabindex="0" role="region" aria-label="Table">' + table + "</div>",
+        cells,
+        lines,
+    )
