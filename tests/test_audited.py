@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
-from annotation.records.selectors.audit import FAMILIES, SENTENCES
+from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
 from tests.support.import_graph import is_door, module_name, sources
 
 WRITES = {
@@ -20,10 +21,12 @@ WRITES = {
     "update_or_create",
 }
 RECORD = ("annotation.records.actions.audit", "record")
+VERBS = re.compile(r"(?<!FOR )\b(INSERT INTO|UPDATE|DELETE FROM)\b")
 # Writes without an entry of their own, and why.
 EXCEPTIONS = {
     "work.actions.assignments.open_assignment": "the row holds when it was opened, once",
     "work.actions.assignments.show_item": "the row holds when it was shown, once",
+    "work.actions.assignments.tell_known": "the row holds when it was told, once",
     "work.actions.assignments.save_draft": "every few seconds; only the worker's own draft",
     "work.actions.events.append": "every few seconds; append-only itself",
     "work.actions.events.open_stream": "part of the log, which is append-only itself",
@@ -50,6 +53,9 @@ EXCEPTIONS = {
     "accounts.signing.actions.end_sessions": "the security log says so",
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
     "recruitment.actions.key_sets.refresh_key_sets": "the clock does it",
+    "evaluation.embeddings.vectors.delete_unused": "the clock does it: vectors kept for their days",
+    "evaluation.free_text.encoding.encode_next": "a part of a run, which was asked for",
+    "evaluation.free_text.encoding.resume_waiting": "a part of a run, which was asked for",
     "evaluation.llm.endpoints.probe.request_probe": "the model says since when it is asked",
     "evaluation.llm.endpoints.probe.request_names": "the endpoint says since when it is asked",
 }
@@ -89,7 +95,7 @@ def graph() -> tuple[dict[Place, set[Place]], set[Place]]:
     calls: dict[Place, set[Place]] = {}
     writing: set[Place] = set()
     for module, tree in modules():
-        names = imported_names(tree)
+        names, texts = imported_names(tree), constants(tree)
         for node in tree.body:
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -98,6 +104,8 @@ def graph() -> tuple[dict[Place, set[Place]], set[Place]]:
             for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
                 at = call.func
                 if isinstance(at, ast.Name):
+                    if _writes_compiled(names.get(at.id, ""), call, texts):
+                        writing.add(here)
                     where = names.get(at.id, f"{module}.{at.id}").rpartition(".")
                     calls[here].add((where[0], where[2]))
                 elif isinstance(at, ast.Attribute):
@@ -106,6 +114,24 @@ def graph() -> tuple[dict[Place, set[Place]], set[Place]]:
                     elif at.attr in WRITES and _rows(ast.unparse(at.value), at.attr):
                         writing.add(here)
     return calls, writing
+
+
+def constants(tree: ast.Module) -> dict[str, str]:
+    """The texts that names at the top of a module are assigned."""
+    return {
+        ast.unparse(node.targets[0]): str(node.value.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    }
+
+
+def _writes_compiled(called: str, call: ast.Call, texts: dict[str, str]) -> bool:
+    """Whether this runs a statement of the hot path that writes."""
+    where, _, name = called.rpartition(".")
+    if where != "crowdqc.database.compiled":
+        return False
+    sql = ast.unparse(call.args[0])
+    return name == "insert_row" or bool(VERBS.search(texts.get(sql, sql)))
 
 
 def _rows(owner: str, verb: str) -> bool:

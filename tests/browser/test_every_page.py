@@ -34,6 +34,7 @@ ELSEWHERE = (
     "recruitment_edit",
     "set_comparison_new",
     "task_feedback",
+    "task_quiz",
     "task_rounds",
     "usersessions_list",
 )

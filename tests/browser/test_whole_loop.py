@@ -70,7 +70,7 @@ def makes_a_project(requester: Person) -> None:
     requester.sees("New project")
     requester.page.get_by_label("Name").fill("Short answers")
     requester.press("Create project")
-    requester.sees("Tasks")
+    requester.sees("Short answers")
 
 
 def saves(requester: Person, field: str, value: str) -> None:
@@ -83,7 +83,7 @@ def saves(requester: Person, field: str, value: str) -> None:
 
 def authors_the_task(requester: Person) -> str:
     """From the first title to the cost line; gives the task's address."""
-    requester.follow("New task")
+    requester.follow("Create a task")
     requester.sees("New task")
     requester.page.get_by_label("Title").fill("A first title")
     requester.press("Create task")

@@ -24,6 +24,11 @@ SCRIPT = """
 import json, os, sys, time
 import django
 django.setup()
+# What the first hand-over imports is no waiting for the broker.
+import kombu.transport.redis
+from crowdqc.celery import app
+app.finalize()
+app.amqp.queues
 from django.db import connection, transaction
 from annotation.models import Task
 from evaluation.runs import engine as runs

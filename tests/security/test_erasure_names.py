@@ -37,6 +37,7 @@ EACH = 250  # names of one person
 DECLARED = {"evaluation_run": "spoiled", "annotation_item": "redundancy"}
 # Tables of which whole rows are the person's, with where it says so.
 OWN = {
+    "annotation_answercount": "worker_id = %(w)s",
     "annotation_membership": "id = %(w)s",
     "annotation_visit": "worker_id = %(w)s",
     "annotation_assignment": "worker_id = %(w)s",

@@ -120,11 +120,19 @@ def difficulty(crowd: Crowd) -> FloatArray:
 
 
 def correlations(found: FloatArray, count: IntArray, quality: FloatArray) -> FloatArray:
-    """Pearson (v,) with quality over the workers who have enough answers."""
+    """Pearson (v,) with quality over the workers who have enough answers; 0 where all score alike.
+
+    At two answers a question the adjusted scores without the own answer are all equal.
+    """
     use = np.isfinite(quality) & np.isfinite(found).all(axis=0) & (count >= FEWEST)
     if use.sum() < 4:
         return np.full(len(found), np.nan)
-    return np.array([np.corrcoef(row[use], quality[use])[0, 1] for row in found])
+    return np.array(
+        [
+            np.corrcoef(row[use], quality[use])[0, 1] if np.ptp(row[use]) > 0 else 0.0
+            for row in found
+        ]
+    )
 
 
 def measure(

@@ -34,6 +34,7 @@ from annotation.payouts.actions import statements
 from annotation.recruitment.platforms.entry_params import entry_token
 from evaluation.checklists.making import actions as list_actions
 from evaluation.checklists.making import comparison
+from evaluation.llm.own.actions import save_prompt
 from evaluation.models import ChecklistVersion, ExplanationAudit, LLMCall
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -41,7 +42,9 @@ from tests.evaluation.corpora import thinking as think_corpus
 from tests.support import access_api, factories
 from tests.support.servers import prolific
 from tests.support.servers.llm import make_model
-from tests.support.studies import judging
+from tests.support.studies import judging, thinking
+from tests.support.studies import labels as label_studies
+from tests.support.studies import live as live_studies
 
 FILES = {"files": "export_id", "score": "table_id"}  # what a file's id is, by how names begin
 # Addresses of a think-aloud task, and of a checklist that is made from it.
@@ -65,7 +68,11 @@ LISTED = {
 
 
 # What a kind of way in or of list is called in an address.
-WAYS_IN = {"recruitment_new": {"kind": "prolific"}, "payment_export": {"what": "bonus"}}
+WAYS_IN = {
+    "recruitment_new": {"kind": "prolific"},
+    "payment_export": {"what": "bonus"},
+    "score_table_example": {"name": "labels"},
+}
 # Addresses that make sense for a writing task alone.
 WRITING = {
     "task_build_rows",
@@ -119,6 +126,14 @@ def thought_values(project: Project) -> dict[str, Any]:
 def asked_values(project: Project) -> dict[str, Any]:
     """A model behind an address where nobody listens, and a call that was made to it."""
     model = make_model(project, "http://127.0.0.1:9/v1")
+    prompt = save_prompt(
+        by=project.owner,
+        project=project,
+        name="mine",
+        purpose="answer",
+        system="",
+        user="{{question}}",
+    )
     call = LLMCall.objects.create(
         project=project,
         model=model,
@@ -131,6 +146,7 @@ def asked_values(project: Project) -> dict[str, Any]:
         "endpoint_id": model.endpoint_id,
         "model_id": model.pk,
         "call_id": call.pk,
+        "prompt_id": prompt.pk,
         "method": "answers",
     }
 
@@ -206,7 +222,6 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     table = keep_table(
         by=world.requester,
         project=project,
-        kind="label_table",
         name="labels.csv",
         content=b"worker,item,label\nw1,i1,yes\nw2,i1,no\n",
     )
@@ -234,6 +249,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     [joined] = panels.admit(by=world.requester, panel=panel, workers=[world.worker])
     values = {
         "waiting": "nothing",
+        "template": "classification",
         "note_id": 0,
         "name": "storks",
         "panel_id": panel.pk,
@@ -262,9 +278,15 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "submitted_id": submitted.pk,
         "token": invitation_token(invitation),
         "study_id": study.pk,
+        "live_id": live_studies.make_live(live_studies.make_task(project)).task_id,
         "pair_id": Item.objects.filter(task=study).first().pk,
         "rated_id": rated.pk,
         "labelled_id": labelled.pk,
+        "share_id": 0,
+        "secret": "nothing",
+        "slug": "nothing",
+        "sha256": label_studies.make_image(project).sha256,
+        "recording_id": thinking.make_recording(lease.entries.first()).pk,
         "audit_id": audit.pk,
         "written_id": written.pk,
         "checked_id": checked.pk,
@@ -305,8 +327,10 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
 # How the addresses of a page of one type of task begin -> a task of this type.
 TASKS = {
     "label_": "labelled_id",
+    "replacement": "labelled_id",
     "rating_results": "rated_id",
     "rescaling": "rated_id",
+    "live_evaluation": "live_id",
     "audit": "rated_id",
     "checklist_results": "checked_id",
     "checklist_scores": "checked_id",

@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import json
+import uuid
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.formats.imports.tools.label_studio import read_label_studio
 from annotation.models import Answer, Task
+from annotation.work.actions import answers
 from crowdqc.errors import Invalid
 from tests.annotation.formats.exports.test_pairwise import TWO, judge
 from tests.support import factories as make
+from tests.support.studies import labels
 from tests.support.studies.judging import make_pairs, make_ratings
 
 pytestmark = pytest.mark.django_db
@@ -410,3 +413,24 @@ def test_a_mark_that_is_not_on_its_words_is_refused_naming_the_annotation() -> N
     given = [{"id": 5, "completed_by": 3, "result": [marked("label", "Bonn", "PLACE", 2)]}]
     with pytest.raises(Invalid, match=r"annotation 5: .* is not “Bonn”"):
         again(json.dumps([{"id": 7, "data": {"text": TEXT}, "annotations": given}]))
+
+
+def test_rankings_go_out_as_rankers_of_a_list_and_come_back() -> None:
+    options = [{"value": "a", "label": "First"}, {"value": "b", "label": "Second"}]
+    rank = {"name": "order", "label": "Order", "question": "Rank", "kind": "rank"}
+    fields = [{**rank, "options": options}]
+    task = labels.make_labels(make.make_project(), [TEXT], fields=fields)
+    held = make.claim(task, worker := make.make_worker(task.project))
+    drafts = {task.items.get().pk: {"l-order.b": "1", "l-order.a": "2"}}
+    assert worker.user is not None
+    answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    out = exported(task)
+    (told,) = json.loads(out)
+    assert told["data"]["order_options"][0] == {"id": "a", "title": "First"}
+    (result,) = told["annotations"][0]["result"]
+    assert (result["type"], result["to_name"]) == ("ranker", "order-list")
+    assert result["value"] == {"ranker": {"order": ["b", "a"]}}  # what their RankerTag takes
+    assert said(again(out)) == said(task)
+    buckets = out.replace('{"order": ["b", "a"]}', '{"one": ["b"], "two": ["a"]}')
+    with pytest.raises(Invalid, match="cannot be read"):
+        again(buckets)

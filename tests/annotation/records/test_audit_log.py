@@ -161,7 +161,10 @@ def plain_role(transactional_db: None) -> Iterator[None]:
         cursor.execute(f'CREATE ROLE "{role}" NOSUPERUSER')
         cursor.execute(f'GRANT ALL ON SCHEMA public TO "{role}"')
         cursor.execute(f'GRANT ALL ON DATABASE "{database}" TO "{role}"')
-        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        cursor.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' "
+            "UNION SELECT viewname FROM pg_views WHERE schemaname = 'public'"
+        )
         tables = [row[0] for row in cursor.fetchall()]
         for table in tables:
             cursor.execute(f'ALTER TABLE "{table}" OWNER TO "{role}"')

@@ -8,6 +8,8 @@ import pytest
 
 from annotation.task_types import get_type
 from annotation.task_types.base import ITEM_TEXT
+from annotation.task_types.labels import content
+from annotation.task_types.labels.content import caption_of
 from annotation.task_types.labels.type import missing_fields
 from crowdqc.errors import Invalid
 
@@ -170,3 +172,51 @@ def test_a_condition_that_can_never_hold_keeps_the_task_from_being_published() -
     [lack] = missing_fields(fields)
     assert (lack.sentence[:24], lack.question) == ("Field 2 is never asked: ", "else")
     assert missing_fields(TYPE.clean_settings({"fields": [DAMAGE, ELSE]})["fields"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("name;spots\nA;3\nB;<b>0</b>", [["name", "spots"], ["A", "3"], ["B", "<b>0</b>"]]),
+        ('[{"name": "A", "spots": 3}, {"name": "B"}]', [["name", "spots"], ["A", "3"], ["B", ""]]),
+        ('[["name"], [null], [true]]', [["name"], [""], ["true"]]),
+    ],
+)
+def test_a_table_is_read_from_csv_and_json_and_shown_escaped(
+    text: str, rows: list[list[str]]
+) -> None:
+    assert content.read_table(text) == rows
+    shown = content.render_table(text)
+    assert shown.count("<tr>") == len(rows) and "<b>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,spots", "A table has a head and a row at least."),
+        ("name,spots\nA", "Row 2 has 1 cells, others have 2."),
+        ("[1, 2]", "Give a list of lists, or a list of objects."),
+        ("[{", "It begins with [ and is no JSON."),
+    ],
+)
+def test_a_text_that_is_no_table_says_why_and_is_shown_as_it_is(text: str, said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        content.read_table(text)
+    assert refused.value.fields == {"question": said}
+    assert "<table" not in content.render_table(text)
+
+
+@pytest.mark.parametrize(
+    ("caption", "meta", "said"),
+    [
+        ("In {{station}}, {{ date }}", {"station": "Rhine", "date": "June"}, "In Rhine, June"),
+        ("Photo: {{station}}", {"station": "{{date}}", "date": "3 June"}, "Photo: {{date}}"),
+        ("Photo: {{station}}", {}, ""),
+        ("Leaf", {}, "Leaf"),
+        ("", {"station": "Rhine"}, ""),
+    ],
+)
+def test_a_caption_says_what_the_row_of_an_item_says(
+    caption: str, meta: dict[str, str], said: str
+) -> None:
+    assert caption_of({"caption": caption}, meta) == said

@@ -158,3 +158,10 @@ def test_a_name_changed_before_publishing_keeps_the_one_item_and_its_place() -> 
     think_topics.move_dimension(by=by, task=task, group=first, step=1)
     asked = task.items.order_by("group__position").values_list("question", flat=True)
     assert list(asked) == ["Fluency", "Order of thoughts"]
+
+
+def test_a_way_of_recording_that_there_is_not_is_refused_by_name() -> None:
+    assert TYPE.clean_settings({})["recording"] == "no"
+    with pytest.raises(Invalid) as refused:
+        TYPE.clean_settings({"recording": "loud"})
+    assert "required" in refused.value.fields["recording"]

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation.authoring.actions.tasks import create_task
+from annotation.authoring.actions.known import set_known
+from annotation.authoring.actions.tasks import create_task, edit_draft, publish
 from annotation.models import Answer, Assignment, EventBatch, Membership, Task
 from annotation.work.actions import answers, assignments, events, leases
 from crowdqc.errors import Conflict
@@ -193,3 +194,28 @@ def test_a_log_sent_by_many_at_once_is_stored_once_and_in_order() -> None:
     at_once(send, 12)
     batches = EventBatch.objects.order_by("first_seq").values_list("events", flat=True)
     assert [event for batch in batches for event in batch] == log
+
+
+def test_tries_of_a_quiz_taken_at_once_give_no_third_one() -> None:
+    task = factories.make_task(factories.make_project(), 4, publish=False)
+    by = task.project.owner
+    for key in ("q-001", "q-002"):
+        set_known(by=by, task=task, key=key, given={"answer": "a heron"})
+    edit_draft(by=by, task=task, fields={"settings": {"quiz_items": 2, "quiz_pass": 2}})
+    publish(by=by, task=task)
+    worker = factories.make_worker(task.project)
+
+    def try_often(number: int) -> None:
+        for _ in range(3):
+            try:
+                held = assignments.claim(by=worker.user, task=task, worker=worker)
+                factories.submit(held, "a nest")
+            except Conflict:
+                continue
+
+    at_once(try_often, 8)
+    tries = Assignment.objects.filter(worker=worker)
+    assert list(tries.order_by("quiz").values_list("quiz", "quiz_passed", "state")) == [
+        (1, False, "submitted"),
+        (2, False, "submitted"),
+    ]

@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.pair_design import components
 from annotation.task_types.pairwise.sides import SHOWN, STORED, to_canonical, to_displayed
 from annotation.work.actions import answers, assignments, leases
-from annotation.work.actions.answers import ATTENTION
+from annotation.work.actions.answers import KNOWN
 from annotation.work.selectors import work
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -158,11 +158,11 @@ def test_attention_pairs_come_beside_the_bundle_and_never_count() -> None:
     assert not entry.holds
     submit(held)
     answer = Answer.objects.get(assignment=held, item=hidden)
-    assert not answer.counts and answer.uncounted_reason == ATTENTION
+    assert not answer.counts and answer.uncounted_reason == KNOWN
     assert Answer.objects.filter(assignment=held, counts=True).count() == 6
     hidden.refresh_from_db()
     assert (hidden.held, hidden.redundancy) == (0, 0)
-    with pytest.raises(Conflict, match="attention"):
+    with pytest.raises(Conflict, match="is known"):
         answers.set_counts(by=by, answer=answer, counts=True)
 
 

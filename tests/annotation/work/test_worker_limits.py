@@ -45,7 +45,7 @@ def kept(held: Assignment, number: int = 1) -> Any:
 
 
 @pytest.mark.parametrize(
-    "text, why", [(LONG, "9 words; at most 5 are wanted."), ("one", "1 words; at least 2")]
+    "text, why", [(LONG, "9 words; write at most 5."), ("one", "1 word; write at least 2")]
 )
 def test_next_review_and_submit_say_the_same_of_a_text_that_is_too_long_or_too_short(
     world: factories.World, held: Assignment, text: str, why: str

@@ -22,7 +22,7 @@ from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 JSON = {"HTTP_ACCEPT": "application/json"}
-HOME_QUERIES = 14
+HOME_QUERIES = 15
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
 RECORD_QUERIES = 11

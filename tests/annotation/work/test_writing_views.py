@@ -100,7 +100,7 @@ def test_questions_that_are_open_are_named_beside_themselves(
     ("text", "problem"),
     [
         ("Nests last for many years [9].", "[9] is cited, and there is no such passage"),
-        ("Nests last [1].", "2 words; at least 5 are wanted."),
+        ("Nests last [1].", "2 words; write at least 5."),
         ("Nests last for many years.", "0 passages cited; at least 1 is wanted."),
     ],
 )

@@ -118,7 +118,7 @@ def makes_pairs(page: Page) -> None:
     page.locator("#attention-form").get_by_label("Overall quality").select_option("right")
     is_well(page)
     page.get_by_role("button", name="Add this attention pair").click()
-    expect(page.locator("#attention h2")).to_contain_text("1")
+    expect(page.locator("#attention h2 >> nth=0")).to_contain_text("1")
     saves(page, "An assignment holds", "1")
     expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
     expect(page.get_by_role("button", name="Publish version 1")).to_be_disabled()

@@ -173,6 +173,6 @@ def round_trips(page: Page, task: Task, tmp_path: Path) -> None:
     owner = task.project.owner.username
     call_command("crowdqc_import", "arena", str(arena), "--new-project", "Battles", "--by", owner)
     other = Task.objects.exclude(project=task.project).get(type="pairwise")
-    lines = PAIR_EXPORTS["arena"].lines(other, "jsonl", "")
-    back = [json.loads(line) for line in lines]
+    parts = PAIR_EXPORTS["arena"].lines(other, "jsonl", "")
+    back = [json.loads(line) for part in parts for line in part.splitlines()]
     assert sorted(map(battle, back)) == sorted(map(battle, battles))

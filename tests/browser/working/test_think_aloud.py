@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, expect
 
-from annotation.models import Assignment, SpanValue, TextValue
+from annotation.models import Assignment, Recording, SpanValue, TextValue
 from annotation.work.selectors import log
 from annotation.work.snapshots import attributes, checks
-from tests.browser.sign_in import kill, log_is_sent, misfits, sign_in
+from tests.browser.sign_in import kill, log_is_sent, misfits, reporting, sign_in
 from tests.support import factories
 from tests.support.studies import thinking
 
@@ -245,3 +245,70 @@ def test_the_builders_of_both_are_well(
             found += misfits(page, f"{name} {task.type}")
     context.close()
     assert found == []
+
+
+def speaks(page: Page) -> None:
+    page.get_by_role("button", name="Record", exact=True).click()
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    page.wait_for_timeout(1600)
+    page.keyboard.press("Control+Enter")  # nothing is lost by going on too early
+    expect(page.locator("[data-recorder-told]")).to_have_text("Stop the recording first.")
+    pictured(page, "think-recording")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("[data-recorder-told]")).to_have_text("Kept.")
+    page.wait_for_function("() => document.querySelector('audio').duration > 1")
+
+
+def test_one_speaks_listens_again_and_writes_down_what_was_said(
+    browser_type: BrowserType,
+    browser_type_launch_args: dict[str, Any],
+    live_server: Any,
+    world: factories.World,
+) -> None:
+    task = thinking.make_think(world.project, ("A", "B"), settings={"recording": "required"})
+    held = factories.claim(task, world.worker)
+    fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    args = [*browser_type_launch_args["args"], *fake]
+    browser = browser_type.launch(**{**browser_type_launch_args, "args": args})
+    context = browser.new_context(permissions=["microphone"])
+    assert world.worker.user is not None
+    sign_in(context, world.worker.user, live_server.url)
+    for page in reporting(context):
+        opens(page, live_server, held)
+        expect(page.get_by_text("Where you press Record: your voice")).to_be_attached()
+        for go_on in ("Next dimension", "Review and submit"):
+            for number, text in enumerate(("Sentences link up", "Time runs one way"), 1):
+                page.get_by_label(f"Attribute {number}", exact=True).fill(text)
+            page.get_by_role("button", name=go_on).click()
+            expect(page.locator("#problem")).to_contain_text("nothing is recorded yet")
+            speaks(page)
+            assert misfits(page, "think-spoken") == []
+            pictured(page, "think-spoken")
+            page.get_by_role("button", name=go_on).click()
+            expect(page.locator("audio")).to_be_hidden()
+        submits(page, "2 dimensions")
+    browser.close()
+    kept = Recording.objects.all()
+    assert [one.type for one in kept] == ["audio/webm"] * 2
+    assert all(1 < one.seconds < 20 for one in kept)
+
+
+def test_without_a_microphone_a_file_is_sent(
+    page: Page, live_server: Any, world: factories.World
+) -> None:
+    task = thinking.make_think(world.project, settings={"recording": "offered"})
+    held = factories.claim(task, world.worker)
+    opens(page, live_server, held)
+    page.get_by_role("button", name="Record", exact=True).click()
+    expect(page.locator("[data-recorder-told]")).to_contain_text("end a file")
+    page.get_by_text("Send a file instead", exact=True).click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("[data-recorder-told]")).to_have_text("Choose a file first.")
+    spoken = Path(__file__).parents[2] / "annotation" / "task_types" / "spoken.webm"
+    page.get_by_label("A recording as WebM with Opus or WAV").set_input_files(spoken)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("[data-recorder-told]")).to_have_text("Kept.")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("[data-recorder-told]")).to_have_text("Deleted.")
+    expect(page.locator("audio")).to_be_hidden()
+    assert not Recording.objects.exists()

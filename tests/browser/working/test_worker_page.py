@@ -246,6 +246,18 @@ def test_two_tabs_end_with_what_was_typed_last(
     assert stored_text(held) == replayed(held) == "From the first tab. And the second."
 
 
+def test_what_another_tab_has_sent_is_said_to_be_saved(
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    other = signed_in.new_page()
+    open_item(other, live_server, held)
+    other.keyboard.type("Typed here.")
+    expect(page.locator("textarea.answer")).to_have_value("Typed here.")
+    assert page.evaluate("() => crowdqc.drafts.sync()")  # before the tab that it was typed in
+    is_saved(other)
+
+
 def test_the_text_is_gone_once_one_has_gone_on(
     page: Page, live_server: Any, world: factories.World
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from annotation.models import Assignment
 from annotation.work.selectors import log
@@ -111,7 +111,7 @@ def test_next_keeps_a_text_that_is_too_long_and_says_so_until_it_is_shorter(
     field.fill("one two three four five six seven eight nine")
     press(page, "Control+Enter")
     problem = page.locator("#problem")
-    expect(problem).to_contain_text("9 words; at most 8 are wanted.")
+    expect(problem).to_contain_text("9 words; write at most 8.")
     expect(page.locator("h1.question")).to_contain_text("question 1")
     expect(field).to_have_value("one two three four five six seven eight nine")
     is_well(page)
@@ -238,6 +238,27 @@ def test_a_second_tab_whose_answer_is_replaced_is_told_and_can_have_it_back(
     page.wait_for_timeout(1200)
     assert draft(pairs)["d-first"] == "left"
     expect(notice(second)).to_contain_text("another tab")  # it is told as well
+
+
+def test_a_state_that_arrives_after_next_is_not_taken_for_another_tab(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/draft/", hold)
+    with page.expect_request("**/draft/"):
+        page.keyboard.type("One")
+    press(page, "Control+Enter")
+    expect(page.locator("#problem")).to_contain_text("1 word; write at least 2.")
+    with page.expect_response("**/draft/"):
+        late[0].continue_()
+    page.wait_for_timeout(200)  # a notice would stand by now
+    expect(notice(page)).to_be_empty()
+    expect(page.locator("#answer")).to_have_value("One")
 
 
 def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_device(

@@ -226,7 +226,7 @@ def test_marks_are_put_in_merged_counted_and_undone(
     expect(page.locator(".ed-mirror mark.unknown")).to_have_text("[12]")
     expect(page.locator("[data-count]")).to_have_text("3")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text("3 words; at least 5 are wanted.")
+    expect(page.get_by_role("alert")).to_contain_text("3 words; write at least 5.")
 
 
 def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(

@@ -22,12 +22,15 @@ from django.core.management import call_command
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import Answer, Membership, TextValue
+from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
-from evaluation.bundles.kinds import Broken
+from evaluation.bundles.kinds import Broken, others_bytes, read_others
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
+from tests.evaluation.corpora import checks as checks_corpus
+from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories as make
@@ -47,6 +50,20 @@ def run_of(method: str) -> Run:
     elif method == "pairwise":
         task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
         params |= {"restarts": 2, "draws": 100}
+    elif method == "labels":
+        task = label_corpus.make_labelled(items=20, known=4, workers=6)
+        params["restarts"] = 2
+    elif method == "replacement_texts":
+        task = corpus.make_answered()
+        params = {"encoder": "char-svd"}
+    elif method == "replacement of checklists":
+        task = checks_corpus.make_study(topics=8, people=4, scored=False)
+        label_corpus.add_copy(task)
+        params, method = {}, "replacement"
+    elif method == "replacement":
+        task = label_corpus.make_labelled(items=60, known=0, workers=5, guessing=0)
+        label_corpus.add_model(task, "Alder", right=0.9)
+        params = {}
     else:
         task = make_ratings(make.make_project(), n=6)
         keys = list(task.items.order_by("key").values_list("key", flat=True))
@@ -92,6 +109,8 @@ def one_vote(files: dict[str, bytes]) -> None:
     people = [row for row in rows if row["worker_id"] is not None]
     if "text" in rows[0]:
         people[0]["text"] = next(r["text"] for r in people if r["text"] != people[0]["text"])
+    elif "code" in rows[0]:
+        people[0]["code"] = next(r["code"] for r in people if r["code"] != people[0]["code"])
     else:
         name, value = next(iter(people[0]["votes"].items()))
         people[0]["votes"][name] = 1 if value == -1 else value - 1
@@ -113,7 +132,18 @@ def told(path: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("method", ["aqer", "pairwise", "ratings"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "aqer",
+        "pairwise",
+        "ratings",
+        "labels",
+        "replacement",
+        "replacement of checklists",
+        "replacement_texts",
+    ],
+)
 def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     method: str, tmp_path: Path
 ) -> None:
@@ -141,6 +171,16 @@ def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     assert " now, " in wrong
 
 
+def test_further_fields_of_a_labels_task_come_back_as_they_were() -> None:
+    ticked = {"1": {"4": frozenset({"b", "a"}), "5": frozenset[str]()}}
+    marked = {"1": {"4": [(0, 3, "who"), (5, 9, "")], "5": []}}
+    others = (
+        OtherField("tags", "Tags", "choose_several", ticked, {}),
+        OtherField("who", "Who", "spans", {}, marked),
+    )
+    assert read_others(others_bytes(others)) == others
+
+
 def test_a_changed_result_or_a_missing_file_is_named(tmp_path: Path) -> None:
     path = written(run_of("ratings"), tmp_path)
 
@@ -160,6 +200,18 @@ def test_a_changed_result_or_a_missing_file_is_named(tmp_path: Path) -> None:
     nothing.write_bytes(b"PK")
     with pytest.raises(Broken, match="cannot be read as a ZIP"):
         verify(nothing)
+
+
+def test_a_bundle_of_before_a_figure_was_added_still_verifies(tmp_path: Path) -> None:
+    def older(files: dict[str, bytes]) -> None:
+        figures = json.loads(files["results/figures.json"])
+        del figures["camps"]
+        files["results/figures.json"] = json.dumps(figures).encode()
+
+    path = changed(written(run_of("aqer"), tmp_path), older, mend=True)
+    status, text = told(path)
+    assert status == 0, text
+    assert "Not in it, as it is older: camps." in text
 
 
 def test_a_bundle_names_people_by_pseudonym_alone_and_says_what_it_is_of(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from django.utils import timezone
 
 from annotation.authoring.actions import tasks
+from annotation.formats.actions.system_answers import SystemAnswer, store_system_answers
 from annotation.models import (
     Answer,
     Assignment,
@@ -24,6 +25,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.task_types import Values
 from tests.support import factories
 
 FIELD = "verdict"
@@ -54,16 +56,26 @@ FIELDS: tuple[dict[str, Any], ...] = (
 
 
 def make_task(
-    *, items: int = 40, known: int = 0, redundancy: int = 5, project: Project | None = None
+    *,
+    items: int = 40,
+    known: int = 0,
+    redundancy: int = 5,
+    project: Project | None = None,
+    further: Sequence[dict[str, Any]] = (),
+    **rules: Any,
 ) -> Task:
-    """A published task of claims, the first ``known`` with a known answer; nobody has answered."""
+    """A published task of claims, the first ``known`` with a known answer; nobody has answered.
+
+    ``further`` are fields behind the two that it has, ``rules`` those of its version.
+    """
     project = project or factories.make_project(also_manager=True)
     by = project.owner
     task = tasks.create_task(by=by, project=project, type="labels", title="Is the claim supported?")
     fields = {
         "redundancy": redundancy,
         "pay": "1.20",
-        "settings": {"fields": [dict(row) for row in FIELDS]},
+        **rules,
+        "settings": {"fields": [dict(row) for row in (*FIELDS, *further)]},
     }
     tasks.edit_draft(by=by, task=task, fields=fields)
     group = tasks.save_group(by=by, task=task, key="all", title="Claims")
@@ -174,3 +186,38 @@ def add_labels(
         if code
     )
     return answers
+
+
+def add_model(
+    task: Task, name: str, *, right: float, items: int | None = None, seed: int = 1
+) -> None:
+    """A model's labels of the first items (all), of which about this share is right."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in task.items.order_by("position")[:items]:
+        true = CODES.index(truth(item.position))
+        said = true if rng.random() < right else (true + 1 + int(rng.integers(2))) % 3
+        rows.append(SystemAnswer(item.pk, Values(choices=[(FIELD, CODES[said], said)])))
+    store_system_answers(by=task.project.owner, task=task, system=(name, "labels@1"), rows=rows)
+
+
+def make_compared(*, items: int = 160, seen: int = 120) -> Task:
+    """Labels of 8 people on the first ``seen`` items, and three models: one as good as they are,
+    one that is not, and one whose labels are too few to tell."""
+    task = make_labelled(items=items, known=0, workers=8, guessing=0)
+    late = Item.objects.filter(task=task).order_by("position")[seen:]
+    Answer.objects.filter(item__in=late).delete()
+    add_model(task, "Alder", right=0.95, seed=1)
+    add_model(task, "Birch", right=0.35, seed=2)
+    add_model(task, "Cedar", right=0.72, items=70, seed=3)
+    return task
+
+
+def add_copy(task: Task) -> None:
+    """A model that answers as one worker does, in every field."""
+    rows: dict[int, list[tuple[str, str, int | None]]] = {}
+    who = Answer.objects.filter(item__task=task, worker__isnull=False).earliest("pk").worker
+    for one in ChoiceValue.objects.filter(answer__item__task=task, answer__worker=who):
+        rows.setdefault(one.answer.item_id, []).append((one.field, one.code, one.ordinal))
+    given = [SystemAnswer(item, Values(choices=said)) for item, said in rows.items()]
+    store_system_answers(by=task.project.owner, task=task, system=("Copy", "votes@1"), rows=given)

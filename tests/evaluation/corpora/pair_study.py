@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+import pytest
+from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from annotation.models import Task
 from evaluation.models import ItemLabel, Run, RunState
 from evaluation.runs import engine as runs
 from evaluation.runs.official.selectors import official_run
+from evaluation.runs.planning import plans
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support.pages import html_of
 
@@ -58,6 +63,22 @@ def page(task: Task, name: str, *args: object, query: str = "", status: int = 20
     response = client_of(task).get(url)
     assert response.status_code == status, (name, response.status_code)
     return html_of(response)
+
+
+def plan_page(task: Task, query: str = "") -> str:
+    """The plan as the owner sees it once the job that the page asked for is done."""
+    asked: list[tuple[Any, ...]] = []
+    caches["shared"].clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans.queue, "enqueue", lambda *message: asked.append(message))
+        waiting = page(task, "task_plan", query=query)
+        if not asked:  # refused before anything was simulated
+            return waiting
+        assert "Simulating, about" in waiting
+        page(task, "task_plan", query=query)
+    ((name, *arguments),) = asked  # once, however often the page asks for itself
+    import_string(name)(*json.loads(json.dumps(arguments)))
+    return page(task, "task_plan", query=query)
 
 
 def text_of(html: str) -> str:

@@ -7,7 +7,8 @@ careful, guessing, and always left.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from django.db.models import F
@@ -45,9 +46,11 @@ DIMENSIONS = (
 )
 
 
-def make_texts(project: object, topics: int = 4, sources: int = 6) -> list[Candidate]:
-    """A text a topic and source."""
-    made = []
+def make_texts(
+    project: object, topics: int = 4, sources: int = 6, *, varied: bool = False
+) -> list[Candidate]:
+    """A text a topic and source; ``varied``: of different lengths, every third with a list."""
+    made, rng = [], np.random.default_rng(9)
     for topic in range(topics):
         for number in range(sources):
             origin, style = SOURCES[number]
@@ -55,6 +58,9 @@ def make_texts(project: object, topics: int = 4, sources: int = 6) -> list[Candi
                 project=project, name=origin, prompt_strategy=style
             )
             text = f"Tea number {topic} is best drunk warm, says source {number}. " * 3
+            if varied:
+                text += "It is poured slowly. " * int(rng.integers(1, 12))
+                text += "\n- leaves\n- water" if rng.random() < 0.3 else ""
             made.append(
                 Candidate.objects.create(
                     project=project,
@@ -72,7 +78,12 @@ def make_texts(project: object, topics: int = 4, sources: int = 6) -> list[Candi
 
 
 def make_task(
-    *, topics: int = 4, sources: int = 6, redundancy: int = 5, project: Project | None = None
+    *,
+    topics: int = 4,
+    sources: int = 6,
+    redundancy: int = 5,
+    project: Project | None = None,
+    varied: bool = False,
 ) -> Task:
     """A published study of every pair of a topic; nobody has judged yet."""
     project = project or factories.make_project(also_manager=True)
@@ -89,7 +100,7 @@ def make_task(
             "settings": {"dimensions": [dict(row) for row in DIMENSIONS]},
         },
     )
-    texts = make_texts(project, topics, sources)
+    texts = make_texts(project, topics, sources, varied=varied)
     position = 0
     for topic in sorted({text.topic for text in texts}):
         inside = sorted((text for text in texts if text.topic == topic), key=lambda t: t.pk)
@@ -131,7 +142,7 @@ def make_judged(*, workers: int = 12, seed: int = 1, task: Task | None = None) -
             plan.setdefault((at + k) % workers, []).append(item)
     for number, held in plan.items():
         kind = "left" if number == workers - 1 else "guess" if number == workers - 2 else "careful"
-        _judge(task, people[number], held, kind, rng)
+        judge(task, people[number], held, kind, rng)
     Item.objects.filter(task=task).update(held=F("redundancy"))
     return task
 
@@ -140,9 +151,43 @@ def merit(text: Candidate) -> float:
     return MERITS[SOURCES.index((text.origin, text.style))]
 
 
-def _vote(item: Item, flipped: bool, kind: str, rng: np.random.Generator, neutral: bool) -> str:
-    """The side that is chosen."""
+def make_fragile() -> tuple[Task, Membership]:
+    """A study whose first is so by one worker alone, and that worker; nobody is shown turned.
+
+    Ten workers prefer source 0 to source 1 in 21 votes of 40; the eleventh prefers source 1 on all
+    four topics. All prefer both to source 2.
+    """
+    task = make_task(topics=4, sources=3, redundancy=11, varied=True)
+    people = [factories.make_worker(project=task.project) for _ in range(11)]
+    items = list(task.items.select_related("first", "second"))
+    for number, worker in enumerate(people):
+
+        def prefers(item: Item, number: int = number) -> bool:
+            assert item.first is not None and item.second is not None
+            if item.second.key.endswith("s2"):
+                return True
+            topic = int(item.first.topic[-1])
+            return number < 10 and ((number + topic) % 2 == 0 or (number, topic) == (0, 1))
+
+        judge(task, worker, items, prefers, _NeverTurned())
+    Item.objects.filter(task=task).update(held=F("redundancy"))
+    return task, people[-1]
+
+
+class _NeverTurned:
+    """Draws that turn no pair round."""
+
+    def random(self) -> float:
+        return 0.99
+
+
+def _vote(
+    item: Item, flipped: bool, kind: str | Callable[[Item], bool], rng: Any, neutral: bool
+) -> str:
+    """The side that is chosen; ``kind`` may say itself whether the first is."""
     assert item.first is not None and item.second is not None
+    if not isinstance(kind, str):
+        return "left" if kind(item) != flipped else "right"
     if kind == "left":
         return "left"
     if kind == "guess":
@@ -155,9 +200,14 @@ def _vote(item: Item, flipped: bool, kind: str, rng: np.random.Generator, neutra
     return "left" if first_wins != flipped else "right"
 
 
-def _judge(
-    task: Task, worker: Membership, items: Sequence[Item], kind: str, rng: np.random.Generator
+def judge(
+    task: Task,
+    worker: Membership,
+    items: Sequence[Item],
+    kind: str | Callable[[Item], bool],
+    rng: Any,
 ) -> None:
+    """One worker's assignment of these items, submitted."""
     now = timezone.now() - dt.timedelta(hours=2)
     assignment = Assignment.objects.create(
         task=task,

@@ -126,7 +126,7 @@ def test_calibration_is_told_from_twenty_known_answers_on(task: Task) -> None:
     few = corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
     scored(few)
     text = text_of(page(few, "label_compare"))
-    assert "Calibration is told from 20 known answers on; this run has 6." in text
+    assert "Calibration needs 20 known answers; this run has 6." in text
 
 
 def test_the_card_of_a_worker_speaks_of_known_answers_and_of_the_field(task: Task) -> None:

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Task
+from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -72,9 +72,9 @@ def test_only_a_threshold_of_the_requester_lets_workers_be_relied_on(task: Task)
     assert n
     for name in PAGES:
         text = text_of(page(task, name, query=f"?run={run.number}"))
-        assert f"{n} of 10 workers can be relied on, by your threshold of .40" in text
+        assert f"{n} of 10 workers can be relied on, by the threshold of .40" in text
     text = text_of(page(task, "label_results", query=f"?run={run.number}"))
-    assert "can be relied on: the interval lies above your threshold of .40" in text
+    assert "can be relied on: the interval lies above the threshold of .40" in text
 
 
 def test_a_worker_opens_with_the_confusion_matrix_and_closes_again(task: Task) -> None:
@@ -94,6 +94,29 @@ def test_a_worker_opens_with_the_confusion_matrix_and_closes_again(task: Task) -
     plain = client.get(url)
     assert plain.status_code == 302 and f"open={row.worker_id}" in plain.url
     assert "Confusion matrix of" in html_of(client.get(plain.url))
+
+
+def test_an_opened_worker_shows_agreement_over_time_and_what_can_be_said_of_it() -> None:
+    task = corpus.make_labelled(items=80, known=0, workers=8, guessing=0)
+    turned = task.assignments.order_by("pk").first()
+    assert turned is not None
+    late = Answer.objects.filter(assignment=turned, item__position__gte=40)
+    for answer in late.select_related("item"):
+        wrong = corpus.CODES[corpus.CODES.index(corpus.truth(answer.item.position)) - 1]
+        answer.choices.update(code=wrong)
+    run = scored(task)
+    rows = {row.worker_id: row.extra["over_time"] for row in run.workerscore_rows.all()}
+    told = rows[turned.worker_id]
+    assert told["change"] == "fell"
+    assert told["early_n"] + told["late_n"] == sum(one["n"] for one in told["blocks"]) == 60
+    text = text_of(page(task, "label_results", query=f"?open={turned.worker_id}"))
+    assert "Agreement over time" in text
+    assert "Agreement fell: " in text
+    assert "The later items may also have been harder." in text
+    other = next(pk for pk, one in rows.items() if one["change"] == "same")
+    text = text_of(page(task, "label_results", query=f"?open={other}"))
+    assert "of the first 30 labels agree with the others’ and" in text
+    assert "no change can be told." in text
 
 
 def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task) -> None:
@@ -157,6 +180,7 @@ def test_without_known_answers_the_pages_say_so() -> None:
     assert "No known answers yet." in text_of(page(task, "label_results"))
     text = text_of(page(task, "label_compare"))
     assert "Without known answers nothing here says which method is right more often" in text
+    assert 'class="plot"' not in page(task, "label_compare")  # no axis without a point
     assert "No known answers yet." in text_of(page(task, "label_items", query="?show=known"))
 
 
@@ -186,3 +210,45 @@ def test_a_page_takes_as_many_queries_for_many_as_for_few(name: str) -> None:
             assert client.get(url).status_code == 200
         counts.append(len(seen))
     assert counts[0] == counts[1]
+
+
+def test_agreement_shows_pairs_of_workers_and_the_fields_that_no_model_labels() -> None:
+    several = {
+        "name": "why",
+        "label": "Reasons",
+        "kind": "choose_several",
+        "options": [{"value": code, "label": code} for code in ("date", "name", "number")],
+    }
+    spans = {
+        "name": "part",
+        "label": "Words",
+        "kind": "spans",
+        "options": [{"value": "wrong", "label": "Wrong"}],
+    }
+    task = corpus.make_task(items=36, further=(several, spans))
+    corpus.make_labelled(items=36, known=0, workers=5, guessing=1, task=task)
+    answers = Answer.objects.filter(item__task=task).select_related("item")
+    for answer in answers:  # one in three leaves an option out, and marks a character less
+        odd = int((answer.worker_id or 0) + answer.item.position) % 3 == 0
+        for code in ("date", "name", "number"):
+            ticked = code == "date" or (code == "name" and not odd)
+            ChoiceValue.objects.create(
+                answer=answer, field=f"why.{code}", code="yes" if ticked else "no"
+            )
+        SpanValue.objects.create(
+            answer=answer, field="part", target="wrong", start=0, end=5 if odd else 6
+        )
+    run = scored(task)
+    told = reads.figures_of(run, "pairs", "other_fields")
+    rows = {row["coefficient"]: row for one in told["other_fields"] for row in one["rows"]}
+    assert set(rows) == {"masi", "spans_exact", "spans_overlap", "spans_characters"}
+    assert rows["spans_overlap"]["value"] == 1 and rows["spans_overlap"]["low"] is None
+    assert rows["spans_exact"]["value"] < rows["spans_characters"]["value"] < 1
+    assert rows["masi"]["low"] < rows["masi"]["value"] < rows["masi"]["high"]
+    text = text_of(page(task, "label_agreement"))
+    assert "Agreement in “Reasons”" in text and "Agreement in “Words”" in text
+    assert "Krippendorff’s alpha, MASI" in text and "F1, exact spans" in text
+    lowest = told["pairs"]["rows"][0]
+    assert lowest["low"] < lowest["kappa"] < lowest["high"] and lowest["n"] >= 15
+    one, two = (Membership.objects.get(pk=pk).pseudonym for pk in lowest["workers"])
+    assert f"{one} and {two}" in text

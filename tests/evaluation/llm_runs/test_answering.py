@@ -98,7 +98,7 @@ def test_i_do_not_know_is_declined_and_what_breaks_the_limits_is_kept_and_flagge
         "flagged": 1,
         "there": 0,
     }
-    assert told["flagged"][0]["flag"] == "7 words; at most 5 are wanted."
+    assert told["flagged"][0]["flag"] == "7 words; write at most 5."
     assert "empty" in told["failed"][0]["reason"]
     assert LLMCall.objects.filter(pk=told["failed"][0]["call"], state="failed").exists()
     assert ChoiceValue.objects.filter(field="declined").count() == 1

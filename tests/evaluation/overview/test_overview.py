@@ -113,7 +113,8 @@ def test_each_person_sees_what_waits_for_them(world: World) -> None:
     assert mine["Proposal 1"] == "of yours waits for a second person."
     assert theirs["Proposal 1"].endswith("waits for you.")
     assert facts(world).rows[0].next_label == "Approve proposal 1"
-    assert facts(world, world.requester).rows[0].next_label == ""
+    row = facts(world, world.requester).rows[0]
+    assert (row.next_label, row.waits) == ("Invite more workers", False)
 
 
 def test_groups_come_from_the_official_run(world: World) -> None:
@@ -159,7 +160,7 @@ def test_an_empty_project_says_what_will_fill_it() -> None:
     client = Client()
     client.force_login(project.owner)
     page = client.get(reverse("project", args=[project.pk])).content.decode()
-    assert "The first task brings the first answers" in page
+    assert "0 of 5 steps done. Next: create a task." in page
 
 
 @pytest.mark.parametrize("show", ["", "open", "waiting", "closed", "nonsense"])

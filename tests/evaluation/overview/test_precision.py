@@ -13,8 +13,8 @@ from annotation.authoring.actions import drafts, tasks
 from annotation.models import Task
 from annotation.pairs.actions import pair_items
 from evaluation.methods.simulation.planning.planner import plan, study
-from evaluation.runs import precision as planning
 from evaluation.runs.adapters import precision
+from evaluation.runs.planning import precision as planning
 from tests.annotation.pairs.pair_studies import begun, signed_in, url, with_texts
 from tests.support import factories
 from tests.support.factories import World

@@ -123,6 +123,11 @@ def erased() -> Erased:
     calls = {
         "own": call(runs["asked"], f"pair:{item.pk}/1", ANSWER),
         "explained": call(runs["asked"], f"answer:{judged.pk}", EXPLAINED),
+        "beside": call(
+            runs["asked"],
+            f"answer:{other.answers.all()[0].pk}/answer:{judged.pk}",
+            f"{MARK} beside another one",
+        ),
         "others": call(runs["others"], f"answer:{other.answers.all()[0].pk}", COMMON),
     }
     for text in (ANSWER, COMMON):
@@ -211,7 +216,7 @@ def test_runs_that_read_the_texts_say_that_they_cannot_be_run_again(erased: Eras
     assert "erased on request" in said["asked"]
     assert said["others"] == said["choices"] == ""
     calls = {name: LLMCall.objects.get(pk=one.pk) for name, one in erased.calls.items()}
-    for name in ("own", "explained"):
+    for name in ("own", "explained", "beside"):
         assert (calls[name].messages, calls[name].text) == ([], "")
         assert calls[name].key == erased.calls[name].key
         assert str(calls[name].cost) == "0.01000000"

@@ -13,6 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.authoring.actions import tasks
+from annotation.authoring.actions.known import set_known
 from annotation.models import ChoiceValue, Item, Membership, Panel, PanelMember, Task, User
 from annotation.panels.actions import exclusions
 from annotation.payouts.actions import proposals as payouts
@@ -105,6 +107,29 @@ def test_attention_pairs_are_told_passed_and_failed_and_never_to_the_worker() ->
         "2 attention pairs; an interval needs 5",
     )
     assert "ttention" not in opened(judge.user, "work_card", study.project_id)
+
+
+def test_known_answers_are_counted_with_their_interval_on_both_cards() -> None:
+    """The worker reads of them where the task told after each; the interval is Wilson's."""
+    task = factories.make_task(factories.make_project(), 21, publish=False)
+    by = task.project.owner
+    for number in range(1, 21):
+        given = {"answer": {"value": "7", "within": "1"}}
+        set_known(by=by, task=task, key=f"q-{number:03d}", given=given)
+    rules = {"gold_per_assignment": 20, "known_feedback": "1"}
+    tasks.edit_draft(by=by, task=task, fields={"settings": rules})
+    tasks.publish(by=by, task=task)
+    worker = factories.make_worker(task.project)
+    wrong = {"q-001": "9", "q-002": ""}  # too far off, and "I don't know"
+    said = {f"q-{number:03d}": "8" for number in range(3, 22)} | wrong
+    factories.submit(factories.claim(task, worker), said)
+    [row] = card_of(worker).attention
+    assert (row.right, row.seen, row.passed.value) == (18, 20, 0.9)
+    assert (round(row.passed.low, 3), round(row.passed.high, 3)) == (0.699, 0.972)
+    for user, *at in ((by, "worker_card", task.project_id, worker.pk),
+                      (worker.user, "work_card", task.project_id)):  # fmt: skip
+        text = opened(user, *at)
+        assert "Known answers" in text and "18 of 20" in text and "70% to 97%" in text
 
 
 def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:

@@ -79,7 +79,11 @@ def test_every_log_replays_to_the_published_text_and_takes_little_room(corpus: T
         for pk in chosen
     )
     replayed = time.monotonic() - began
-    exported = [json.loads(line) for line in log_table(corpus.task, "jsonl").parts("jsonl")]
+    exported = [
+        json.loads(line)
+        for part in log_table(corpus.task, "jsonl").parts("jsonl")
+        for line in part.splitlines()
+    ]
     by_answer = dict(TextValue.objects.filter(field="answer").values_list("answer_id", "text"))
     assert len(exported) == 903
     for row in exported:

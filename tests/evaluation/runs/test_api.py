@@ -106,7 +106,8 @@ def test_the_methods_that_fit_a_task_say_what_they_take() -> None:
     task = corpus.make_answered()
     told = ok(client_of(task.project.owner).get(f"/api/tasks/{task.pk}/methods/"))
     by_name = {one["method"]: one for one in told}
-    assert set(by_name) == {"aqer", "aqer_panel", "aqer_study"}
+    text_runs = {"aqer", "aqer_joint", "aqer_panel", "aqer_study", "replacement_texts"}
+    assert set(by_name) == text_runs | {"text_methods"}
     options = {one["name"]: one for one in by_name["aqer"]["options"]}
     assert options["encoder"]["default"] == "minilm"
     assert options["resamples"] == {

@@ -57,7 +57,7 @@ def test_a_run_is_started_with_options_and_computed_to_its_end(task: Task) -> No
         (["--set", "colour=red"], "AQER has no option 'colour'"),
         (["--set", "resamples"], "write NAME=VALUE"),
         (["--method", "pairwise"], "scores pairwise judgments"),
-        (["--method", "mace"], "cannot score a task yet"),
+        (["--method", "mace"], "part of runs on labels and of pairwise studies"),
     ],
 )
 def test_what_is_wrong_is_named_and_no_run_is_there(

@@ -18,7 +18,15 @@ from tests.support import factories
 from tests.support.everything import ROUTES
 
 # Kinds that are neither a task's own, nor asked, nor follow another: the page that starts them.
-STARTED_AT = {"aqer_study": "study_start", "aqer_panel": "panel_evaluate"}
+STARTED_AT = {
+    "aqer_joint": "run_start",
+    "aqer_study": "study_start",
+    "aqer_panel": "panel_evaluate",
+    "replacement": "run_start",
+    "replacement_texts": "run_start",
+    "text_methods": "run_start",
+    "text_references": "run_start",
+}
 
 
 @pytest.fixture

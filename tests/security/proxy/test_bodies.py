@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.files.reading.importer import MAX_BYTES
+from annotation.files.reading.recordings import MAX_RECORDING
 from crowdqc.web import bodies
 from tests.bench import harness
 from tests.support import factories
@@ -33,7 +34,12 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
             "task_import",
             {**PLACES, "kind": "system_answers"},
         ),
+        "annotation/authoring/labels/_upload.html": ("task_build_media", PLACES),
         "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
+        "annotation/work/think/_recorder.html": (
+            "work_recording",
+            {"assignment_id": 1, "position": 1},
+        ),
         "evaluation/checklists/filled/scores.html": ("checklist_scores", PLACES),
         "evaluation/rescaling/scores.html": ("rescaling_scores", PLACES),
         "evaluation/score_table/start.html": ("score_table", {}),
@@ -42,8 +48,11 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
         "give a new form with a file its line in crowdqc.web.bodies.LIMITS"
     )
     for name, places in pages.values():
-        assert bodies.limit_of(reverse(name, kwargs=places)) == bodies.UPLOAD
-    assert bodies.UPLOAD > MAX_BYTES + bodies.SMALL
+        spoken = name == "work_recording"
+        largest = MAX_RECORDING if spoken else MAX_BYTES
+        limit = bodies.limit_of(reverse(name, kwargs=places))
+        assert limit == (bodies.RECORDING if spoken else bodies.UPLOAD)
+        assert limit > largest + bodies.SMALL
 
 
 def test_other_addresses_take_little() -> None:

@@ -50,8 +50,11 @@ def receiver() -> Iterator[Receiver]:
     made = Receiver("", [], lambda got: Reply())
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.rfile.read(int(self.headers["content-length"] or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             got = Got(self.path, headers, body)
             made.got.append(got)

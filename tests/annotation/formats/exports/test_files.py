@@ -240,7 +240,7 @@ def test_parquet_has_types_and_comes_back_in(task: Task) -> None:
 
 
 def test_thousands_of_answers_stream_in_pieces_and_come_back(task: Task) -> None:
-    """The size of 100,000 is measured by ``tests/bench/service/bench_export.py``."""
+    """The size of 200,000 is measured by ``tests/bench/service/bench_import.py``."""
     many = make.make_task(n=100)
     by_worker = {
         f"w{who}": {f"q-{n:03d}": f"{who} {n} {LONG}" for n in range(1, 101)} for who in range(30)

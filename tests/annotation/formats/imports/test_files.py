@@ -19,6 +19,7 @@ from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judgment_lines import KnownJudgments
+from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.writing.responses import KnownResponses
@@ -103,13 +104,24 @@ def test_jsonl_is_read_line_by_line() -> None:
         (b" \n ", "a.csv", "no rows"),
         (b"x" * (MAX_BYTES + 1), "a.csv", "64 MB is the most"),
         (b"a,a\n1,2\n", "a.csv", "names a twice"),
-        (b'[{"item_id": 1}]', "a.json", "one JSON list"),
+        (b'[{"item_id": 1},\n{"item_id"', "a.json", "cannot be read from line 2 on"),
         (codecs.BOM_UTF8 + b"a\xff,b\n", "a.csv", "is not"),
     ],
 )
 def test_a_file_that_cannot_be_read_at_all_says_why(content: bytes, name: str, words: str) -> None:
     with pytest.raises(Invalid, match=words):
         read(content, name)
+
+
+def test_a_json_list_is_read_an_object_a_row_numbered_in_the_place_of_lines() -> None:
+    long = "x" * 600_000  # more than is read at once
+    head = '[\n  {"id": 1, "data": {"text": "a ] b"}},\n  7, {"id": "\\u00e9",\n "t": "'
+    text = head + long + '"}\n]\n'
+    sheet = read(text.encode(), "tasks.json")
+    assert sheet.kind == "JSON" and list(sheet.columns) == ["id", "data", "t"]
+    assert [(row.line, row.values["id"]) for row in sheet.rows] == [(1, "1"), (3, "é")]
+    assert [row.values.get("t", "") for row in sheet.rows] == ["", long]
+    assert [problem.line for problem in sheet.unreadable] == [2]
 
 
 @given(st.binary(max_size=300))
@@ -122,6 +134,7 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
         FORMATS.values(),
         (
             KnownItems(),
+            KnownFields(),
             KnownAnswers(),
             KnownSystems(),
             KnownCandidates(),

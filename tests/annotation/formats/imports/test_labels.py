@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from annotation.authoring.actions import media
 from annotation.formats.actions.imports import import_content
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Answer, Task
 from crowdqc.errors import Invalid
 from tests.support import factories
+from tests.support.servers.receiver import Reply, receiver
 from tests.support.studies import labels
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +144,84 @@ def test_items_keep_their_other_columns_and_known_answers(project: Any) -> None:
         (2, "The field has no such option."),
         (3, "The task has this id with another text."),
     ]
+
+
+def test_a_table_names_uploaded_images_and_the_export_says_what_was_shown(
+    project: Any, settings: Any
+) -> None:
+    settings.CROWDQC_LOCAL_ENDPOINTS = False
+    task = labels.make_labels(project, [], settings={"content": "image"}, publish=False)
+    green = labels.make_image(project, "green.png")
+    labels.make_image(project, "brown.png", labels.png("brown"))
+    content = "id,text,image,station\na,A green leaf,green.png,North\nb,,brown.png,South\n"
+    assert load(task, "label_items", content).new == 2
+    assert load(task, "label_items", content).new == 0
+    lines = out(task, "label_items").splitlines()
+    assert lines[0] == "key,text,gold,file,sha256,type,station"
+    assert lines[1] == f"a,A green leaf,,green.png,{green.sha256},image/png,North"
+    with pytest.raises(Invalid) as refused:
+        load(
+            task,
+            "label_items",
+            "id,text,image\nc,Red,gren.png\na,A green leaf,brown.png\nd,Blue,\n"
+            "e,Inside,http://169.254.169.254/leaf.png\n",
+        )
+    assert [(one["line"], one["wrong"], one["mend"]) for one in refused.value.rows] == [
+        (2, "The project has no file of this name.", "Did you mean green.png?"),
+        (
+            3,
+            "The task has this id with another file or description.",
+            "Give this item another id.",
+        ),
+        (4, "An item needs a file.", "Name an uploaded file."),
+        (5, "This address cannot be used.", "This address lies in a private network."),
+    ]
+
+
+def test_a_column_called_file_of_a_task_of_texts_is_kept_with_its_items(project: Any) -> None:
+    task = labels.make_labels(project, [], publish=False)
+    assert load(task, "label_items", "id,text,file\na,One leaf,field-book.txt\n").new == 1
+    assert task.items.get().settings == {"meta": {"file": "field-book.txt"}}
+
+
+def test_images_are_fetched_once_by_a_job_and_what_cannot_be_says_why(
+    project: Any, settings: Any
+) -> None:
+    settings.CROWDQC_LOCAL_ENDPOINTS = True
+    task = labels.make_labels(project, [], settings={"content": "image"}, publish=False)
+    replies = {
+        "/leaf.png": Reply(200, labels.png()),
+        "/page.png": Reply(200, b"<!doctype html>"),
+        "/gone.png": Reply(404),
+        "/moved.png": Reply(302, headers={"location": "/leaf.png"}),
+        "/long.png": Reply(200, bytes(10 * 2**20 + 1)),
+    }
+    with receiver() as server:
+        server.answer = lambda got: replies[got.path]
+        root = server.url.partition("/events")[0]
+        rows = "".join(f"{path[1:-4]},A leaf,{root}{path}\n" for path in replies)
+        assert load(task, "label_items", f"id,text,file\n{rows}").new == 5
+        assert media.fetch_due() == 1
+        assert media.fetch_due() == 0
+        assert len(server.got) == 5
+    found = {item.key: item for item in task.items.select_related("media")}
+    assert found["leaf"].media is not None and found["leaf"].media.address == f"{root}/leaf.png"
+    assert found["leaf"].settings == {}
+    said = {key: item.settings["fetch"]["error"] for key, item in found.items() if key != "leaf"}
+    assert said["page"].startswith("page.png is no image or sound")
+    assert "answered 404" in said["gone"] and "answered 302" in said["moved"]
+    assert "longer than 10,485,760 bytes" in said["long"]
+    assert media.fetch_again(by=project.owner, task=task) == 4
+
+
+def test_an_address_that_leads_inside_is_not_fetched(project: Any, settings: Any) -> None:
+    settings.CROWDQC_LOCAL_ENDPOINTS = False
+    task = labels.make_labels(project, ["A leaf"], settings={"content": "image"}, publish=False)
+    address = "http://127.0.0.1:9/leaf.png"
+    task.items.update(settings=media.to_fetch(address, project.owner))
+    assert media.fetch_due() == 0
+    said = task.items.get().settings["fetch"]["error"]
+    assert said == "This address lies in a private network."
 
 
 def test_crowd_kit_and_label_studio_get_labels_of_known_items_too(project: Any) -> None:

@@ -143,10 +143,12 @@ def test_a_file_of_no_or_too_much_size_is_refused_beside_the_field(
 
 
 def test_an_unreadable_file_says_why_and_offers_another(world: World) -> None:
-    client, answer = upload(world, "items", '[{"item_id": 1}]', "a.json")
+    client, answer = upload(world, "items", '[{"item_id": 1}', "a.json")
     page = client.get(answer["Location"])
     assert b"Nothing imported" in page.content
-    assert b"one JSON list" in page.content and b"Choose another file" in page.content
+    assert (
+        b"cannot be read from line 1 on" in page.content and b"Choose another file" in page.content
+    )
 
 
 def test_answers_wait_until_the_task_is_published(world: World) -> None:

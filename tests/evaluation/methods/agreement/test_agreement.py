@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats import inter_rater
 
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement import counts as agreement_counts
@@ -132,6 +133,17 @@ def test_votes_given_twice_and_votes_of_weight_two_are_the_same() -> None:
 
 def test_fleiss_kappa_gives_the_textbook_example() -> None:
     assert agreement.fleiss_kappa(votes_of(FLEISS)) == pytest.approx(0.210, abs=5e-4)
+
+
+def test_two_hundred_random_tables_have_statsmodels_fleiss_kappa() -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        items, values, raters = (int(rng.integers(*ends)) for ends in ((5, 40), (2, 6), (2, 8)))
+        counts = rng.multinomial(raters, rng.dirichlet(np.ones(values)), size=items)
+        if np.count_nonzero(counts.sum(axis=0)) < 2:
+            continue  # one value alone, which has no kappa
+        ours = agreement.fleiss_kappa(votes_of(counts))
+        assert ours == pytest.approx(inter_rater.fleiss_kappa(counts), abs=1e-9), seed
 
 
 def test_percent_agreement_counts_pairs_of_votes() -> None:

@@ -9,12 +9,14 @@ import krippendorff
 import numpy as np
 import pytest
 from nltk.metrics.agreement import AnnotationTask
+from scipy.special import stdtrit
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats import inter_rater
 
 from evaluation.methods.agreement import coefficients, pairs
-from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
-from evaluation.methods.core.base import BadParameter, BadShape, UnknownIndex
+from evaluation.methods.agreement.counts import TooFewVotes
+from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.votes import Labels
 from tests.evaluation.methods.agreement.test_agreement import OBSERVERS, crowd, votes_of
 from tests.evaluation.methods.named import labels_from_names
@@ -39,8 +41,18 @@ def test_gwets_ac1_gives_the_published_examples() -> None:
     table = np.array([[13, 0, 0], [0, 20, 7], [0, 4, 56]])
     first, second = (np.repeat(side.ravel(), table.ravel()) for side in np.indices((3, 3)))
     counts = np.eye(3)[first] + np.eye(3)[second]
+    assert float(pairs.kappa_of(table)) == pytest.approx(0.7964094, abs=5e-8)
     assert coefficients.gwet_ac1(votes_of(counts.astype(int))) == pytest.approx(0.8493305, abs=1e-6)
-    assert pairs.cohen_kappa(first, second) == pytest.approx(0.7964094, abs=5e-8)
+
+
+def test_two_hundred_random_tables_have_statsmodels_cohens_kappa() -> None:
+    for seed in range(200):
+        size = int(RNG(seed).integers(2, 8))
+        table = RNG(seed).integers(0, 20, (size, size)).astype(np.float64)
+        for weighting in ("none", "linear", "quadratic"):
+            theirs = None if weighting == "none" else weighting
+            other = inter_rater.cohens_kappa(table, wt=theirs, return_results=False)
+            assert float(pairs.kappa_of(table, weighting)) == pytest.approx(other, abs=1e-9), seed
 
 
 def test_two_hundred_random_crowds_agree_with_other_programs() -> None:
@@ -67,10 +79,11 @@ def test_two_hundred_random_crowds_agree_with_other_programs() -> None:
         )
         assert coefficients.distance_alpha(data, apart) == pytest.approx(task.alpha(), abs=1e-6)
         one, two = grid[0].astype(int), grid[1].astype(int)
+        two_only = data.take(data.worker < 2)
         for weighting, name in (("none", None), ("linear", "linear"), ("quadratic", "quadratic")):
             theirs = cohen_kappa_score(one, two, weights=name, labels=range(k))
-            ours = pairs.cohen_kappa(one, two, labels=k, weighting=weighting)
-            assert ours == pytest.approx(theirs, abs=1e-6)
+            row = pairs.worker_pairs(two_only, weighting=weighting).rows()[0]
+            assert row["kappa"] == pytest.approx(theirs, abs=1e-6)
 
 
 def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
@@ -84,7 +97,7 @@ def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
         x, y = grid[a, both], grid[b, both]
         assert row["n"] == both.sum()
         assert row["percent"] == pytest.approx((x == y).mean())
-        assert row["kappa"] == pytest.approx(pairs.cohen_kappa(x, y))
+        assert row["kappa"] == pytest.approx(cohen_kappa_score(x, y))
         assert row["tau_b"] == pytest.approx(kendalltau(x, y).statistic)
 
 
@@ -124,10 +137,7 @@ def test_two_workers_without_variation_get_a_reason() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "said"),
     [
-        (lambda: pairs.cohen_kappa([0, 1], [0]), BadShape, "shapes"),
-        (lambda: pairs.cohen_kappa([0, 1], [-1, -1]), TooFewVotes, "share no item"),
-        (lambda: pairs.cohen_kappa([0, 5], [0, 1], labels=2), UnknownIndex, "first"),
-        (lambda: pairs.cohen_kappa([1, 1], [1, 1]), NoVariation, "one and the same"),
+        (lambda: pairs.worker_pairs(crowd(0), weighting="cubic"), BadParameter, "weighting"),
         (lambda: pairs.worker_pairs(votes_of([[1, 0]])), TooFewVotes, "two workers"),
         (lambda: pairs.mean_kappa(crowd(0, items=8), rng=RNG(0)), TooFewVotes, "share 10 items"),
         (lambda: coefficients.distance_alpha(crowd(0), [[0, 1], [1, 0]]), BadParameter, "shape"),
@@ -141,3 +151,28 @@ def test_two_workers_without_variation_get_a_reason() -> None:
 def test_what_cannot_be_compared_is_refused_by_name(wrong: Any, error: Any, said: str) -> None:
     with pytest.raises(error, match=said):
         wrong()
+
+
+@pytest.mark.parametrize("weighting", pairs.WEIGHTINGS)
+def test_the_interval_of_a_pair_is_the_jackknife_over_its_items(weighting: str) -> None:
+    table = np.array([[5.0, 2, 1], [1, 6, 2], [0, 3, 4]])
+    without = []
+    for cell, n in np.ndenumerate(table):
+        less = table.copy()
+        less[cell] -= 1
+        without += [float(pairs.kappa_of(less, weighting))] * int(n)
+    n = len(without)
+    error = np.sqrt((n - 1) / n * np.square(without - np.mean(without)).sum())
+    found = float(pairs.kappa_reach(table, weighting))
+    assert found == pytest.approx(stdtrit(n - 1, 0.975) * error)
+    assert np.isnan(pairs.kappa_reach(table / 2, weighting))  # fewer than 15 items
+
+
+def test_the_interval_of_a_pair_holds_as_often_as_it_says() -> None:
+    rng = RNG(0)
+    cells = np.array([0.36, 0.1, 0.04, 0.1, 0.2, 0.04, 0.04, 0.02, 0.1])
+    truth = float(pairs.kappa_of(cells.reshape(3, 3)))
+    for n in (15, 30):
+        tables = rng.multinomial(n, cells, size=2000).reshape(-1, 3, 3).astype(float)
+        kappa, reach = pairs.kappa_of(tables), pairs.kappa_reach(tables)
+        assert 0.9 <= (np.abs(kappa - truth) <= reach).mean() <= 0.98

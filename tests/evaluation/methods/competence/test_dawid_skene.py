@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.mace import data as mace_data
 from evaluation.methods.competence.mace.data import TooFewLabels, label_parts
 from evaluation.methods.core.base import BadParameter, Cancelled, FloatArray, Hooks, TooFewWorkers
 from evaluation.methods.core.votes import Labels
@@ -224,3 +225,31 @@ def test_a_cancelled_fit_stops() -> None:
     data, _ = crowd([0.9, 0.6, 0.7, 0.8, 0.5], items=20)
     with pytest.raises(Cancelled):
         dawid_skene.fit(data, rng=RNG(0), hooks=Hooks(cancelled=lambda: True))
+
+
+def test_a_small_team_on_many_items_is_fitted_by_patterns_to_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, items, team = np.random.default_rng(5), 4000, 5
+    truth, worker = rng.integers(0, 3, items), np.tile(np.arange(team), items)
+    item = np.repeat(np.arange(items), team)
+    right = rng.random(items * team) < np.linspace(0.4, 0.9, team)[worker]
+    label = np.where(right, truth[item], rng.integers(0, 3, items * team))
+    kept = rng.random(items * team) < 0.9
+    names = [[str(k) for k in range(size)] for size in (team, items, 3)]
+    data = Labels.build(
+        worker[kept], item[kept], label[kept], workers=names[0], items=names[1], labels=names[2]
+    )
+    counts = dawid_skene.prepare(data, *label_parts(data))
+    patterns = counts.patterns()
+    assert patterns is not None and len(patterns[2]) <= 4**team
+
+    def fitted() -> dawid_skene.Fitted:
+        return dawid_skene.em(counts, smoothing=0.01, iterations=200, tolerance=1e-7, hooks=Hooks())
+
+    found = fitted()
+    monkeypatch.setattr(mace_data, "FEWER", -1.0)
+    plain = fitted()
+    assert len(found.likelihood) == len(plain.likelihood)
+    for name in ("confusion", "prior", "posterior", "likelihood", "by_part"):
+        assert getattr(found, name) == pytest.approx(getattr(plain, name), abs=1e-10, rel=1e-10)

@@ -14,6 +14,7 @@ from scipy.special import digamma
 from evaluation.methods.competence.mace import core as mace_core
 from evaluation.methods.competence.mace import data as mace_data
 from evaluation.methods.competence.mace import method as mace
+from evaluation.methods.competence.mace import pieces as mace_pieces
 from evaluation.methods.competence.mace.data import Priors, State, TooFewLabels, Votes, label_parts
 from evaluation.methods.core.base import BadParameter, Cancelled, Hooks, TooFewWorkers
 from evaluation.methods.core.votes import Labels
@@ -135,6 +136,55 @@ def test_all_restarts_in_one_array_give_what_loops_over_votes_give(priors: Prior
                 cell = posterior[votes.cell_item[at]][label]
                 assert found.posterior[at] == pytest.approx(cell, rel=1e-8)
     assert found.best[0] == found.likelihood[0].argmax()
+
+
+@pytest.mark.parametrize("prevalence", ["estimated", "uniform"])
+def test_large_crowds_fitted_in_single_precision_get_the_same_competences(
+    monkeypatch: pytest.MonkeyPatch, prevalence: str
+) -> None:
+    data, _ = crowd(list(np.linspace(0.1, 0.95, 30)), items=2_000, votes=60 // 4, seed=3)
+    found = []
+    for many in (1, 10**12):
+        monkeypatch.setattr(mace_core, "MANY", many)
+        fitted = mace.fit(data, rng=RNG(5), prevalence=prevalence, restarts=4, **QUIET)
+        found.append(fitted)
+    single, double = found
+    for table, column in (("worker", "competence"), ("posterior", "probability")):
+        assert single.estimates[table][column] == pytest.approx(
+            double.estimates[table][column], abs=2e-4
+        )
+    likelihood = "log_marginal_likelihood"
+    assert single.diagnostics[likelihood] == pytest.approx(double.diagnostics[likelihood], rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("prevalence", ["estimated", "uniform"])
+@pytest.mark.parametrize("overflows", [False, True])
+def test_rounds_made_a_few_items_at_a_time_are_those_of_all_items_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch, kind: type[np.floating], prevalence: str, overflows: bool
+) -> None:
+    data, _ = crowd(list(np.linspace(0.1, 0.95, 12)), items=300, votes=5, seed=4)
+    data = beside(data, crowd([0.9, 0.2, 0.7, 0.6], items=40, seed=5)[0])
+    priors, found = Priors(prevalence=prevalence), []
+    monkeypatch.setattr(mace_pieces, "LARGE", 1)
+    if overflows:
+        largest = {4: 2.0, 8: 2.0}
+        monkeypatch.setattr(mace_pieces, "LARGEST", largest)
+        monkeypatch.setattr(mace_core, "LARGEST", largest)
+    for size in (10**9, 3_000, 1):
+        monkeypatch.setattr(mace_pieces, "PIECE", size)
+        votes = laid_out(data)
+        laid = votes.single() if kind is np.float32 else votes
+        state = mace_core.starts(votes, 4, 0.5, RNG(1), priors).of_kind(kind)
+        for _ in range(10):
+            state = mace_core.advance(laid, priors, state)
+        found.append(state)
+    whole, *cut = found
+    for one in cut:
+        for table, expected in zip(one.tables, whole.tables, strict=True):
+            assert (table is None) == (expected is None)
+            assert table is None or np.array_equal(table, expected)
+    assert whole.know.max() > whole.know.min() + 0.1
 
 
 def test_exp_digamma_keeps_twelve_digits_on_both_sides_of_its_series() -> None:

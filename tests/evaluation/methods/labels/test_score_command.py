@@ -96,20 +96,60 @@ def test_tables_are_written_with_names(tmp_path: Path) -> None:
     assert {row["gold"] for row in item} == {"no", "yes", ""}
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda rows: rows[7].update(label=""), "Line 9 has no label"),
-        (lambda rows: rows.append(dict(rows[3])), "Line 242: worker 'w3' labelled item 'i0'"),
-        (lambda rows: rows[1].update(gold="maybe"), "two known answers"),
-    ],
-    ids=["no label", "twice", "two answers"],
-)
-def test_a_bad_row_is_named_and_nothing_is_written(
-    tmp_path: Path, change: object, said: str
-) -> None:
+def test_rows_with_a_problem_are_named_and_left_out_as_on_the_page(tmp_path: Path) -> None:
     rows = votes()
-    change(rows)  # type: ignore[operator]
-    with pytest.raises(CommandError, match=said):
-        score(write(tmp_path / "votes.csv", rows), "--out", str(tmp_path / "out"))
+    rows[7].update(label="")
+    rows.append({**rows[3], "label": "no" if rows[3]["label"] == "yes" else "yes"})
+    rows[1].update(gold="maybe")
+    out, said = io.StringIO(), io.StringIO()
+    path = write(tmp_path / "votes.csv", rows)
+    call_command("crowdqc_score", str(path), "--out", str(tmp_path), stdout=out, stderr=said)
+    assert "3 rows left out" in said.getvalue()
+    assert "Line 9, label empty: No label" in said.getvalue()
+    assert "w3 has this item again on line 242. The last one counts." in said.getvalue()
+    assert "known answer" in said.getvalue()
+    with (tmp_path / "left-out.csv").open(encoding="utf-8", newline="") as handle:
+        assert [row["line"] for row in csv.DictReader(handle)] == ["3", "5", "9"]
+
+
+def test_a_file_without_a_row_to_be_scored_writes_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "votes.csv", [{"worker": "w", "item": "i", "label": ""}])
+    with pytest.raises(CommandError, match="No row can be used"):
+        score(path, "--out", str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_comparisons_answers_and_ratings_are_scored_too(tmp_path: Path) -> None:
+    names = ("alder", "birch", "cedar")
+
+    def say(judge: int, a: int, b: int) -> str:
+        return "right" if (judge + a + b) % 6 == 0 else "left"
+
+    pairs = [(a, b) for a in range(3) for b in range(a + 1, 3)]
+    compared = [
+        {"judge": f"j{k}", "left": names[a], "right": names[b], "winner": say(k, a, b)}
+        for k in range(30)
+        for a, b in pairs
+    ]
+    said = score(write(tmp_path / "pairs.csv", compared))
+    assert "alder ranks first of 3 systems (by 95% intervals)." in said
+    assert "90 comparisons by 30 judges." in said
+    answers = [
+        {"worker": f"w{k}", "question": f"q{n}", "answer": f"The tide turns {n} times a day"}
+        for n in range(8)
+        for k in range(4)
+    ]
+    answers += [
+        {"worker": "odd", "question": f"q{n}", "answer": "Bread with butter, please"}
+        for n in range(8)
+    ]
+    said = score(write(tmp_path / "answers.csv", answers))
+    assert "40 answers to 8 questions." in said
+    assert said.rstrip().splitlines()[-1].split()[1] == "odd"
+    rated = [
+        {"worker": f"w{k}", "item": f"t{n}", "score": str(1 + n % 5)}
+        for n in range(20)
+        for k in range(3)
+    ]
+    said = score(write(tmp_path / "ratings.csv", rated))
+    assert "Krippendorff's alpha 1.000" in said and "60 ratings of 20 texts by 3 workers." in said

@@ -28,3 +28,63 @@ def test_points_between_two_others_are_points_of_their_own() -> None:
     assert krippendorff_alpha(votes, "ordinal") < 1
     table = ratings.fit(data, rng=np.random.default_rng(0)).estimates["agreement"]
     assert table["alpha"][0] == pytest.approx(krippendorff_alpha(votes, "ordinal"))
+
+
+def crowd(guessers: int, *, signal: bool = True) -> ratings.Ratings:
+    """60 texts of 2 sources, rated from 1 to 4 by 8 raters of whom some guess."""
+    rng = np.random.default_rng(3)
+    worker, text = (side.ravel() for side in np.indices((8, 60)))
+    truth = np.where(np.arange(60) % 2, 4, 2)
+    guess = rng.integers(1, 5, len(worker))
+    knows = (worker >= guessers) & (rng.random(len(worker)) < 0.9) & signal
+    return ratings.Ratings.build(
+        worker,
+        text,
+        np.where(knows, truth[text], guess)[:, None].astype(float),
+        system=np.arange(60) % 2,
+        topic=np.arange(60) // 2,
+        workers="abcdefgh",
+        texts=[str(k) for k in range(60)],
+        systems="st",
+        scales=["clear"],
+    )
+
+
+def fitted(data: ratings.Ratings, *, competence: bool = True) -> dict[str, list[dict[str, object]]]:
+    found = ratings.fit(data, rng=np.random.default_rng(0), resamples=100, competence=competence)
+    return {name: table.rows() for name, table in found.estimates.items()}
+
+
+def test_raters_who_guess_are_found_and_means_are_of_the_others() -> None:
+    data = crowd(2)
+    found = fitted(data)
+    assert [row["worker"] for row in found["rater"] if not row["kept"]] == [0, 1]
+    kept = data.value[data.worker >= 2, 0], data.text[data.worker >= 2]
+    for row in found["candidate"]:
+        assert row["corrected"] == pytest.approx(kept[0][kept[1] == row["candidate"]].mean())
+        assert (row["kept"], row["n"]) == (6, 8)
+    before, after = (
+        [row["estimate"] for row in found[name]] for name in ("system", "corrected_system")
+    )
+    assert after[1] - after[0] > before[1] - before[0]  # guesses pull both to the middle
+    for row in found["corrected_system"]:
+        assert row["low"] < row["estimate"] < row["high"]
+    (line,) = found["corrected"]
+    assert line["cross_fitted"] > line["uncorrected"] and line["removed_share"] == pytest.approx(
+        1 / 4
+    )
+    assert line["cross_low"] < line["cross_fitted"] < line["cross_high"]
+
+
+def test_the_correction_changes_no_figure_of_all_ratings() -> None:
+    data = crowd(2)
+    plain, corrected = fitted(data, competence=False), fitted(data)
+    assert "corrected" not in plain
+    for name in ("agreement", "system", "worker"):
+        assert plain[name] == corrected[name]
+
+
+def test_in_noise_the_cross_fitted_agreement_is_none_or_at_chance() -> None:
+    (line,) = fitted(crowd(8, signal=False))["corrected"]
+    assert line["cross_fitted"] is None or line["cross_fitted"] < 0.1
+    assert line["uncorrected"] < 0.1 and line["reason"]

@@ -1,0 +1,57 @@
+"""The plan of a labels task: before any run at a stated accuracy, afterwards with its workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.labels import planning
+from evaluation.runs.adapters import precision
+from tests.evaluation.corpora import labels as corpus
+from tests.evaluation.corpora.pair_study import plan_page, text_of
+from tests.evaluation.labels.test_runs import scored
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "REPLICATES", 6)
+
+
+def test_before_a_run_the_plan_takes_a_stated_accuracy_and_afterwards_its_workers() -> None:
+    task = corpus.make_labelled(items=30, known=4, workers=8)
+    text = text_of(plan_page(task))
+    assert "single labels right 80%, 3 classes" in text
+    assert "per item reach 95% right labels on average." in text
+    scored(task)
+    text = text_of(plan_page(task))
+    assert "8 workers of run 1, by their confusion matrices" in text
+    stated = text_of(plan_page(task, query="?target=90&accuracy=60&per_worker=20"))
+    assert "single labels right 60%, 3 classes" in stated
+    assert "wanted, 90%" in stated
+
+
+def test_the_number_of_workers_holds_beyond_the_error_of_the_simulation() -> None:
+    row = planning.Row(3, 0.9, 0.8, 1.0, 0.955, 0.9, 1.0, error=0.004)
+    better = planning.Row(4, 0.9, 0.8, 1.0, 0.96, 0.95, 1.0, error=0.004)
+    found = planning.Plan((row, better), 100, 40, "", "")
+    assert found.least(0.95) == 4
+    assert found.least(0.94) == 3
+    assert found.least(0.95, sure=True) == 4
+    assert found.least(0.99) is None
+
+
+def test_the_plan_refuses_what_it_cannot_simulate_in_words() -> None:
+    task = corpus.make_task(items=5)
+    text = text_of(plan_page(task, query="?target=95&accuracy=20&per_worker=20"))
+    assert "This cannot be simulated: accuracy is 0.2; it must lie above chance" in text
+    text = text_of(plan_page(task, query="?target=200&per_worker=20"))
+    assert "less than or equal to 99.9" in text
+
+
+def test_a_draft_says_how_many_labels_will_be_right() -> None:
+    task = corpus.make_task(items=30, redundancy=5)
+    found = precision(task)
+    assert found.half is not None and 0 < found.half < 0.1
+    assert "from 5 workers per item" in found.sentences[0]
+    assert precision(corpus.make_task(items=30, redundancy=1)).why_not.startswith("one label")
