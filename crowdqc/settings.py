@@ -112,6 +112,12 @@ MIDDLEWARE = [
     "crowdqc.web.middleware.DomainErrors",
     "annotation.accounts.security.middleware.StepUp",
 ]
+# Who reads /metrics shows this token; empty: there is no such page, and nothing is counted.
+CROWDQC_METRICS_TOKEN = env.str("CROWDQC_METRICS_TOKEN", default="")
+if CROWDQC_METRICS_TOKEN:
+    if len(CROWDQC_METRICS_TOKEN) < 24:
+        raise ImproperlyConfigured("CROWDQC_METRICS_TOKEN needs at least 24 characters.")
+    MIDDLEWARE.insert(0, "crowdqc.web.metrics.RequestMetrics")
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
     {
@@ -440,6 +446,7 @@ CELERY_BEAT_SCHEDULE = {
     "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
     "fetch-media": {"task": "annotation.jobs.fetch_media", "schedule": 60.0},
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
+    "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
 
