@@ -27,7 +27,7 @@ GOOD_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 KEPT = "crowdqc.request_id"  # where a request holds its id
 SENT_BY = "crowdqc_request_id"  # the header of a message: the request that asked for the job
 PROBES = {"healthz", "readyz", "metrics"}
-OF_RUNS = {"evaluation.jobs.run_job", "evaluation.jobs.encode_shard"}
+OF_RUNS = {"run_job", "encode_shard"}  # their first argument is a run
 LONGEST, MOST_FRAMES = 1000, 30
 Event = MutableMapping[str, Any]
 
@@ -131,7 +131,7 @@ def _begins(task_id: str, task: Any, args: Sequence[Any] = (), **_: Any) -> None
     bind(job=task.name, job_id=task_id)
     if sent_by := getattr(task.request, SENT_BY, None):
         bind(request_id=sent_by)
-    if task.name in OF_RUNS and args:
+    if task.name.rpartition(".")[2] in OF_RUNS and args:
         bind(run_id=args[0])
 
 

@@ -21,7 +21,7 @@ from django.db import close_old_connections, connections
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from crowdqc.jobs import queues
+from crowdqc.jobs import alive, queues
 from crowdqc.jobs.broker import VISIBILITY_SECONDS
 
 WORKER = "worker"
@@ -126,6 +126,7 @@ def _keep_alive(consumer: Any) -> None:
             renew_deliveries(consumer)
         except consumer.connection_errors as error:
             logger.warning("deliveries were not renewed: %s", error)
+        alive.sign(*names_of(consumer))
         try:
             close_old_connections()
             beat(*names_of(consumer))
