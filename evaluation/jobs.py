@@ -11,6 +11,8 @@ from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
 from evaluation.live import actions as live
 from evaluation.llm.endpoints import probe as probing
+from evaluation.operations import actions as operations
+from evaluation.operations import recording  # noqa: F401 - connects what workers report
 from evaluation.pairwise import adaptive
 from evaluation.people import erasure
 from evaluation.runs import engine as runs
@@ -91,3 +93,9 @@ def probe_model(model_id: int, by_id: int) -> str:
 def list_models(endpoint_id: int) -> str:
     """Ask an endpoint which models it has."""
     return probing.list_models(endpoint_id=endpoint_id)
+
+
+@shared_task(ignore_result=True)
+def take_samples() -> int:
+    """Write the figures of this moment for the operations page and the metrics."""
+    return operations.take_samples()

@@ -55,6 +55,9 @@ ACCOUNTS = {
 
 GET: dict[str, str] = {
     **access_api.GET,
+    # Only the owner of the installation, and with a token (tests/evaluation/operations).
+    "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
+    "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
     "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
     "logout": POST_ONLY, "password_change": SIGNED_IN, "password_reset": PUBLIC,
@@ -246,6 +249,7 @@ POST: dict[str, str] = {
     "work_recording": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
+    "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
 }  # fmt: skip
 
 

@@ -1807,4 +1807,65 @@ class Migration(FirstTables):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="JobFailure",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("job", models.CharField(max_length=120)),
+                ("error", models.CharField(max_length=160)),
+                ("queue", models.CharField(max_length=16)),
+                ("args", models.JSONField(default=list)),
+                ("count", models.PositiveIntegerField(default=1)),
+                ("first_at", models.DateTimeField()),
+                ("last_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["-last_at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "error"), name="failure_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Sample",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("at", models.DateTimeField()),
+                ("value", models.FloatField()),
+            ],
+            options={
+                "indexes": [models.Index(fields=["at"], name="evaluation__at_5250ab_idx")],
+                "constraints": [models.UniqueConstraint(fields=("name", "at"), name="sample_once")],
+            },
+        ),
+        migrations.CreateModel(
+            name="DiscardedFailure",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=16)),
+                ("row", models.BigIntegerField()),
+                ("at", models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "row"), name="discarded_once")
+                ],
+            },
+        ),
     ]

@@ -13,6 +13,7 @@ from evaluation.models.llm import (
     LLMCall,
     OwnPrompt,
 )
+from evaluation.models.operations import DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
@@ -45,6 +46,7 @@ __all__ = [
     "Checklist",
     "ChecklistStage",
     "ChecklistVersion",
+    "DiscardedFailure",
     "Embedding",
     "EncodingShard",
     "Endpoint",
@@ -53,6 +55,7 @@ __all__ = [
     "Grading",
     "ItemLabel",
     "ItemScore",
+    "JobFailure",
     "LLMAttempt",
     "LLMCall",
     "LanguageModel",
@@ -67,6 +70,7 @@ __all__ = [
     "RunSchedule",
     "RunShare",
     "RunState",
+    "Sample",
     "ScoreRow",
     "Selection",
     "SetComparison",

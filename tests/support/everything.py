@@ -71,6 +71,7 @@ LISTED = {
 WAYS_IN = {
     "recruitment_new": {"kind": "prolific"},
     "payment_export": {"what": "bonus"},
+    "operations_failure": {"kind": "run", "row": 1},
     "score_table_example": {"name": "labels"},
 }
 # Addresses that make sense for a writing task alone.
