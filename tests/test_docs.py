@@ -1,0 +1,135 @@
+"""The documentation: complete, without a dead link, and true where it can be run."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import manual
+from tests.support.manual import ROOT
+
+DOCS = ROOT / "docs"
+SECTIONS = [
+    "Question",
+    "Data",
+    "Equation",
+    "Assumptions",
+    "Interval and measured coverage",
+    "When it misleads",
+    "References",
+]
+# Pages below methods/ that describe no method.
+NO_METHOD = {"index.md", "options.md"}
+PAGES = sorted(DOCS.rglob("*.md"))
+# Given by the container files alone, which name them beside their use.
+COMPOSE_ONLY = {"CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
+BUILD_ONLY = {"TORCH_INDEX"}
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Fenced blocks of a language: page and text."""
+    fence = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [
+        (page.relative_to(DOCS).as_posix(), text)
+        for page in PAGES
+        for text in fence.findall(page.read_text())
+    ]
+
+
+def test_every_setting_is_documented_with_the_default_that_the_code_has() -> None:
+    told = {one.name: one for one in manual.settings()}
+    code = manual.settings_in_code()
+    compose = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    assert (set(code) | compose) - set(told) == set()
+    assert set(told) - set(code) == COMPOSE_ONLY | BUILD_ONLY
+    assert [name for name, one in told.items() if not one.text] == []
+    wrong = {
+        name: (told[name].default, default)
+        for name, default in code.items()
+        # Some have another default in production, or none there.
+        if isinstance(default, str | int | float)
+        and name != "EMAIL_URL"
+        and told[name].default != _written(default)
+    }
+    assert wrong == {}
+
+
+def _written(default: str | float | bool) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return str(int(default)) if isinstance(default, float) else str(default)
+
+
+def test_every_setting_of_several_machines_is_documented() -> None:
+    names = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.scale.yml").read_text()))
+    page = (DOCS / "admin" / "scale.md").read_text()
+    told = {one.name for one in manual.settings()}
+    assert {name for name in names - told if f"`{name}`" not in page} == set()
+
+
+def test_every_command_says_what_it_does() -> None:
+    files = {
+        path.stem
+        for path in ROOT.glob("*/management/commands/*.py")
+        if not path.stem.startswith("_")
+    }
+    found = manual.commands()
+    assert files and files <= set(found)
+    assert [name for name, command in found.items() if not command.help] == []
+    page = manual.commands_page()
+    assert [name for name in found if f"## {name}\n" not in page] == []
+
+
+def test_every_method_page_has_the_same_seven_sections() -> None:
+    pages = [one for one in sorted((DOCS / "methods").glob("*.md")) if one.name not in NO_METHOD]
+    assert len(pages) >= 11
+    for page in pages:
+        assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS, page.name
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("pycon"))
+def test_a_python_session_gives_what_the_page_says(page: str, text: str) -> None:
+    test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    said: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append).failed
+    assert not failed, "".join(said)
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("console"))
+def test_a_command_prints_what_the_page_says(page: str, text: str, tmp_path: Path) -> None:
+    """Blocks of ``$ python manage.py ...``: files are read from docs/examples."""
+    env = os.environ | {"CROWDQC_HOME": str(tmp_path / "var"), "COLUMNS": "100"}
+    for part in text.split("$ ")[1:]:
+        line, _, wanted = part.partition("\n")
+        words = shlex.split(line)
+        assert words[:2] == ["python", "manage.py"], line
+        done = subprocess.run(
+            [sys.executable, *words[1:]], cwd=ROOT, env=env, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        check = doctest.OutputChecker().check_output
+        assert check(wanted, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
+            done.stdout
+        )
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
+    """Every link within it leads somewhere, and every page is reached from the index."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html",
+         "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")],
+        cwd=ROOT, env=os.environ | {"CROWDQC_HOME": str(tmp_path / "var")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html" / "methods" / "aqer.html").is_file()
