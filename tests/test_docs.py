@@ -9,9 +9,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.cache import caches
 
+from tests.support import factories as make
 from tests.support import manual
 from tests.support.manual import ROOT
 
@@ -94,13 +97,44 @@ def test_every_method_page_has_the_same_seven_sections() -> None:
         assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS, page.name
 
 
-@pytest.mark.parametrize(("page", "text"), blocks("pycon"))
-def test_a_python_session_gives_what_the_page_says(page: str, text: str) -> None:
-    test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+def session(page: str, text: str, **known: Any) -> None:
+    """Run a Python session; fail with what differs from the page."""
+    test = doctest.DocTestParser().get_doctest(text, known, page, page, 0)
     said: list[str] = []
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     failed = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append).failed
     assert not failed, "".join(said)
+
+
+SESSIONS = blocks("pycon")
+SERVED = sorted({page for page, _ in SESSIONS if page.startswith("api/")})
+
+
+@pytest.mark.parametrize(("page", "text"), [one for one in SESSIONS if one[0] not in SERVED])
+def test_a_python_session_gives_what_the_page_says(page: str, text: str) -> None:
+    session(page, text)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("page", SERVED)
+def test_the_api_does_what_its_pages_say(
+    page: str, live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sessions of a page one after the other, then its shell commands."""
+    monkeypatch.syspath_prepend(str(DOCS / "examples"))
+    caches["shared"].clear()
+    url, token = live_server.url, make.api_token(make.make_user(), ["read", "write", "run"])
+    worker_token = make.api_token(make.make_user(), ["work"])
+    text = "\n".join(text for name, text in SESSIONS if name == page)
+    session(page, text, url=url, token=token, worker_token=worker_token)
+    for name, command in blocks("bash"):
+        if name == page:
+            done = subprocess.run(
+                ["bash", "-c", command.replace("curl -s", "curl -sf")],
+                env=os.environ | {"URL": url, "TOKEN": token},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0 and done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(("page", "text"), blocks("console"))

@@ -201,7 +201,21 @@ def _operation(verb: str, path: str, operation: Any, schema: Any) -> list[str]:
     return lines
 
 
+def events_page() -> str:
+    """A row an event that webhooks are sent for."""
+    from annotation.notifications.actions.webhooks import EVENTS
+
+    return "\n".join(
+        [
+            "| event | when |",
+            "|---|---|",
+            *(f"| `{name}` | {text} |" for name, text in EVENTS.items()),
+        ]
+    )
+
+
 PARTS = {
+    "events": events_page,
     "settings": settings_page,
     "commands": commands_page,
     "methods": methods_page,
