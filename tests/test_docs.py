@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.test import Client
 
 from tests.support import factories as make
 from tests.support import manual
@@ -167,3 +168,25 @@ def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "methods" / "aqer.html").is_file()
+
+
+@pytest.mark.django_db
+def test_the_app_serves_what_was_built_and_links_to_it(
+    client: Client, tmp_path: Path, settings: Any
+) -> None:
+    assert b'href="/docs/"' not in client.get("/login/").content
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "index.html").write_text("<script>document.body.dataset.theme = 1</script>Start")
+    (tmp_path / "methods" / "aqer.html").write_text("AQER")
+    settings.CROWDQC_DOCS = tmp_path
+    assert b'href="/docs/"' in client.get("/login/").content
+    start = client.get("/docs/")
+    assert b"Start" in b"".join(start.streaming_content)
+    policy = start["Content-Security-Policy"]
+    assert "'sha256-" in policy and "script-src 'self' 'unsafe-inline'" not in policy
+    assert client.get("/docs/methods/aqer")["Location"] == "/docs/methods/aqer.html"
+    page = client.get("/docs/methods/aqer.html")
+    assert b"".join(page.streaming_content) == b"AQER"
+    assert client.get("/docs/../manage.py").status_code == 404
+    assert client.get("/docs/none.html").status_code == 404
+    assert client.post("/docs/").status_code == 405
