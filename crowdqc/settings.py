@@ -200,6 +200,9 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = not PRODUCTION
 
+# Where make docs has built the documentation, which is then served at /docs/.
+CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs")))
+
 # -- the front door -------------------------------------------------------------------------------
 # Addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
 CROWDQC_TRUSTED_PROXIES = env.list("CROWDQC_TRUSTED_PROXIES", default=[])

@@ -27,6 +27,7 @@ MANAGER = "LNFFO"  # deciding about money
 POST_ONLY = "M"
 NOTHING_YET = "LNFNN"  # no run is finished here, so there is nothing to export
 SIGNED_IN = "LOOOO"
+NOT_BUILT = "NNNNN"  # tests have no built documentation; tests/test_docs.py serves one
 PUBLIC = "OOOOO"
 OWN = "LNONN"  # a worker's own
 
@@ -59,6 +60,7 @@ GET: dict[str, str] = {
     "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
+    "manual": NOT_BUILT, "manual_page": NOT_BUILT,
     "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
     "logout": POST_ONLY, "password_change": SIGNED_IN, "password_reset": PUBLIC,
     "account": SIGNED_IN, "account_token_revoke": POST_ONLY,

@@ -69,6 +69,7 @@ LISTED = {
 
 # What a kind of way in or of list is called in an address.
 WAYS_IN = {
+    "manual_page": {"path": "index.html"},
     "recruitment_new": {"kind": "prolific"},
     "payment_export": {"what": "bonus"},
     "operations_failure": {"kind": "run", "row": 1},
