@@ -136,6 +136,8 @@ def bare_tables(schema: str) -> Iterator[None]:
         "SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index AS i "
         "JOIN pg_class AS c ON c.oid = i.indexrelid "
         "WHERE c.relnamespace = %s::regnamespace AND NOT i.indisunique AND i.indisvalid "
+        # Made again from its text, a condition would read a little differently.
+        "AND i.indpred IS NULL AND i.indexprs IS NULL "
         "AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = i.indexrelid)",
         [schema],
     )
