@@ -21,8 +21,8 @@ from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
 from annotation.work.actions import leases
 from crowdqc import limits
-from crowdqc.backup import schedule
 from crowdqc.database.locks import hold_alone
+from crowdqc.deployment.backup import schedule
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 

@@ -158,7 +158,7 @@ CREATE UNLOGGED TABLE crowdqc_limit (
 CREATE INDEX crowdqc_limit_ends ON crowdqc_limit (ends);
 """
 
-# What is known of backups (crowdqc.backup.records); no backup holds it.
+# What is known of backups (crowdqc.deployment.backup.records); no backup holds it.
 BACKUPS = """
 CREATE TABLE crowdqc_backup (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at timestamptz NOT NULL,

@@ -16,8 +16,8 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError
 from django.utils import timezone
 
-from crowdqc.backup.records import BackupState, last_backup
 from crowdqc.deployment import production
+from crowdqc.deployment.backup.records import BackupState, last_backup
 
 UNSENT = ("console", "dummy", "locmem", "filebased")
 

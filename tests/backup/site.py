@@ -19,7 +19,7 @@ from django.apps import apps  # noqa: E402
 
 from annotation.models import Payment, Project, Recruitment  # noqa: E402
 from annotation.payouts.selectors.balance import trial_balances  # noqa: E402
-from crowdqc.backup.schedule import make_due_backup  # noqa: E402
+from crowdqc.deployment.backup.schedule import make_due_backup  # noqa: E402
 from evaluation.bundles import writing as bundle  # noqa: E402
 from evaluation.bundles.checking import verify  # noqa: E402
 from evaluation.llm.endpoints import keys  # noqa: E402

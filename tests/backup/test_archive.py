@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crowdqc.backup import envelope
-from crowdqc.backup.archive import (
+from crowdqc.deployment.backup import envelope
+from crowdqc.deployment.backup.archive import (
     CLOSING,
     KEYS,
     MANIFEST,
@@ -24,9 +24,9 @@ from crowdqc.backup.archive import (
     check_file,
     manifest_json,
 )
-from crowdqc.backup.envelope import BadBackup, read_passphrase
-from crowdqc.backup.schedule import prune
-from crowdqc.backup.schema import check_migrations
+from crowdqc.deployment.backup.envelope import BadBackup, read_passphrase
+from crowdqc.deployment.backup.schedule import prune
+from crowdqc.deployment.backup.schema import check_migrations
 from crowdqc.errors import Invalid
 
 WORD = "correct horse battery"

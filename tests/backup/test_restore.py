@@ -22,8 +22,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from crowdqc.backup import tables
-from crowdqc.backup.archive import (
+from crowdqc.deployment.backup import tables
+from crowdqc.deployment.backup.archive import (
     CLOSING,
     KEYS,
     MANIFEST,
@@ -32,7 +32,7 @@ from crowdqc.backup.archive import (
     Digest,
     manifest_json,
 )
-from crowdqc.backup.restore import restore
+from crowdqc.deployment.backup.restore import restore
 from crowdqc.errors import Conflict
 from tests.support import factories
 from tests.support.processes import ROOT, test_database_url

@@ -11,9 +11,9 @@ from django.core import checks
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from crowdqc.backup import records
-from crowdqc.backup.schedule import is_due, is_test_due, make_due_backup
-from crowdqc.backup.write import Made
+from crowdqc.deployment.backup import records
+from crowdqc.deployment.backup.schedule import is_due, is_test_due, make_due_backup
+from crowdqc.deployment.backup.write import Made
 from crowdqc.errors import Invalid
 
 pytestmark = pytest.mark.django_db

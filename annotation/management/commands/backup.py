@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from crowdqc.backup.envelope import read_passphrase
-from crowdqc.backup.schedule import back_up
+from crowdqc.deployment.backup.envelope import read_passphrase
+from crowdqc.deployment.backup.schedule import back_up
 from crowdqc.errors import DomainError
 
 

@@ -12,10 +12,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
-from crowdqc.backup import records
-from crowdqc.backup.archive import ArchiveReader
-from crowdqc.backup.envelope import read_passphrase
-from crowdqc.backup.restore import Restored, restore, try_restore
+from crowdqc.deployment.backup import records
+from crowdqc.deployment.backup.archive import ArchiveReader
+from crowdqc.deployment.backup.envelope import read_passphrase
+from crowdqc.deployment.backup.restore import Restored, restore, try_restore
 from crowdqc.errors import DomainError
 
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from crowdqc.errors import Invalid
+from crowdqc.files.json_input import Unreadable, read_json
 
 MAGIC = b"crowdqc backup "
 FORMAT = 1
@@ -97,19 +98,19 @@ class SealedReader:
     def _open(self) -> None:
         self._header = self._source.readline(LONGEST_HEADER)
         try:
-            told: dict[str, Any] = json.loads(self._header.removeprefix(MAGIC))
-            version = int(told["format"])
-        except (ValueError, KeyError, TypeError):
+            told: dict[str, Any] = read_json(self._header.removeprefix(MAGIC))
+            version = told["format"]
+        except (Unreadable, KeyError, TypeError):
             raise BadBackup(DAMAGED) from None
-        if version > FORMAT:
+        if not isinstance(version, int) or version > FORMAT:
             raise BadBackup(
                 f"The backup has format {version}, and this crowdqc reads up to {FORMAT}. "
                 "Update crowdqc first."
             )
         try:
-            cost = {name: int(told[name]) for name in COST}
+            cost = {name: told[name] for name in COST}
             salt = base64.b64decode(told["salt"])
-            if any(cost[name] > 4 * most for name, most in COST.items()):
+            if any(not 1 <= cost[name] <= 4 * most for name, most in COST.items()):
                 raise ValueError(cost)  # it would take all memory before anything is checked
             self._cipher = _cipher(self._passphrase, salt, cost)
         except (ValueError, KeyError, TypeError):

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from crowdqc.backup.envelope import (
+from crowdqc.deployment.backup.envelope import (
     CUT_OFF,
     DAMAGED,
     BadBackup,
@@ -28,6 +28,7 @@ from crowdqc.backup.envelope import (
     SealingWriter,
     is_sealed,
 )
+from crowdqc.files.json_input import Unreadable, read_json
 
 FORMAT = 1
 MANIFEST, KEYS, CLOSING = "manifest.json", "keys.json", "closing.json"
@@ -182,8 +183,8 @@ class ArchiveReader:
         if member is None or member.name != name or member.size > LARGEST_LIST:
             raise BadBackup(FOREIGN if name == MANIFEST else CUT_OFF)
         try:
-            found = json.loads(self._content(member))
-        except ValueError:
+            found = read_json(self._content(member))
+        except Unreadable:
             raise BadBackup(DAMAGED) from None
         if not isinstance(found, dict):
             raise BadBackup(DAMAGED)

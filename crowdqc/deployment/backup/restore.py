@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.utils.module_loading import import_string
 from psycopg import sql
 
-from crowdqc.backup import schema, tables
-from crowdqc.backup.archive import ArchiveReader, Checked, check_file
-from crowdqc.backup.envelope import DAMAGED, BadBackup
+from crowdqc.deployment.backup import schema, tables
+from crowdqc.deployment.backup.archive import ArchiveReader, Checked, check_file
+from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
 from crowdqc.deployment.version import version
 from crowdqc.errors import Conflict
 from crowdqc.sealing.sealed import UNREADABLE, reseal_all

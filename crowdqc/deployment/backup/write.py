@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import connection as django_connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from crowdqc.backup import archive, tables
-from crowdqc.backup.archive import ArchiveWriter, Digest, Manifest
+from crowdqc.deployment.backup import archive, tables
+from crowdqc.deployment.backup.archive import ArchiveWriter, Digest, Manifest
 from crowdqc.deployment.version import version
 from crowdqc.errors import Conflict
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from crowdqc.backup.write import Made
+from crowdqc.deployment.backup.write import Made
 
 KEPT = 200  # rows; the oldest go
 

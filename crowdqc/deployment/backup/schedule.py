@@ -13,9 +13,9 @@ from pathlib import Path
 from django.conf import settings
 from django.utils import timezone
 
-from crowdqc.backup import records
-from crowdqc.backup.envelope import read_passphrase
-from crowdqc.backup.write import PARTIAL, Made, make_backup
+from crowdqc.deployment.backup import records
+from crowdqc.deployment.backup.envelope import read_passphrase
+from crowdqc.deployment.backup.write import PARTIAL, Made, make_backup
 from crowdqc.errors import DomainError
 
 NAME = re.compile(r"crowdqc-\d{8}T\d{6}Z\.(?:backup|tar\.gz)")

@@ -14,8 +14,8 @@ from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from crowdqc.backup.envelope import BadBackup
-from crowdqc.backup.tables import is_ours
+from crowdqc.deployment.backup.envelope import BadBackup
+from crowdqc.deployment.backup.tables import is_ours
 from crowdqc.errors import Conflict
 
 SCRATCH = "crowdqc_restore"
@@ -180,7 +180,7 @@ def other_sessions() -> int:
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
         "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    return int(count)
+    return count  # type: ignore[no-any-return]
 
 
 def swap(schema: str) -> None:

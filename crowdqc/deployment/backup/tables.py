@@ -13,7 +13,7 @@ import psycopg
 from django.apps import apps
 from psycopg import sql
 
-from crowdqc.backup.archive import PART, Digest
+from crowdqc.deployment.backup.archive import PART, Digest
 
 Connection = psycopg.Connection[Any]
 
