@@ -24,7 +24,7 @@ RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(48))')"
     BROKER_URL=redis://localhost EMAIL_URL=consolemail:// \
     python manage.py collectstatic --noinput --verbosity 0
 # A volume that is first used here gets this owner: the proxy runs as the same user.
-RUN install -d -o 10001 -g 10001 -m 0700 /srv/proxy
+RUN install -d -o 10001 -g 10001 -m 0700 /srv/proxy /srv/backups
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \

@@ -22,6 +22,7 @@ from annotation.recruitment.actions import key_sets as recruitment
 from annotation.work.actions import leases
 from crowdqc import limits
 from crowdqc.database.locks import hold_alone
+from crowdqc.deployment.backup import schedule
 
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
@@ -117,6 +118,13 @@ def write_export(file_id: int) -> str:
 def process_upload(file_id: int) -> str:
     """Read, check or import an uploaded file; one that has moved on is left alone."""
     return process.process(file_id)
+
+
+@shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
+def make_due_backup() -> str:
+    """Write a backup where one is due, delete the oldest, and test whether it can be restored."""
+    with hold_alone("make_due_backup") as mine:
+        return schedule.make_due_backup() if mine else ""
 
 
 @shared_task(ignore_result=True)

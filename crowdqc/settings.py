@@ -408,6 +408,7 @@ CROWDQC_ENDPOINT_ENCODER = "evaluation.llm.encoder.encoder_at"
 CROWDQC_JOB_QUEUES = {
     "annotation.jobs.process_upload": "files",
     "annotation.jobs.write_export": "files",
+    "annotation.jobs.make_due_backup": "files",
     "annotation.jobs.send_payments": "platforms",
     "annotation.jobs.deliver_hooks": "platforms",
     "annotation.jobs.fetch_media": "platforms",
@@ -427,8 +428,22 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = env.int("CROWDQC_CONFIRM_AFTER", default=900)
 # Days for which the security log is kept.
 CROWDQC_SECURITY_LOG_DAYS = env.int("CROWDQC_SECURITY_LOG_DAYS", default=180)
 
+# -- backups (docs/admin/backup.md) ----------------------------------------------------------------
+# The folder they are written to; empty: none are made by themselves.
+CROWDQC_BACKUP_FOLDER = env.str("CROWDQC_BACKUP_FOLDER", default="")
+# A file whose first line encrypts them; without it they are readable, and hold no keys.
+CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", default="")
+# Hours between two, how many are kept, and days between two tests that restore one (0: none).
+CROWDQC_BACKUP_HOURS = env.float("CROWDQC_BACKUP_HOURS", default=24.0)
+CROWDQC_BACKUP_KEEP = env.int("CROWDQC_BACKUP_KEEP", default=14)
+CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)
+# What the apps do to restored rows since time has passed: called with the backup's moment (ISO
+# 8601), they give sentences for whoever restores.
+CROWDQC_AFTER_RESTORE = ["annotation.payouts.actions.restored.hold_payments"]
+
 CELERY_BEAT_SCHEDULE = {
     "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},
+    "make-due-backup": {"task": "annotation.jobs.make_due_backup", "schedule": 600.0},
     "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
     # Hourly: the schedule counts from the start, and a stack may not run for a whole day.

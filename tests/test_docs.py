@@ -33,7 +33,7 @@ SECTIONS = [
 NO_METHOD = {"index.md", "options.md"}
 PAGES = sorted(DOCS.rglob("*.md"))
 # Given by the container files alone, which name them beside their use.
-COMPOSE_ONLY = {"CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
+COMPOSE_ONLY = {"BACKUP_FOLDER", "CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
 BUILD_ONLY = {"TORCH_INDEX"}
 
 

@@ -158,6 +158,15 @@ CREATE UNLOGGED TABLE crowdqc_limit (
 CREATE INDEX crowdqc_limit_ends ON crowdqc_limit (ends);
 """
 
+# What is known of backups (crowdqc.deployment.backup.records); no backup holds it.
+BACKUPS = """
+CREATE TABLE crowdqc_backup (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at timestamptz NOT NULL,
+    name text NOT NULL DEFAULT '', size bigint NOT NULL DEFAULT 0, rows bigint NOT NULL DEFAULT 0,
+    seconds double precision NOT NULL DEFAULT 0, encrypted boolean NOT NULL DEFAULT false,
+    tested boolean NOT NULL DEFAULT false, error text NOT NULL DEFAULT '');
+"""
+
 # came = used + what is left out by reason (crowdqc.tally), for a whole and for each of its boards.
 TALLIES = """
 CREATE FUNCTION crowdqc_adds_up(tally jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
@@ -446,6 +455,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(FUNCTIONS, UNDO),
         migrations.RunSQL(CACHE, "DROP TABLE crowdqc_cache;"),
         migrations.RunSQL(LIMITS, "DROP TABLE crowdqc_limit;"),
+        migrations.RunSQL(BACKUPS, "DROP TABLE crowdqc_backup;"),
         *(_append_only(table) for table in APPEND_ONLY),
         migrations.RunSQL(SECURITY, SECURITY_UNDO),
         migrations.RunSQL(TALLIES, TALLIES_UNDO),

@@ -6,14 +6,18 @@ that a trial may make and a site in use must not.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError
+from django.utils import timezone
 
 from crowdqc.deployment import production
+from crowdqc.deployment.backup.records import BackupState, last_backup
 
 UNSENT = ("console", "dummy", "locmem", "filebased")
 
@@ -89,3 +93,31 @@ def check_outbound_settings(
         return []
     said = "CROWDQC_LOCAL_ENDPOINTS lets requesters reach this machine's own network."
     return [Warning(said, hint="Only for models that run there.", id="crowdqc.W010")]
+
+
+@register(Tags.database, deploy=True)
+def backups(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """There is a backup, it is recent, and it could be restored."""
+    try:
+        state = last_backup()
+    except DatabaseError:  # not migrated yet, or not reachable: others say so
+        return []
+    found = backup_problems(state)
+    return [Warning(said, hint="docs/admin/backup.md", id=f"crowdqc.{id}") for id, said in found]
+
+
+def backup_problems(state: BackupState) -> list[tuple[str, str]]:
+    """What is wrong with the backups of a site, each with the number of its check."""
+    found = []
+    late = dt.timedelta(hours=2 * settings.CROWDQC_BACKUP_HOURS)
+    if state.made_at is None:
+        found.append(("W011", "There is no backup."))
+    elif state.made_at + late < timezone.now():
+        found.append(("W012", f"The last backup is of {state.made_at:%Y-%m-%d %H:%M} UTC."))
+    if state.failure:
+        found.append(("W013", f"The last try to make a backup failed: {state.failure}"))
+    if state.test_error:
+        found.append(("W014", f"The last backup could not be restored: {state.test_error}"))
+    if not settings.CROWDQC_BACKUP_FOLDER:
+        found.append(("W015", "No backups are scheduled: CROWDQC_BACKUP_FOLDER is not set."))
+    return found

@@ -46,7 +46,7 @@ from evaluation.runs import engine as runs  # noqa: E402
 from tests.bench.service.fill import token_of  # noqa: E402
 from tests.support import factories  # noqa: E402
 
-PROJECTS, TASKS = 5, 5
+PROJECTS, TASKS = int(os.environ.get("BENCH_PROJECTS", "5")), 5  # of 40,000 judgments each
 LIVE_TOPICS = 1_120  # of 45 pairs with 5 votes on 4 dimensions each: a million judgments
 PAIRS, VOTES, BUNDLE, WORKERS, TOPICS = 2000, 5, 10, 250, 50
 DIMENSIONS = tuple(

@@ -1,0 +1,89 @@
+"""What is known of the backups of this site: one row each, in a table that no backup holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from crowdqc.deployment.backup.write import Made
+
+KEPT = 200  # rows; the oldest go
+
+
+@dataclass(frozen=True)
+class BackupState:
+    """The last backup, its last test, and what went wrong since.
+
+    Parameters
+    ----------
+    size
+        Bytes of the file.
+    tested_at
+        When a backup was last restored beside the tables in use and compared; None: never.
+    test_error
+        Why that failed; empty where it passed.
+    failed_at, failure
+        A try to make one after the last that succeeded.
+    """
+
+    made_at: dt.datetime | None = None
+    name: str = ""
+    size: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    encrypted: bool = False
+    tested_at: dt.datetime | None = None
+    test_error: str = ""
+    failed_at: dt.datetime | None = None
+    failure: str = ""
+
+
+def _rows(query: str, *values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def add_made(made: Made) -> None:
+    """Note a backup that was written and read back."""
+    _rows(
+        "INSERT INTO crowdqc_backup (at, name, size, rows, seconds, encrypted) "
+        "VALUES (%s, %s, %s, %s, %s, %s)",
+        *(made.made_at, made.path.name, made.size, made.rows, made.seconds, made.encrypted),
+    )
+    _rows("DELETE FROM crowdqc_backup WHERE id <= (SELECT max(id) FROM crowdqc_backup) - %s", KEPT)
+
+
+def add_failure(why: str) -> None:
+    """Note that none could be made."""
+    _rows("INSERT INTO crowdqc_backup (at, error) VALUES (now(), %s)", why[:500])
+
+
+def add_test(name: str, error: str = "") -> None:
+    """Note that a backup was restored and compared, or why it could not be."""
+    _rows(
+        "INSERT INTO crowdqc_backup (at, name, tested, error) VALUES (now(), %s, true, %s)",
+        *(name, error[:500]),
+    )
+
+
+def last_backup() -> BackupState:
+    """The state of backups, for the operations page, checks and the scheduler."""
+    made = _rows(
+        "SELECT at, name, size, rows, seconds, encrypted FROM crowdqc_backup "
+        "WHERE NOT tested AND error = '' ORDER BY id DESC LIMIT 1"
+    )
+    tested = _rows("SELECT at, error FROM crowdqc_backup WHERE tested ORDER BY id DESC LIMIT 1")
+    failed = _rows(
+        "SELECT at, error FROM crowdqc_backup WHERE NOT tested AND id > coalesce("
+        "(SELECT max(id) FROM crowdqc_backup WHERE NOT tested AND error = ''), 0) "
+        "ORDER BY id DESC LIMIT 1"
+    )
+    return BackupState(
+        *(made[0] if made else ()),
+        **({"tested_at": tested[0][0], "test_error": tested[0][1]} if tested else {}),
+        **({"failed_at": failed[0][0], "failure": failed[0][1]} if failed else {}),
+    )

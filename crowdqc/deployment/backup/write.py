@@ -1,0 +1,133 @@
+"""Making a backup: one moment of the database, read by one transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection as django_connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from crowdqc.deployment.backup import archive, tables
+from crowdqc.deployment.backup.archive import ArchiveWriter, Digest, Manifest
+from crowdqc.deployment.version import version
+from crowdqc.errors import Conflict
+
+PARTIAL = ".partial"  # the end of a name while the file is written
+SEALED, PLAIN = ".backup", ".tar.gz"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A backup that was written and read back."""
+
+    path: Path
+    made_at: dt.datetime
+    size: int
+    rows: int
+    seconds: float
+    encrypted: bool
+    keys: bool
+
+
+def make_backup(folder: Path, *, passphrase: str = "", keys: bool = True) -> Made:
+    """Write a backup into a folder, read it back, and give it its name.
+
+    A file with a backup's name is whole: until the end its name says that it is not.
+
+    Parameters
+    ----------
+    passphrase
+        Encrypts it; without one the file is readable by whoever has it, and holds no keys.
+    keys
+        Whether SECRET_KEY and its fallbacks are in it (with a passphrase only).
+
+    Raises
+    ------
+    OSError
+        It cannot be written there; nothing of it is left.
+    """
+    began, keys = time.monotonic(), keys and bool(passphrase)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    made_at = dt.datetime.now(dt.UTC)
+    name = f"crowdqc-{made_at:%Y%m%dT%H%M%SZ}{SEALED if passphrase else PLAIN}"
+    path, partial = folder / name, folder / (name + PARTIAL)
+    try:
+        file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Conflict(f"Another backup is being written to {partial}.") from None
+    try:
+        with os.fdopen(file, "wb") as out:
+            _write(ArchiveWriter(out, passphrase), made_at, keys=keys)
+            out.flush()
+            os.fsync(out.fileno())
+        checked = archive.check_file(partial, passphrase)
+        partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return Made(
+        path=path,
+        made_at=made_at,
+        size=path.stat().st_size,
+        rows=checked.rows,
+        seconds=time.monotonic() - began,
+        encrypted=bool(passphrase),
+        keys=keys,
+    )
+
+
+def own_connection(**more: Any) -> psycopg.Connection[Any]:
+    """A connection beside Django's, to the same database."""
+    params: dict[str, Any] = django_connection.get_connection_params()
+    params.pop("cursor_factory", None)
+    return psycopg.connect(**params | more)
+
+
+def _write(out: ArchiveWriter, made_at: dt.datetime, *, keys: bool) -> None:
+    with own_connection(autocommit=False) as source:
+        # One moment for all tables, whatever is written meanwhile; nobody waits for it.
+        source.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        source.read_only = True
+        tables.set_text_form(source)
+        (schema,) = source.execute("SELECT current_schema()").fetchone() or ("public",)
+        held = tables.columns(source, schema)
+        if MigrationRecorder.Migration._meta.db_table not in held:
+            raise Conflict("The database has no tables yet. Run manage.py migrate first.")
+        applied = source.execute("SELECT app, name FROM django_migrations ORDER BY app, name")
+        manifest = Manifest(
+            version=version(),
+            made_at=made_at.isoformat(timespec="seconds"),
+            database=f"PostgreSQL {source.info.parameter_status('server_version')}",
+            migrations=[list(row) for row in applied.fetchall()],
+            tables=held,
+            keys=keys,
+        )
+        out.add_json(archive.MANIFEST, archive.manifest_json(manifest))
+        if keys:
+            out.add_json(archive.KEYS, secrets_of_this_site())
+        closing: dict[str, Any] = {"tables": {}}
+        for table, names in held.items():
+            digest = Digest()
+            for text in tables.copy_out(source, schema, table, names):
+                digest.add(text)
+                out.add_rows(table, text)
+            closing["tables"][table] = digest.told()
+        # After the rows: these count outside of transactions, so they are at or behind them.
+        closing["sequences"] = tables.sequences(source, schema)
+        out.add_json(archive.CLOSING, closing)
+        out.close()
+
+
+def secrets_of_this_site() -> dict[str, Any]:
+    """What sealed values and signed links are opened with."""
+    return {
+        "SECRET_KEY": settings.SECRET_KEY,
+        "SECRET_KEY_FALLBACKS": list(settings.SECRET_KEY_FALLBACKS),
+    }

@@ -1,0 +1,292 @@
+"""A site that is restored elsewhere is the same site; one that cannot be restored stays as it was.
+
+The source is on the database of the tests (embedded, where no server is named), the target also on
+the server of CI_DATABASE_URL where it answers: an older PostgreSQL, as in a move to production.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from crowdqc.deployment.backup import tables
+from crowdqc.deployment.backup.archive import (
+    CLOSING,
+    KEYS,
+    MANIFEST,
+    ArchiveReader,
+    ArchiveWriter,
+    Digest,
+    manifest_json,
+)
+from crowdqc.deployment.backup.restore import restore
+from crowdqc.errors import Conflict
+from tests.support import factories
+from tests.support.processes import ROOT, test_database_url
+
+pytestmark = [pytest.mark.slow, pytest.mark.db]
+SERVER = os.environ.get("CI_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
+WORD = "correct horse battery staple"
+# Rows that a restore changes: secrets are sealed anew, and open bonuses are held.
+CHANGED = {
+    "annotation_accountmail",
+    "annotation_auditentry",
+    "annotation_hook",
+    "annotation_keptreply",
+    "annotation_payment",
+    "annotation_recruitment",
+    "evaluation_endpoint",
+    "mfa_authenticator",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A database of its own, with what a process needs to work on it."""
+
+    url: str
+    secret: str
+    more: tuple[tuple[str, str], ...] = ()
+
+    def run(self, *arguments: str, fails: bool = False) -> str:
+        """What a command of manage.py or a module prints, or says where it has to fail."""
+        environment = os.environ | {
+            "DATABASE_URL": self.url,
+            "SECRET_KEY": self.secret,
+            "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
+            "LOG_LEVEL": "ERROR",
+            **dict(self.more),
+        }
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
+
+    def manage(self, *arguments: str, fails: bool = False) -> str:
+        return self.run("manage.py", *arguments, fails=fails)
+
+    def look(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run("-m", "tests.backup.site", "look"))
+        return found
+
+    def digests(self) -> dict[str, Any]:
+        """Number and checksum of the rows of each table."""
+        with psycopg.connect(self.url) as connection:
+            tables.set_text_form(connection)
+            return {
+                name: tables.digest(connection, "public", name, held)
+                for name, held in tables.columns(connection, "public").items()
+            }
+
+    def structure(self) -> list[tuple[Any, ...]]:
+        """Constraints, indexes, triggers, functions and rights."""
+        with psycopg.connect(self.url) as connection:
+            return connection.execute(STRUCTURE).fetchall()
+
+
+STRUCTURE = """
+SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid), '' AS rights
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
+UNION ALL SELECT 'index', tablename, indexname, indexdef, ''
+FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(t.oid),
+    tgenabled::text
+FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = tgrelid
+WHERE NOT tgisinternal AND c.relnamespace = 'public'::regnamespace
+UNION ALL SELECT 'function', '', proname, prosrc, '' FROM pg_proc
+WHERE pronamespace = 'public'::regnamespace
+UNION ALL SELECT 'table', '', relname, relkind::text || relpersistence::text, relacl::text
+FROM pg_class WHERE relnamespace = 'public'::regnamespace
+UNION ALL SELECT 'column', table_name, column_name, coalesce(column_default, '') || is_nullable,
+    is_identity || data_type
+FROM information_schema.columns WHERE table_schema = 'public'
+ORDER BY 1, 2, 3, 4, 5
+"""
+
+
+@pytest.fixture(scope="module")
+def sites(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[..., Site]]:
+    """Makes sites, on the server of the tests or another; they are dropped afterwards."""
+    with ExitStack() as stack:
+        with django_db_blocker.unblock():
+            here = test_database_url()
+
+        def make(server: str = "", **more: str) -> Site:
+            parts, name = urlsplit(server or here), f"crowdqc_backup_{secrets.token_hex(4)}"
+            admin = psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True)
+            stack.callback(admin.close)
+            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+            stack.callback(admin.execute, drop)
+            url = urlunsplit(parts._replace(path=f"/{name}"))
+            return Site(url, secrets.token_urlsafe(48), tuple(more.items()))
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("backups")
+    (made / "word").write_text(f"{WORD}\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def source(sites: Callable[..., Site]) -> Site:
+    site = sites()
+    site.manage("migrate", "--verbosity", "0")
+    site.run("-m", "tests.backup.site", "fill")
+    return site
+
+
+@pytest.fixture(scope="module")
+def backup(source: Site, folder: Path) -> Path:
+    source.manage("backup", "--to", str(folder), "--passphrase-file", str(folder / "word"))
+    [path] = folder.glob("*.backup")
+    return path
+
+
+def servers() -> list[str]:
+    try:
+        psycopg.connect(SERVER, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return [""]
+    return ["", SERVER]
+
+
+@pytest.fixture(scope="module")
+def restored(sites: Callable[..., Site], backup: Path, folder: Path) -> Site:
+    """On the last server there is: an older one, where there is one."""
+    site = sites(servers()[-1])
+    said = site.manage("restore", str(backup), "--passphrase-file", str(folder / "word"))
+    assert "1 bonuses that waited to be sent are held" in said
+    return site
+
+
+def test_every_row_is_there_and_no_other(source: Site, restored: Site) -> None:
+    before, after = source.digests(), restored.digests()
+    assert sum(bool(one["rows"]) for one in before.values()) > 60
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} <= CHANGED
+    for name in CHANGED - {"annotation_auditentry"}:
+        assert before[name]["rows"] == after[name]["rows"]
+
+
+def test_books_scores_bundles_and_sealed_keys_are_the_same(source: Site, restored: Site) -> None:
+    """The key of the endpoint opens under another SECRET_KEY; a bonus is not sent a second time."""
+    before, after = source.look(), restored.look()
+    assert before["bundle"] and all(good for good, _ in before["bundle"])
+    assert before["endpoint keys"] == ["sk-the-key-of-an-endpoint"]
+    assert before.pop("bonuses") == ["planned"] and after.pop("bonuses") == ["unclear"]
+    assert before == after
+
+
+def test_tables_guards_and_rights_are_those_of_a_migrated_database(
+    sites: Callable[..., Site], restored: Site
+) -> None:
+    fresh = sites(servers()[-1])
+    fresh.manage("migrate", "--verbosity", "0")
+    assert restored.structure() == fresh.structure()
+
+
+def test_new_rows_go_on_counting_and_books_stay_append_only(restored: Site) -> None:
+    with psycopg.connect(restored.url) as connection:
+        for table in ("annotation_answer", "annotation_ledgerentry", "evaluation_run"):
+            ahead = connection.execute(
+                f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) > max(id) FROM {table}"  # noqa: S608
+            ).fetchone()
+            assert ahead == (True,), table
+        with pytest.raises(psycopg.errors.IntegrityConstraintViolation):
+            connection.execute("DELETE FROM annotation_ledgerentry")
+
+
+def test_a_database_with_data_is_left_alone_unless_it_is_named(
+    restored: Site, backup: Path, folder: Path
+) -> None:
+    word = ("--passphrase-file", str(folder / "word"))
+    said = restored.manage("restore", str(backup), *word, fails=True)
+    assert "The database holds data" in said
+    with psycopg.connect(restored.url):  # as a web process would
+        said = restored.manage("restore", str(backup), *word, "--replace", "--noinput", fails=True)
+    assert "1 other connections to the database are open" in said
+
+
+def rewrite(backup: Path, to: Path, change: Callable[[str, bytes], bytes], **manifest: Any) -> Path:
+    """A whole backup with other rows or another manifest."""
+    with backup.open("rb") as source, to.open("wb") as out:
+        reader, writer = ArchiveReader(source, WORD), ArchiveWriter(out, WORD)
+        writer.add_json(MANIFEST, manifest_json(reader.manifest) | manifest)
+        writer.add_json(KEYS, reader.keys)
+        digests = {name: Digest() for name in reader.manifest.tables}
+        for table, text in reader.rows():
+            digests[table].add(changed := change(table, text))
+            writer.add_rows(table, changed)
+        told = {name: digest.told() for name, digest in digests.items()}
+        writer.add_json(CLOSING, reader.closing | {"tables": told})
+        writer.close()
+    return to
+
+
+def test_a_backup_that_fails_on_the_way_changes_nothing(
+    restored: Site, backup: Path, folder: Path
+) -> None:
+    """Its answers are of people who are not in it, which shows when all tables are filled."""
+    before = restored.digests()
+    word = ("--passphrase-file", str(folder / "word"), "--replace", "--noinput")
+    bad = rewrite(
+        backup,
+        folder / "bad",
+        lambda table, text: b"" if table == "annotation_membership" else text,
+    )
+    said = restored.manage("restore", str(bad), *word, fails=True)
+    assert "nothing was changed" in said and "foreign key" in said
+    assert restored.digests() == before
+    with psycopg.connect(restored.url) as connection:
+        left = connection.execute("SELECT to_regnamespace('crowdqc_restore')").fetchone()
+    assert left == (None,)
+
+
+def test_a_scheduled_backup_is_tested_counted_and_noted(
+    sites: Callable[..., Site], source: Site, folder: Path
+) -> None:
+    """By the job that the scheduler starts: nothing is due a second time."""
+    scheduled = {
+        "CROWDQC_BACKUP_FOLDER": str(folder / "scheduled"),
+        "CROWDQC_BACKUP_PASSPHRASE_FILE": str(folder / "word"),
+        "CROWDQC_BACKUP_HOURS": "1000",
+    }
+    with psycopg.connect(source.url, autocommit=True) as connection:
+        connection.execute("DELETE FROM crowdqc_backup")
+    before, site = source.digests(), Site(source.url, source.secret, tuple(scheduled.items()))
+    name, again = json.loads(site.run("-m", "tests.backup.site", "due"))
+    assert (folder / "scheduled" / name).exists() and again == ""
+    with psycopg.connect(source.url) as connection:
+        noted = connection.execute("SELECT name, tested, error FROM crowdqc_backup ORDER BY id")
+        assert noted.fetchall() == [(name, False, ""), (name, True, "")]
+    assert source.digests() == before
+
+
+@pytest.mark.django_db
+def test_a_site_in_use_is_not_restored_over(backup: Path) -> None:
+    factories.make_user()
+    with pytest.raises(Conflict, match="holds data"):
+        restore(backup, passphrase=WORD)
