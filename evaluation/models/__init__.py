@@ -3,7 +3,7 @@
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
-from evaluation.models.live import LiveBatch, LiveEvaluation
+from evaluation.models.live import LiveBatch, LiveEvaluation, LiveJudging
 from evaluation.models.llm import (
     CallState,
     CallUse,
@@ -58,6 +58,7 @@ __all__ = [
     "LanguageModel",
     "LiveBatch",
     "LiveEvaluation",
+    "LiveJudging",
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",

@@ -56,6 +56,9 @@ class Run(models.Model):
     lane = models.CharField(max_length=160, blank=True)
     version = models.CharField(max_length=20)
     params = models.JSONField(default=dict)
+    # What whoever started it holds it to: {"items": ids to ask about, "cost": the most that its
+    # calls may cost, in the project's currency}; {}: nothing.
+    limits = models.JSONField(default=dict, blank=True)
     seed = models.BigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     trigger = models.CharField(max_length=20, default="browser")  # browser, schedule, answers, api
