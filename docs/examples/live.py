@@ -29,7 +29,7 @@ def read(path: str) -> list[dict[str, str]]:
 
 
 def send(client: Client, task: int, rows: list[dict[str, str]]) -> int:
-    """Send outputs in parts of whole prompts, where a prompt's rows are together; how many pairs."""
+    """Send outputs in parts of whole prompts (a prompt's rows are together); how many pairs."""
     systems = len({row["system"] for row in rows})
     size, pairs = AT_ONCE // systems * systems, 0
     for start in range(0, len(rows), size):

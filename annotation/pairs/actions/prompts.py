@@ -35,9 +35,9 @@ def add_prompts(
 ) -> int:
     """Make every pair of a prompt's texts an item of the version in force; how many pairs.
 
-    They are handed out from the end of the transaction on, where people are asked. A task that was never published gets
-    them in its draft. Raises Conflict where a prompt's key is there already, or where the task
-    would ask for more answers than its limit.
+    They are handed out from the end of the transaction on, where people are asked. A task that was
+    never published gets them in its draft. Raises Conflict where a prompt's key is there already,
+    or where the task would ask for more answers than its limit.
     """
     require(task, paired=True)
     # In this order, as everybody who publishes or takes texts in.
