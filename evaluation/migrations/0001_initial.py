@@ -1679,6 +1679,52 @@ class Migration(FirstTables):
             },
         ),
         migrations.CreateModel(
+            name="BoardBundle",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("data", models.BinaryField(blank=True, null=True)),
+                ("sha256", models.CharField(blank=True, max_length=64)),
+                ("error", models.CharField(blank=True, max_length=300)),
+                ("asked_at", models.DateTimeField()),
+                ("made_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="evaluation.run",
+                    ),
+                ),
+                (
+                    "share",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="bundle",
+                        to="evaluation.runshare",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("data__isnull", True), ("made_at__isnull", True)),
+                            models.Q(
+                                ("data__isnull", False), ("error", ""), ("made_at__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="board_bundle_whole",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="LiveEvaluation",
             fields=[
                 (

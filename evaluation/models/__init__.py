@@ -16,6 +16,7 @@ from evaluation.models.llm import (
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
+    BoardBundle,
     OfficialRun,
     Run,
     RunSchedule,
@@ -39,6 +40,7 @@ __all__ = [
     "AdaptivePlan",
     "AnswerScore",
     "AuditVerdict",
+    "BoardBundle",
     "CallState",
     "CallUse",
     "CandidateScore",

@@ -167,6 +167,30 @@ class RunShare(models.Model):
         ]
 
 
+class BoardBundle(models.Model):
+    """The file by which anybody can compute a public board again; written by a job.
+
+    It is of one run: a board that is moved waits for another. Gone with the board.
+    """
+
+    share = models.OneToOneField(RunShare, on_delete=models.CASCADE, related_name="bundle")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    data = models.BinaryField(null=True, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    error = models.CharField(max_length=300, blank=True)  # why there is none
+    asked_at = models.DateTimeField()
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(made_at__isnull=True, data__isnull=True)
+                | Q(made_at__isnull=False, data__isnull=False, error=""),
+                name="board_bundle_whole",
+            )
+        ]
+
+
 class RunSchedule(models.Model):
     """When a task's run starts by itself: every so often, or after N new answers."""
 

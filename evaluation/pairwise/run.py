@@ -109,6 +109,7 @@ PAIRS = RunType(
     shared=SharedPage(
         "evaluation/runs/sharing/board.html", "evaluation.pairwise.selectors.shared.parts"
     ),
+    public_bundle=True,
 )
 PAIR_CHECKS = RunType(
     pairwise_checks.METHOD,
