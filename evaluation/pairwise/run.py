@@ -134,4 +134,8 @@ RATINGS = RunType(
     export=OWN_ROWS,
     chooses=True,
     reads_texts=False,
+    shared=SharedPage(
+        "evaluation/rescaling/shared.html", "evaluation.rescaling.selectors.rating_boards.parts"
+    ),
+    public_bundle=True,
 )

@@ -51,8 +51,9 @@ def publish(
     """A public board of the run at ``/boards/<slug>/``, until it is withdrawn.
 
     ``files``: its rows can be downloaded. ``bundle``: so can what computes it again, with every
-    vote under codes drawn for that file; a job writes it. An address that was once another project's stays theirs,
-    so that nobody takes over what was cited. Raises Invalid for the address, Conflict as ``share``.
+    vote under codes drawn for that file; a job writes it. An address that was once another
+    project's stays theirs, so that nobody takes over what was cited. Raises Invalid for the
+    address, Conflict as ``share``, and where runs of this kind have no public bundle.
     """
     _lock(run)
     if not 3 <= len(slug) <= 60 or not SLUG.fullmatch(slug):

@@ -22,9 +22,10 @@ from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.bundles import public
 from evaluation.bundles.checking import verify
-from evaluation.models import BoardBundle, Run, RunShare, SystemScore
+from evaluation.models import BoardBundle, Run, RunShare, SystemScore, WorkerScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs.sharing import actions
+from tests.evaluation.bundles.test_bundles import run_of
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
@@ -43,7 +44,8 @@ def made(shared_rows: None) -> dict[str, int]:
     """A finished run of every kind that can be shared."""
     labelled = label_corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
     runs = (scored(pair_corpus.make_judged()), scored_labels(labelled))
-    return {run.method: run.pk for run in runs}
+    others = [run_of(method) for method in ("aqer", "ratings")]
+    return {run.method: run.pk for run in (*runs, *others)}
 
 
 @pytest.fixture(autouse=True)
@@ -237,6 +239,36 @@ def test_only_a_finished_run_of_a_shared_kind_is_published_and_only_so_often(
     assert codes == [200, 200, 429]
 
 
+def test_a_free_text_board_numbers_workers_and_shows_models_beside(made: dict[str, int]) -> None:
+    run = get(made["aqer"])
+    publish(run)
+    text = text_of(html_of(Client().get(address("our-study"))))
+    assert "AQER compares what people wrote" in text and "Worker 1" in text
+    assert "Language models" in text and "Tern-2" in text
+    rows = list(
+        csv.DictReader(io.StringIO(Client().get(address("our-study", "csv")).content.decode()))
+    )
+    told = WorkerScore.objects.filter(run=run, estimate__isnull=False).order_by("-estimate").first()
+    assert told is not None and any(
+        float(row["estimate"]) == told.estimate for row in rows if row["estimate"]
+    )
+    page = html_of(
+        client_of(run.task).get(reverse("task_results", args=[run.project_id, run.task_id]))
+    )
+    assert "Publish board" in page
+
+
+def test_a_board_of_ratings_shows_the_mean_of_every_source(made: dict[str, int]) -> None:
+    run = get(made["ratings"])
+    publish(run)
+    text = text_of(html_of(Client().get(address("our-study"))))
+    assert "People rated single texts on a scale" in text and "has the highest mean on" in text
+    for score in SystemScore.objects.filter(run=run).select_related("system"):
+        assert score.system.name in text
+    page = html_of(client_of(run.task).get(reverse("ratings", args=[run.project_id, run.task_id])))
+    assert "Publish board" in page
+
+
 def bundled(run: Run, slug: str = "our-study") -> RunShare:
     """A public board of the run whose bundle was written."""
     made = actions.publish(by=run.project.owner, run=run, slug=slug, bundle=True)
@@ -251,6 +283,10 @@ def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
 ) -> None:
     for method, pk in made.items():
         run = get(pk)
+        if method == "aqer":  # its vectors would say what people wrote
+            with pytest.raises(Conflict, match="no public bundle"):
+                bundled(run, "of-aqer")
+            continue
         share = bundled(run, f"of-{method}")
         response = Client().get(address(f"of-{method}", "zip"))
         assert response.status_code == 200 and response["Content-Type"] == "application/zip"
@@ -266,9 +302,8 @@ def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
         secret = {*(one.pseudonym for one in people), *(one.external_id for one in people)}
         secret = {*secret, *(one.key for one in items), *(one.question for one in items)} - {""}
         assert len(secret) > 6
-        assert not [
-            one for one in secret if re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", text)
-        ]
+        words = [rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in secret]
+        assert not [one for one in words if re.search(one, text)]
         rows = [json.loads(line) for line in files["data/answers.jsonl"].splitlines()]
         codes = {row["worker_id"] for row in rows} - {None}
         assert codes == set(range(1, len(codes) + 1))
@@ -293,7 +328,7 @@ def test_a_bundle_goes_with_its_board_and_follows_it_to_another_run(run: Run) ->
         connection,
     ) as queries:
         again = Client().get(address("our-study", "zip"), headers={"If-None-Match": first["ETag"]})
-    assert again.status_code == 304 and len(queries) == 2
+    assert again.status_code == 304 and len(queries) == 3
     assert '"data"' not in "".join(one["sql"] for one in queries.captured_queries)
     assert "access-control-allow-origin" in first.headers
     BoardBundle.objects.filter(share=share).update(error="", made_at=None, data=None)
