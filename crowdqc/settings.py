@@ -460,6 +460,10 @@ CELERY_BEAT_SCHEDULE = {
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
     "check-live-evaluations": {"task": "evaluation.jobs.check_live", "schedule": 5.0},
+    "write-board-bundles": {
+        "task": "evaluation.jobs.write_board_bundles",
+        "schedule": 600.0,
+    },
     "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
     "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
     "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},

@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
+from evaluation.bundles import public
 from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
 from evaluation.live import actions as live
@@ -39,6 +40,18 @@ def start_due_runs() -> int:
 def encode_shard(run_id: int) -> str:
     """Encode a part of the texts of a run that waits for it."""
     return encoding.encode_next(run_id)
+
+
+@shared_task(ignore_result=True, **HOUR)
+def write_board_bundle(share_id: int) -> str:
+    """Write the bundle that a public board offers."""
+    return public.write_bundle(share_id)
+
+
+@shared_task(ignore_result=True, **HOUR)
+def write_board_bundles() -> int:
+    """Write bundles of public boards whose job never came."""
+    return public.write_waiting()
 
 
 @shared_task(ignore_result=True)

@@ -3,7 +3,7 @@
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
-from evaluation.models.live import LiveBatch, LiveEvaluation
+from evaluation.models.live import LiveBatch, LiveEvaluation, LiveJudging
 from evaluation.models.llm import (
     CallState,
     CallUse,
@@ -17,6 +17,7 @@ from evaluation.models.operations import DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
+    BoardBundle,
     OfficialRun,
     Run,
     RunSchedule,
@@ -40,6 +41,7 @@ __all__ = [
     "AdaptivePlan",
     "AnswerScore",
     "AuditVerdict",
+    "BoardBundle",
     "CallState",
     "CallUse",
     "CandidateScore",
@@ -61,6 +63,7 @@ __all__ = [
     "LanguageModel",
     "LiveBatch",
     "LiveEvaluation",
+    "LiveJudging",
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",
