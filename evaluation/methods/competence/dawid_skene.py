@@ -165,7 +165,7 @@ def draw_accuracy(
     return Draws.of_chains(found, rounds)
 
 
-NAME, VERSION = "dawid-skene", "1.1"
+NAME, VERSION = "dawid-skene", "1.2"
 PARAMS = Params(
     NAME,
     (
