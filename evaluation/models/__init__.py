@@ -16,6 +16,7 @@ from evaluation.models.llm import (
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
+    ItemDraw,
     OfficialRun,
     Run,
     RunSchedule,
@@ -51,6 +52,7 @@ __all__ = [
     "ExplanationAudit",
     "Grade",
     "Grading",
+    "ItemDraw",
     "ItemLabel",
     "ItemScore",
     "LLMAttempt",
