@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench screens map lock
+.PHONY: help run test check bench screens docs map lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -19,6 +19,7 @@ help:
 	@echo "make check    lint, types, import contracts, migrations, container files"
 	@echo "make bench    benchmarks against named peers, into build/bench.json"
 	@echo "make screens  pictures of every page, into build/screens"
+	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
 	@echo "make map      the drawing of the rooms from their imports, into docs/develop"
 	@echo "make lock     resolve requirements/*.in again"
 
@@ -45,6 +46,9 @@ bench: .venv/.dev
 
 screens: .venv/.dev
 	@exec $(VPY) -m tests.support.screens $(ARGS)
+
+docs: .venv/.dev
+	@exec $(VPY) -m sphinx -W -n --keep-going -q -b html -d build/doctrees docs build/docs $(ARGS)
 
 map: .venv/.dev
 	@exec $(VPY) -m tests.support.map

@@ -20,4 +20,4 @@ app.autodiscover_tasks(["annotation", "evaluation"], related_name="jobs")
 app.set_default()
 
 # Connects signals: the time of sending; heartbeat, renewal of deliveries, end of pool processes.
-from crowdqc.jobs import queues, worker  # noqa: E402, F401
+from crowdqc.jobs import alive, queues, worker  # noqa: E402, F401

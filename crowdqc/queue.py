@@ -7,6 +7,7 @@ is sent by a thread of this process; whoever commits waits a moment for it, and 
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import os
 import threading
@@ -82,5 +83,6 @@ def enqueue(name: str, *args: Any, **options: Any) -> None:
     has this name.
     """
     job = import_string(name)
-    send = partial(job.apply_async, args, **options)
+    # Sent by another thread, and still as asked for by this request.
+    send = partial(contextvars.copy_context().run, job.apply_async, args, **options)
     transaction.on_commit(lambda: _current().publish(send), robust=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -112,6 +113,12 @@ MIDDLEWARE = [
     "crowdqc.web.middleware.DomainErrors",
     "annotation.accounts.security.middleware.StepUp",
 ]
+# Who reads /metrics shows this token; empty: there is no such page, and nothing is counted.
+CROWDQC_METRICS_TOKEN = env.str("CROWDQC_METRICS_TOKEN", default="")
+if CROWDQC_METRICS_TOKEN:
+    if len(CROWDQC_METRICS_TOKEN) < 24:
+        raise ImproperlyConfigured("CROWDQC_METRICS_TOKEN needs at least 24 characters.")
+    MIDDLEWARE.insert(0, "crowdqc.web.metrics.RequestMetrics")
 ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
     {
@@ -192,6 +199,9 @@ STORAGES = {
 # Without a collected manifest the finders serve the files, so a fresh clone needs no extra step.
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = not PRODUCTION
+
+# Where make docs has built the documentation, which is then served at /docs/.
+CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs")))
 
 # -- the front door -------------------------------------------------------------------------------
 # Addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
@@ -450,20 +460,41 @@ CELERY_BEAT_SCHEDULE = {
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
     "check-live-evaluations": {"task": "evaluation.jobs.check_live", "schedule": 5.0},
+    "write-board-bundles": {
+        "task": "evaluation.jobs.write_board_bundles",
+        "schedule": 600.0,
+    },
     "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
     "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
     "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
     "fetch-media": {"task": "annotation.jobs.fetch_media", "schedule": 60.0},
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
+    "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }
 
-LOGGING = {
+LOG_FORMAT = env.str("LOG_FORMAT", default="plain")
+if LOG_FORMAT not in {"plain", "json"}:
+    raise ImproperlyConfigured("LOG_FORMAT must be 'plain' or 'json'.")
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
     # A line for each request to a model; the attempts are rows.
     "loggers": {"httpx2": {"level": "WARNING"}},
 }
+if LOG_FORMAT == "json":
+    LOGGING["formatters"]["json"] = {"()": "crowdqc.deployment.logs.formatter"}
+    # Django and gunicorn have handlers of their own, which would write lines for people.
+    LOGGING["loggers"] |= {
+        name: {"handlers": [], "propagate": True} for name in ("django", "gunicorn.error")
+    }
+    MIDDLEWARE.insert(0, "crowdqc.deployment.logs.RequestIds")
+
+SENTRY_DSN = env.str("SENTRY_DSN", default="")
+if SENTRY_DSN:
+    from crowdqc.deployment.errors import report_to_sentry
+
+    report_to_sentry(SENTRY_DSN, ENVIRONMENT)

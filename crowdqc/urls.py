@@ -2,11 +2,14 @@
 
 from django.urls import include, path
 
+from crowdqc.web import manual
 from crowdqc.web.health import healthz, readyz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("docs/", manual.page, {"path": ""}, name="manual"),
+    path("docs/<path:path>", manual.page, name="manual_page"),
     path("", include("annotation.urls")),
     path("", include("evaluation.urls")),
 ]

@@ -7,10 +7,13 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
+from evaluation.bundles import public
 from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
 from evaluation.live import actions as live
 from evaluation.llm.endpoints import probe as probing
+from evaluation.operations import actions as operations
+from evaluation.operations import recording  # noqa: F401 - connects what workers report
 from evaluation.pairwise import adaptive
 from evaluation.people import erasure
 from evaluation.runs import engine as runs
@@ -37,6 +40,18 @@ def start_due_runs() -> int:
 def encode_shard(run_id: int) -> str:
     """Encode a part of the texts of a run that waits for it."""
     return encoding.encode_next(run_id)
+
+
+@shared_task(ignore_result=True, **HOUR)
+def write_board_bundle(share_id: int) -> str:
+    """Write the bundle that a public board offers."""
+    return public.write_bundle(share_id)
+
+
+@shared_task(ignore_result=True, **HOUR)
+def write_board_bundles() -> int:
+    """Write bundles of public boards whose job never came."""
+    return public.write_waiting()
 
 
 @shared_task(ignore_result=True)
@@ -91,3 +106,9 @@ def probe_model(model_id: int, by_id: int) -> str:
 def list_models(endpoint_id: int) -> str:
     """Ask an endpoint which models it has."""
     return probing.list_models(endpoint_id=endpoint_id)
+
+
+@shared_task(ignore_result=True)
+def take_samples() -> int:
+    """Write the figures of this moment for the operations page and the metrics."""
+    return operations.take_samples()

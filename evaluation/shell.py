@@ -43,9 +43,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     access: Access | None = getattr(request, "access", None)
     if access is None or not access.is_staff:
         return {
-            "nav": _worker_nav(request),
+            "nav": _worker_nav(request, is_owner=user.is_superuser),
             "running": None,
-            "person": {"name": str(user), "role": ""},
+            "person": {"name": str(user), "role": "owner" if user.is_superuser else ""},
             # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
             "unread": cache(unread_of(user).count),
         }
@@ -94,13 +94,15 @@ def _project_nav(
     ]
 
 
-def _worker_nav(request: HttpRequest) -> list[dict[str, Any]]:
+def _worker_nav(request: HttpRequest, *, is_owner: bool) -> list[dict[str, Any]]:
     name = _name(request)
+    own = (("Operations", "operations"),) if is_owner else ()  # of the installation
     return [
         {"label": label, "url": reverse(address), "count": None, "current": name == address}
         for label, address in (
             ("Work", "work_home"),
             ("My data", "work_record"),
             ("Projects", "project_list"),
+            *own,
         )
     ]

@@ -6,6 +6,7 @@ from annotation.api.frame.base import Unknown
 from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
 from evaluation.official import api as official
+from evaluation.operations import urls as operations
 from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
@@ -73,6 +74,7 @@ project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
 apis = (runs_api, live.api, llm_runs.api, payouts.api, panels.api, people.api)
 urlpatterns = [
     path("score/", include(score_table)),
+    path("", include(operations)),
     path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
     path("boards/<slug:slug>/", sharing.public_board, name="public_board"),
     path("boards/<slug:slug>.<str:form>", sharing.public_board, name="public_board_file"),

@@ -27,6 +27,7 @@ MANAGER = "LNFFO"  # deciding about money
 POST_ONLY = "M"
 NOTHING_YET = "LNFNN"  # no run is finished here, so there is nothing to export
 SIGNED_IN = "LOOOO"
+NOT_BUILT = "NNNNN"  # tests have no built documentation; tests/test_docs.py serves one
 PUBLIC = "OOOOO"
 OWN = "LNONN"  # a worker's own
 
@@ -55,7 +56,11 @@ ACCOUNTS = {
 
 GET: dict[str, str] = {
     **access_api.GET,
+    # Only the owner of the installation, and with a token (tests/evaluation/operations).
+    "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
+    "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
+    "manual": NOT_BUILT, "manual_page": NOT_BUILT,
     "home": SIGNED_IN, "signup": PUBLIC, "login": PUBLIC,
     "logout": POST_ONLY, "password_change": SIGNED_IN, "password_reset": PUBLIC,
     "account": SIGNED_IN, "account_token_revoke": POST_ONLY,
@@ -246,6 +251,7 @@ POST: dict[str, str] = {
     "work_recording": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
+    "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
 }  # fmt: skip
 
 

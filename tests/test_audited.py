@@ -57,6 +57,7 @@ EXCEPTIONS = {
     "evaluation.free_text.encoding.encode_next": "a part of a run, which was asked for",
     "evaluation.free_text.encoding.resume_waiting": "a part of a run, which was asked for",
     "evaluation.llm.endpoints.probe.request_probe": "the model says since when it is asked",
+    "evaluation.operations.actions.take_samples": "the clock does it: figures of the moment",
     "evaluation.llm.endpoints.probe.request_names": "the endpoint says since when it is asked",
 }
 # Where functions are called that are no part of another write.

@@ -13,11 +13,13 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from crowdqc import numbers
+from crowdqc.web import manual
 
 register = template.Library()
 
@@ -170,6 +172,12 @@ def short_hash(value: str | None) -> str:
 
 
 # Marks -----------------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def docs_url() -> str:
+    """Where the documentation is; empty where it is not built."""
+    return reverse("manual") if manual.is_built() else ""
 
 
 @register.simple_tag

@@ -1,4 +1,4 @@
-"""The container's health check: ask the web process next door whether it is alive.
+"""The container's health check: is the web process alive, or (``jobs``) is every worker?
 
 Run as a file, so that it loads nothing of the application.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 
+SILENT = 60.0  # seconds after which a worker without a sign of life counts as dead
 
-def main() -> int:
-    """0 if ``/healthz`` answers 200, else 1 with the reason."""
+
+def web() -> str:
+    """Why ``/healthz`` does not answer 200; empty where it does."""
     # Django answers only for hosts it is told of; a leading dot or a star is a pattern.
     host = os.environ.get("ALLOWED_HOSTS", "").split(",")[0].strip().lstrip(".")
     request = urllib.request.Request(
@@ -21,10 +24,30 @@ def main() -> int:
     )
     try:
         with urllib.request.urlopen(request, timeout=3):  # noqa: S310 - a fixed http address
-            return 0
+            return ""
     except (urllib.error.URLError, OSError) as error:
-        print(f"not healthy: {error}", file=sys.stderr)
-        return 1
+        return str(error)
+
+
+def jobs() -> str:
+    """Which workers (or the scheduler) of this container gave no sign of life for a minute."""
+    folder = os.environ.get("CROWDQC_ALIVE", "")
+    try:
+        ages = {one.name: time.time() - one.stat().st_mtime for one in os.scandir(folder)}
+    except OSError as error:
+        return f"no sign of life ({error.strerror}: CROWDQC_ALIVE={folder})"
+    silent = sorted(name for name, age in ages.items() if age > SILENT)
+    if not ages:
+        return "nothing has given a sign of life yet"
+    return f"no sign of life for {SILENT:.0f} seconds: {', '.join(silent)}" if silent else ""
+
+
+def main() -> int:
+    """0 where all is well, else 1 with the reason."""
+    problem = jobs() if sys.argv[1:] == ["jobs"] else web()
+    if problem:
+        print(f"not healthy: {problem}", file=sys.stderr)
+    return int(bool(problem))
 
 
 if __name__ == "__main__":

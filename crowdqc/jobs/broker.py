@@ -6,7 +6,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -166,10 +168,17 @@ def check_broker(app: Celery, timeout: float = 2.0) -> None:
         client.ping()
 
 
-def oldest_waiting(app: Celery) -> dict[str, float]:
-    """Seconds for which the oldest job of each queue of ``app`` has been waiting for a worker.
+@dataclass(frozen=True)
+class QueueState:
+    """One queue as the broker has it now."""
 
-    A queue where nothing waits is left out; a job that is being worked on does not wait.
+    waiting: int = 0
+    oldest: float | None = None  # seconds that the first of them has waited; None: nothing waits
+    running: int = 0  # taken by a worker and not finished
+
+
+def queue_states(app: Celery) -> dict[str, QueueState]:
+    """What each queue of ``app`` holds; a job that is being worked on does not wait.
 
     Raises
     ------
@@ -181,41 +190,58 @@ def oldest_waiting(app: Celery) -> dict[str, float]:
     names = {role: queue_name(role) for role in ROLES}
     options = app.conf.broker_transport_options
     if app.conf.broker_url == LOCAL_URL:
-        found = _oldest_in_database(options["conninfo"] or default_conninfo(), names)
-    else:
-        found = _oldest_in_redis(app.conf.broker_url, options, names)
+        return _states_in_database(options["conninfo"] or default_conninfo(), names)
+    return _states_in_redis(app.conf.broker_url, options, names)
+
+
+def oldest_waiting(app: Celery) -> dict[str, float]:
+    """Seconds for which the oldest job of each queue has been waiting; others are left out."""
+    found = {role: state.oldest for role, state in queue_states(app).items()}
     return {role: age for role, age in found.items() if age is not None}
 
 
-def _oldest_in_database(conninfo: str, names: Mapping[str, str]) -> dict[str, float | None]:
+def _states_in_database(conninfo: str, names: Mapping[str, str]) -> dict[str, QueueState]:
     # A message that is worked on is invisible until its renewal (vt) lies in the past.
-    sql = "SELECT extract(epoch FROM clock_timestamp() - min(vt)) FROM {} WHERE vt <= now()"
+    sql = (
+        "SELECT count(*) FILTER (WHERE vt <= now()), extract(epoch FROM clock_timestamp() - "
+        "min(vt) FILTER (WHERE vt <= now())), count(*) FILTER (WHERE vt > now()) FROM {}"
+    )
     with psycopg.connect(conninfo, connect_timeout=2) as connection:
         made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
-        found: dict[str, float | None] = {}
+        found: dict[str, QueueState] = {}
         for role, name in names.items():
+            row = None
             if name in made:
                 table = Identifier("pgmq", f"q_{name}")
                 row = connection.execute(SQL(sql).format(table)).fetchone()
-                found[role] = None if row is None or row[0] is None else float(row[0])
+            waiting, oldest, running = row or (0, None, 0)
+            found[role] = QueueState(waiting, None if oldest is None else float(oldest), running)
     return found
 
 
-def _oldest_in_redis(
+def _states_in_redis(
     url: str, options: Mapping[str, Any], names: Mapping[str, str]
-) -> dict[str, float | None]:
+) -> dict[str, QueueState]:
     import redis
 
+    prefix = options.get("global_keyprefix", "")
+    found: dict[str, QueueState] = {}
+    with redis.Redis.from_url(url, socket_connect_timeout=2.0, socket_timeout=2.0) as client:
+        # Each is [message, exchange, queue]; there are as many as workers have taken.
+        taken = Counter(json.loads(raw)[2] for raw in client.hvals(f"{prefix}unacked"))
+        for role, name in names.items():
+            key = f"{prefix}{name}"
+            oldest = _oldest_of(client.lrange(key, -20, -1))
+            found[role] = QueueState(client.llen(key), oldest, taken[name])
+    return found
+
+
+def _oldest_of(messages: Sequence[bytes]) -> float | None:
+    """The oldest stands last. One that was given out before says when it was sent first."""
     from crowdqc.jobs.queues import SENT_AT
 
-    prefix = options.get("global_keyprefix", "")
-    found: dict[str, float | None] = {}
-    with redis.Redis.from_url(url, socket_connect_timeout=2.0, socket_timeout=2.0) as client:
-        for role, name in names.items():
-            # The oldest stands last. One that was given out before says when it was sent first.
-            for raw in reversed(client.lrange(f"{prefix}{name}", -20, -1)):
-                headers = json.loads(raw).get("headers") or {}
-                if SENT_AT in headers and not headers.get("redelivered"):
-                    found[role] = max(0.0, time.time() - float(headers[SENT_AT]))
-                    break
-    return found
+    for raw in reversed(messages):
+        headers = json.loads(raw).get("headers") or {}
+        if SENT_AT in headers and not headers.get("redelivered"):
+            return max(0.0, time.time() - float(headers[SENT_AT]))
+    return None

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
@@ -20,7 +21,7 @@ from django.db import close_old_connections, connections
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from crowdqc.jobs import queues
+from crowdqc.jobs import alive, queues
 from crowdqc.jobs.broker import VISIBILITY_SECONDS
 
 WORKER = "worker"
@@ -47,16 +48,23 @@ def beat(*names: str) -> None:
     )
 
 
+def ages(names: Iterable[str]) -> dict[str, float]:
+    """Seconds since the last sign of life of each; those that never gave one are left out."""
+    passed = ExpressionWrapper(Now() - F("at"), output_field=DurationField())
+    rows = _table().objects.filter(name__in=list(names)).annotate(passed=passed)
+    return {name: passed.total_seconds() for name, passed in rows.values_list("name", "passed")}
+
+
 def age(name: str) -> float | None:
     """Seconds since the last sign of life, None if there was none."""
-    passed = ExpressionWrapper(Now() - F("at"), output_field=DurationField())
-    row = _table().objects.filter(name=name).annotate(passed=passed).values_list("passed").first()
-    return None if row is None else row[0].total_seconds()
+    return ages([name]).get(name)
 
 
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = VISIBILITY_SECONDS / 5
 _stop = threading.Event()
+# Told at every sign of life: the queues served, and how many jobs ended since the last one.
+listeners: list[Callable[[Sequence[str], int], Any]] = []
 
 
 class Timer(timer2.Timer):
@@ -94,19 +102,38 @@ def renew_deliveries(consumer: Any) -> int:
 
 def names_of(consumer: Any) -> list[str]:
     """The signs of life that this worker gives: one for each of our queues that it serves."""
+    return [worker_name(role) for role in roles_of(consumer)]
+
+
+def roles_of(consumer: Any) -> list[str]:
+    """Which of our queues this worker serves."""
     found = (queues.role_of(queue.name) for queue in consumer.task_consumer.queues)
-    return [worker_name(role) for role in found if role is not None]
+    return [role for role in found if role is not None]
+
+
+def _ended_jobs() -> int:
+    """How many jobs of this worker have ended since it began."""
+    from celery.worker import state
+
+    begun: int = state.all_total_count[0]
+    return begun - len(state.active_requests)
 
 
 def _keep_alive(consumer: Any) -> None:
+    told = 0
     while not _stop.wait(BEAT_SECONDS):
         try:
             renew_deliveries(consumer)
         except consumer.connection_errors as error:
             logger.warning("deliveries were not renewed: %s", error)
+        alive.sign(*names_of(consumer))
         try:
             close_old_connections()
             beat(*names_of(consumer))
+            ended = _ended_jobs()
+            for tell in listeners:
+                tell(roles_of(consumer), ended - told)
+            told = ended
         except DatabaseError as error:
             logger.warning("no heartbeat: %s", error)
         connections.close_all()  # of this thread; a waiting one costs the server megabytes

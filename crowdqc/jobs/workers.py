@@ -105,6 +105,10 @@ def main(words: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     load()
+    from crowdqc.jobs import alive
+    from crowdqc.jobs.worker import worker_name
+
+    alive.expect(role if role == SCHEDULER else worker_name(role) for role in wanted)
     return Family(members(wanted), say_ended(lambda line: print(line, flush=True))).run()
 
 

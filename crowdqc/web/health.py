@@ -41,9 +41,9 @@ def _broker() -> str | None:
 
 def _worker() -> str | None:
     """Every queue needs a worker that lives."""
-    problems = []
+    problems, ages = [], worker.ages(map(worker.worker_name, ROLES))
     for role in ROLES:
-        age = worker.age(worker.worker_name(role))
+        age = ages.get(worker.worker_name(role))
         if age is None:
             problems.append(f"no worker of the queue {role} has reported yet")
         elif age > HEARTBEAT_LIMIT_SECONDS:
@@ -72,7 +72,7 @@ PARTS: dict[str, Callable[[], str | None]] = {
 }
 
 
-def _errors() -> tuple[type[Exception], ...]:
+def connection_errors() -> tuple[type[Exception], ...]:
     """What a part that is down may raise."""
     import psycopg
     import redis
@@ -84,7 +84,7 @@ def _state(name: str, check: Callable[[], str | None]) -> dict[str, object]:
     """One part's state; the reason of a failure is logged, as probes answer to anybody."""
     try:
         problem = check()
-    except _errors() as error:
+    except connection_errors() as error:
         logger.warning("readyz: %s: %s", name, error)
         problem = "does not answer"
     return {"ok": problem is None} | ({"problem": problem} if problem else {})

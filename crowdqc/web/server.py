@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import struct
+import tempfile
 import time
 from typing import Any
 
@@ -47,6 +49,33 @@ class EvenThreads(ThreadWorker):
             time.sleep(min(WAIT_SECONDS * ahead, LONGEST_WAIT_SECONDS))
         super().accept(listener)
         self.notify()
+
+
+def _counting_folder() -> str:
+    """A folder in which all processes of this server count requests; empty where none asks.
+
+    prometheus-client reads the variable when it is imported, and gunicorn imports this file first.
+    """
+    if not os.environ.get("CROWDQC_METRICS_TOKEN"):
+        return ""
+    return os.environ.setdefault(
+        "PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="crowdqc-metrics-")
+    )
+
+
+_counts = _counting_folder()
+
+
+def on_starting(server: Any) -> None:
+    """A server that ended before took the folder with it."""
+    if _counts:
+        os.makedirs(_counts, exist_ok=True)
+
+
+def on_exit(server: Any) -> None:
+    """What was counted ends with the server; Prometheus knows of counters that begin anew."""
+    if _counts:
+        shutil.rmtree(_counts, ignore_errors=True)
 
 
 def child_exit(server: Any, worker: EvenThreads) -> None:

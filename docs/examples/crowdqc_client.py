@@ -290,7 +290,8 @@ class Client:
     # -- live evaluations ------------------------------------------------------------------------
 
     def open_live(self, task: int, systems: Sequence[str], **limits: Any) -> Live:
-        """Compare systems on a pairwise task; ``limits``: half_width, max_judgments, budget."""
+        """Compare systems on a pairwise task; ``limits``: half_width, max_judgments, budget, and
+        judges (ids of models) with decided_by (people, or models alone)."""
         body = {"systems": list(systems), **limits}
         return Live.of(self.call("POST", f"/api/tasks/{task}/live/", body))
 

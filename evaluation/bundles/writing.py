@@ -66,7 +66,7 @@ def parts(run: Run, told: dict[str, Any] | None = None) -> Iterator[bytes]:
     ``told`` is given the manifest at the end.
     """
     check(run)
-    recipe = _recipe(run)
+    recipe = recipe_of(run)
 
     def ended(hashes: dict[str, str]) -> dict[str, Any]:
         found = manifest(run, recipe, hashes)
@@ -140,7 +140,7 @@ def results_file(model: type) -> str:
     return f"results/{model.__name__}.jsonl"
 
 
-def _recipe(run: Run) -> dict[str, Any]:
+def recipe_of(run: Run) -> dict[str, Any]:
     """The run's recipe as it was computed; counts as they were then, whatever was taken since."""
     told = dict(run.figures.filter(name__in=("recipe", "left_out")).values_list("name", "data"))
     if "recipe" not in told or run.snapshot is None:

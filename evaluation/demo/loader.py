@@ -37,6 +37,7 @@ from annotation.work.actions import answers
 from crowdqc.errors import Conflict
 from evaluation.demo import checklist as demo_checklist
 from evaluation.demo import grading as demo_grading
+from evaluation.demo import labels as demo_labels
 from evaluation.demo import money as demo_money
 from evaluation.demo import side as demo_side
 from evaluation.demo.clock import clock_at
@@ -137,6 +138,7 @@ class Loader(DemoContext):
         self.say(f"{counted} answers of workers")
         begun = demo_side.make(self, project)
         think, check = demo_checklist.make(self, project)
+        labelled = demo_labels.make(self, project)
         study.stay_in_work()
         self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
@@ -153,6 +155,7 @@ class Loader(DemoContext):
             rating=rated.task.pk,
             think=think.pk,
             checklist=check.pk,
+            labels=labelled.pk,
             begun=begun.pk,
         )
         return task

@@ -1,8 +1,9 @@
 """Where sentence models compute: an accelerator where there is one, else the processor.
 
-Accelerators work in half precision: on MiniLM cosines then differ from those in single precision
-by less than .001 (``tests/evaluation/embeddings/test_devices.py``). Vectors of the two are kept
-apart, and the recipe of a run names which it had.
+Accelerators work in half precision. On an H100, MiniLM and 2,442 real answers, cosines then differ
+from a processor's by .0001 on average and .0006 at most, AQER's scores by .0001 at most, and ranks
+not at all (in single precision cosines differ by 6e-7). Vectors of the two are kept apart, and the
+recipe of a run names which it had.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from crowdqc.errors import Invalid
 
 AUTO, CUDA, MPS, CPU = "auto", "cuda", "mps", "cpu"
 HALF = "/half"  # after the identity of an encoder that works in half precision
-# Texts of a forward pass on an accelerator, by the width of the vectors up to which it holds.
+# Texts of a forward pass on an accelerator, by the width of the vectors up to which it holds. At
+# 384 an H100 is quickest at 512, for a dozen words as for 230: 8,600 and 2,500 texts a second at
+# 256, 13,700 and 2,800 at 512, 8,800 and 2,600 at 1,024.
 BATCHES = ((384, 512), (768, 256), (1024, 128))
 WIDEST = 64  # above
 CPU_BATCH = 32  # far larger ones are slower on a CPU

@@ -34,7 +34,7 @@ from evaluation.runs.progress import (
     Recorder,
 )
 from evaluation.runs.results import rows as results
-from evaluation.runs.run_types import RunType
+from evaluation.runs.run_types import RunType, SharedPage
 
 AQER = METHOD.slug
 DEFAULT_ENCODER = "minilm"
@@ -231,4 +231,7 @@ RUNS = RunType(
     figures_exported=False,
     iterates=True,
     chooses=True,
+    shared=SharedPage(
+        "evaluation/free_text/shared.html", "evaluation.free_text.selectors.shared.parts"
+    ),
 )

@@ -117,4 +117,5 @@ RUNS = RunType(
     shared=SharedPage(
         "evaluation/labels/shared/page.html", "evaluation.labels.selectors.shared.parts"
     ),
+    public_bundle=True,
 )

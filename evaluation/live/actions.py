@@ -29,15 +29,20 @@ from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import system_names, version_items, vote_counts
 from crowdqc.errors import Conflict, Invalid
 from evaluation.live.budget import Used, used_by
-from evaluation.live.dataset import as_rows, shares_of
+from evaluation.live.dataset import look_at
+from evaluation.live.judging import actions as judging
+from evaluation.live.judging.selectors import Judge, judges_of, votes_by
 from evaluation.live.outputs import Rows, read_outputs
+from evaluation.llm.wording import unpriced
+from evaluation.llm_runs.parts import chat_model
 from evaluation.models import AdaptivePlan, LiveBatch, LiveEvaluation
 
 logger = logging.getLogger(__name__)
 MOST_SYSTEMS, MOST_JUDGMENTS = 12, 100_000
 DEFAULT_HALF_WIDTH, LEAST_HALF_WIDTH, MOST_HALF_WIDTH = 0.05, 0.01, 0.3
 DEFAULT_JUDGMENTS = 2_000
-State = LiveEvaluation.State
+MOST_JUDGES = 5
+State, Reason, DecidedBy = LiveEvaluation.State, LiveEvaluation.Reason, LiveEvaluation.DecidedBy
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,15 @@ def open_evaluation(
     max_judgments: int = DEFAULT_JUDGMENTS,
     budget: Decimal | None = None,
     dimension: str = "",
+    judges: Sequence[int] = (),
+    decided_by: str = DecidedBy.PEOPLE,
 ) -> LiveEvaluation:
     """Open it on a pairwise task, which from then on keeps to ``max_judgments`` and ``budget``.
 
-    ``dimension`` is the one judged (the last one where empty). Raises Invalid naming the field, and
-    Conflict where the task has a live evaluation, collects adaptively, is closed, or asks for more
-    already.
+    ``dimension`` is the one judged (the last one where empty). ``judges`` are language models (ids)
+    that judge pairs in both orders beside people, or alone where ``decided_by`` says so; what they
+    cost is part of the budget. Raises Invalid naming the field, and Conflict where the task has a
+    live evaluation, collects adaptively, is closed, or asks for more already.
     """
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     if not get_type(task.type).pairs_texts:
@@ -77,11 +85,14 @@ def open_evaluation(
         raise Conflict("Switch adaptive collection off first.")
     names = _names(systems)
     _check_limits(half_width, max_judgments, budget)
+    _check_judges(task, judges, decided_by, budget)
     by_name = systems_by_name(task.project, [{"system": name} for name in names])
     evaluation = LiveEvaluation.objects.create(
         task=task,
         systems=[by_name[name, ""].pk for name in names],
         dimension=_dimension(task, dimension),
+        judges=list(judges),
+        decided_by=decided_by,
         half_width=half_width,
         max_judgments=max_judgments,
         budget=budget,
@@ -90,6 +101,8 @@ def open_evaluation(
     task.most_answers, task.most_pay = max_judgments, budget
     task.save(update_fields=["most_answers", "most_pay"])
     tasks.within_limit(task)
+    if decided_by == DecidedBy.MODELS and task.current is not None:
+        judging.forbid_people(task, by)
     record(
         by=by,
         project=task.project,
@@ -98,6 +111,8 @@ def open_evaluation(
         half_width=half_width,
         max_judgments=max_judgments,
         budget=None if budget is None else str(budget),
+        judges=list(judges),
+        decided_by=str(decided_by),
     )
     return evaluation
 
@@ -124,6 +139,33 @@ def _check_limits(half_width: float, max_judgments: int, budget: Decimal | None)
         wrong["budget"] = "More than 0, with two decimals at most; or nothing."
     if wrong:
         raise Invalid("The limits cannot be taken.", fields=wrong)
+
+
+def _check_judges(
+    task: Task, judges: Sequence[int], decided_by: str, budget: Decimal | None
+) -> None:
+    """Raise Invalid and Conflict for judges that could never be asked as they are to be."""
+    if decided_by not in DecidedBy.values:
+        said = " or ".join(DecidedBy.values)
+        raise Invalid("Say who decides.", fields={"decided_by": f"Use {said}."})
+    models = [chat_model(task, pk) for pk in judges]
+    names = [one.name for one in models]
+    if len(models) > MOST_JUDGES or len(set(names)) < len(names):
+        raise Invalid(
+            "Name the models that judge.",
+            fields={"judges": f"{MOST_JUDGES} different models at most."},
+        )
+    unpriced_ones = [one.name for one in models if unpriced(one)]
+    if budget is not None and unpriced_ones:
+        said = f"Enter the prices of {', '.join(unpriced_ones)} first, or set no budget."
+        raise Invalid(
+            "A model has no price, so the budget cannot be kept.", fields={"judges": said}
+        )
+    if decided_by == DecidedBy.MODELS:
+        if not models:
+            raise Invalid("Name the models that judge.", fields={"judges": "One at least."})
+        if task.items.filter(held__gt=0).exists():
+            raise Conflict("People have judged pairs of this task. Use another task for models.")
 
 
 def _dimension(task: Task, wanted: str) -> str:
@@ -175,7 +217,8 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
             f"enough for {used.prompts_left} prompts. Nothing was added.",
             code="too-many-judgments",
         )
-    pairs = add_prompts(by=by, task=task, prompts=prompts)
+    alone = evaluation.decided_by == DecidedBy.MODELS
+    pairs = add_prompts(by=by, task=task, prompts=prompts, asks_people=not alone)
     LiveBatch.objects.create(
         evaluation=evaluation, key=key, digest=digest, prompts=len(prompts), pairs=pairs
     )
@@ -190,6 +233,8 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
     fresh = _task_of(evaluation)
     if fresh.current is None:
         tasks.publish(by=by, task=fresh)
+        if alone:
+            judging.forbid_people(fresh, by)
     return Batch(len(prompts), pairs, again=False)
 
 
@@ -206,40 +251,66 @@ def check_all() -> int:
     rows = LiveEvaluation.objects.filter(state=State.OPEN).exclude(task__state=TaskState.DRAFT)
     for pk in list(rows.values_list("pk", flat=True)):
         ended += check(pk)
+    judging.settle_ended()
     return ended
 
 
 @transaction.atomic
 def check(pk: int) -> bool:
-    """Look at one evaluation where votes came, and end it where it is done; whether it ended."""
+    """Look at one evaluation where votes came, and end it where it is done; whether it ended.
+
+    Models that judge are asked about what waits for them.
+    """
     held = LiveEvaluation.objects.select_for_update(skip_locked=True)
     evaluation = held.filter(pk=pk, state=State.OPEN).first()
     if evaluation is None:
         return False
     task = _task_of(evaluation)
+    if evaluation.judges:
+        judging.settle(evaluation, task)
+    judges = judges_of(evaluation, task)
     used = used_by(evaluation, task)
-    out = used.money_out or used.judgments_out
-    mark = _mark(evaluation, task)
-    if evaluation.seen.get("mark") != mark or out:
-        _look(evaluation, task, mark)
+    mark = _mark(evaluation, task, judges)
+    if evaluation.seen.get("mark") != mark:
+        _look(evaluation, task, judges, mark)
     width = evaluation.seen.get("half_width")
     if width is not None and width <= evaluation.half_width:
-        _end(evaluation, task, LiveEvaluation.Reason.PRECISE, used, by=None)
-    elif out:
-        reasons = LiveEvaluation.Reason
-        reason = reasons.BUDGET if used.money_out else reasons.JUDGMENTS
+        reason: str | None = Reason.PRECISE
+    else:
+        reason = _used_up(evaluation, task, used)
+    if reason is not None:
+        if not evaluation.seen.get("systems"):
+            _look(evaluation, task, judges, mark)
         _end(evaluation, task, reason, used, by=None)
     return evaluation.state == State.ENDED
 
 
-def _mark(evaluation: LiveEvaluation, task: Task) -> list[list[Any]]:
+def _used_up(evaluation: LiveEvaluation, task: Task, used: Used) -> str | None:
+    """Which limit it has come to; None where people or models have something to do.
+
+    Beside people, models that rest or have no money left hold up nothing.
+    """
+    alone = evaluation.decided_by == DecidedBy.MODELS
+    if not alone and used.money_out:
+        return Reason.BUDGET
+    waits = judging.start_due(evaluation, task) if evaluation.judges else ""
+    if waits == judging.WORK:
+        return None
+    if alone and waits == judging.MONEY:
+        return Reason.BUDGET
+    if alone and (waits or used.room >= used.prompt):
+        return None
+    return Reason.JUDGMENTS if alone or used.judgments_out else None
+
+
+def _mark(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> list[Any]:
     """The running counts: they change when votes come or go, or stop counting."""
-    return [list(row) for row in vote_counts(task, evaluation.dimension)]
+    counts = [list(row) for row in vote_counts(task, evaluation.dimension)]
+    return [counts, votes_by(judges, task) if judges else []]
 
 
-def _look(evaluation: LiveEvaluation, task: Task, mark: list[list[Any]]) -> None:
-    found, votes = shares_of(evaluation, task)
-    evaluation.seen = {**as_rows(evaluation, found, votes), "mark": mark}
+def _look(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge], mark: list[Any]) -> None:
+    evaluation.seen = {**look_at(evaluation, task, judges), "mark": mark}
     evaluation.seen_at = timezone.now()
     evaluation.save(update_fields=["seen", "seen_at"])
 
@@ -250,32 +321,41 @@ def end(*, by: User, task: Task) -> LiveEvaluation:
     evaluation = _held(task)
     if evaluation.state == State.OPEN:
         fresh = _task_of(evaluation)
-        used = used_by(evaluation, fresh)
-        _look(evaluation, fresh, _mark(evaluation, fresh))
-        _end(evaluation, fresh, LiveEvaluation.Reason.BY_HAND, used, by=by)
+        if evaluation.judges:
+            judging.settle(evaluation, fresh)
+        judges, used = judges_of(evaluation, fresh), used_by(evaluation, fresh)
+        _look(evaluation, fresh, judges, _mark(evaluation, fresh, judges))
+        _end(evaluation, fresh, Reason.BY_HAND, used, by=by)
     return evaluation
 
 
 def _end(
     evaluation: LiveEvaluation,
     task: Task,
-    reason: LiveEvaluation.Reason,
+    reason: str,
     used: Used,
     *,
     by: User | None,
 ) -> None:
     """Part of a transaction that holds the evaluation: close the task, keep and tell the result.
 
-    Assignments in work may still be submitted and are paid; the result stays as it is.
+    Assignments in work may still be submitted and are paid; runs of models are cancelled. The
+    result stays as it is; its money holds the most that a cancelled run can have cost.
     """
     told = {name: value for name, value in evaluation.seen.items() if name != "mark"}
     evaluation.state, evaluation.reason = State.ENDED, reason
     evaluation.ended_at, evaluation.ended_by = timezone.now(), by
-    evaluation.result = {**told, "money": str(used.money), "in_work": used.leases}
+    evaluation.result = {
+        **told,
+        "money": str(used.money),
+        "models_money": str(used.models),
+        "in_work": used.leases,
+    }
     evaluation.save(update_fields=["state", "reason", "ended_at", "ended_by", "result"])
     if task.state in (TaskState.OPEN, TaskState.PAUSED):
         tasks.move(by=by, task=task, to="close")
     Task.objects.filter(pk=task.pk).update(most_answers=None, most_pay=None)
+    judging.cancel_all(evaluation, by or evaluation.opened_by)
     record(by=by, project=task.project, action="live.end", on=task, reason=reason)
     emit(project=task.project, event="live.ended", data=event_of(evaluation))
 

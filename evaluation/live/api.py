@@ -42,7 +42,19 @@ class LiveIn(Body):
         required=False,
         allow_null=True,
         default=None,
-        help_text="Pay of claimed and submitted assignments together; null: no limit",
+        help_text="Pay of claimed and submitted assignments and the cost of models together; null: "
+        "no limit",
+    )
+    judges = serializers.ListField(
+        child=serializers.IntegerField(min_value=1),
+        default=list,
+        max_length=live.MOST_JUDGES,
+        help_text="Ids of language models that judge every pair in both orders",
+    )
+    decided_by = serializers.ChoiceField(
+        choices=live.DecidedBy.choices,
+        default=live.DecidedBy.PEOPLE.value,
+        help_text="Whose judgments end it: people’s, with models beside; or models’ alone",
     )
     dimension = serializers.CharField(
         default="", allow_blank=True, help_text="The dimension that decides; empty: the last one"
@@ -77,13 +89,28 @@ class ShareOut(serializers.Serializer[Any]):
     votes = serializers.IntegerField()
 
 
+class JudgeOut(serializers.Serializer[Any]):
+    model = serializers.CharField()
+    pairs = serializers.IntegerField(help_text="Judged in both orders")
+    same_both_orders = serializers.FloatField(
+        allow_null=True, help_text="Share of pairs that got the same answer in both orders"
+    )
+    half_width = serializers.FloatField(allow_null=True)
+    why_no_interval = serializers.CharField(allow_blank=True)
+    systems = ShareOut(many=True, help_text="What this model says; no person’s vote is in it")
+
+
 class BoardOut(serializers.Serializer[Any]):
-    votes = serializers.IntegerField(default=0)
+    decided_by = serializers.CharField(default="people", help_text="people, or models alone")
+    votes = serializers.IntegerField(
+        default=0, help_text="People’s; pairs that all models judged where these decide alone"
+    )
     workers = serializers.IntegerField(default=0)
     prompts = serializers.IntegerField(default=0)
     half_width = serializers.FloatField(allow_null=True, default=None)
     why_no_interval = serializers.CharField(default="", allow_blank=True)
     systems = ShareOut(many=True, default=list)
+    judges = JudgeOut(many=True, default=list)
 
 
 class LiveOut(serializers.Serializer[Any]):
@@ -103,7 +130,12 @@ class LiveOut(serializers.Serializer[Any]):
     judgments_asked = serializers.IntegerField()
     judgments_taken = serializers.IntegerField(help_text="Given or in work")
     in_work = serializers.IntegerField(help_text="Assignments in work")
-    money = serializers.DecimalField(**MONEY)
+    money = serializers.DecimalField(**MONEY, help_text="Of people and models")
+    decided_by = serializers.CharField(help_text="people or models")
+    models_money = serializers.DecimalField(
+        **MONEY, help_text="Of it for models, with what is held for calls in work"
+    )
+    models_in_work = serializers.IntegerField(help_text="Runs of models in work")
     opened_at = serializers.DateTimeField()
     seen_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)

@@ -9,11 +9,19 @@ from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import system_names, version_items
 from crowdqc.numbers import count, interval, money, plural, score
 from evaluation.live.budget import Used, used_by
+from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
 
 REFRESH = 5  # seconds between two looks at an open one
 
 NOTHING_KNOWN = 0.5  # the half-width of an interval from 0 to 1
+
+STANDS_STILL = {
+    TaskState.PAUSED: "The task is paused, so nobody can claim work.",
+    TaskState.CLOSED: (
+        "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
+    ),
+}
 
 
 def evaluation_of(task: Task) -> LiveEvaluation | None:
@@ -42,6 +50,9 @@ def told_of(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "judgments_taken": used.held,
         "in_work": used.leases,
         "money": used.money,
+        "decided_by": evaluation.decided_by,
+        "models_money": used.models,
+        "models_in_work": used.runs,
         "opened_at": evaluation.opened_at,
         "seen_at": evaluation.seen_at,
         "ended_at": evaluation.ended_at,
@@ -53,13 +64,16 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
     """What the page shows of it."""
     used = used_by(evaluation, task)
     board = evaluation.result if evaluation.result is not None else evaluation.seen
-    rows = sorted(board.get("systems", []), key=lambda row: -(row["share"] or 0))
+    alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
     going = evaluation.state == LiveEvaluation.State.OPEN
     return {
         "evaluation": evaluation,
         "going": going,
         "figures": figures(evaluation, used, board, task.project.currency),
-        "rows": [{**row, "interval": interval(row["low"], row["high"], 2)} for row in rows],
+        "rows": _ranked(board),
+        "alone": alone,
+        "judges": judges_page(evaluation, task, board),
+        "models_cost": money(used.models, task.project.currency),
         "why": board.get("why_no_interval", ""),
         "votes": board.get("votes", 0),
         "used": used,
@@ -77,16 +91,36 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
     }
 
 
+def _ranked(board: dict[str, Any]) -> list[dict[str, Any]]:
+    """The systems of a board, the best first."""
+    rows = sorted(board.get("systems", []), key=lambda row: -(row["share"] or 0))
+    return [{**row, "interval": interval(row["low"], row["high"], 2)} for row in rows]
+
+
+def judges_page(
+    evaluation: LiveEvaluation, task: Task, board: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Each model that judges: what it says of the systems, and why it is asked nothing now."""
+    seen = {row["model"]: row for row in board.get("judges", [])}
+    going = evaluation.state == LiveEvaluation.State.OPEN
+    found = []
+    for judge in judges_of(evaluation, task):
+        row = seen.get(judge.label, {"pairs": 0, "same_both_orders": None, "why_no_interval": ""})
+        problem = problem_of(evaluation, judge) if going else ""
+        found.append({**row, "model": judge.label, "rows": _ranked(row), "problem": problem})
+    return found
+
+
 def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
     """One sentence on what it waits for, or why it ended."""
     if evaluation.state == LiveEvaluation.State.ENDED:
         return f"{evaluation.get_reason_display()}."
     if not used.asked:
         return "Send outputs of the systems; the first ones publish the task."
-    if task.state == TaskState.PAUSED:
-        return "The task is paused, so nobody can claim work."
-    if task.state == TaskState.CLOSED:
-        return "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
+    if evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS and used.held < used.asked:
+        return "Models judge the pairs. It ends by itself; no person is asked."
+    if task.state in STANDS_STILL:
+        return STANDS_STILL[TaskState(task.state)]
     if used.held >= used.asked and not used.leases:
         return (
             f"Every pair is judged. Send more outputs: up to {plural(used.prompts_left, 'prompt')}."
@@ -111,13 +145,15 @@ def figures(
         # The work that an interval takes grows with the square of its narrowness.
         precision["done"] = min(100, round(100 * (evaluation.half_width / width) ** 2))
         precision["total"] = 100
+    alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
+    in_work = plural(used.runs, "run") if alone else plural(used.leases, "assignment")
     judgments = {
-        "label": "Judgments",
+        "label": "Pairs judged" if alone else "Judgments",
         "value": count(votes),
         "of": f"of {count(evaluation.max_judgments)}",
         "done": min(votes, evaluation.max_judgments),
         "total": evaluation.max_judgments,
-        "note": f"{count(used.asked)} requested, {plural(used.leases, 'assignment')} in progress",
+        "note": f"{count(used.asked)} requested, {in_work} in progress",
     }
     spent: dict[str, Any] = {
         "label": "Cost",
@@ -125,6 +161,8 @@ def figures(
         "of": "" if evaluation.budget is None else f"of {money(evaluation.budget, currency)}",
         "note": "claimed and submitted assignments",
     }
+    if evaluation.judges:
+        spent["note"] = f"of it {money(used.models, currency)} for models"
     if evaluation.budget is not None:
         spent |= {"done": min(used.money, evaluation.budget), "total": evaluation.budget}
     return [precision, judgments, spent]

@@ -18,6 +18,8 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.live import actions as live
 from evaluation.live import selectors
+from evaluation.live.judging import selectors as judging
+from evaluation.models import LiveEvaluation
 from evaluation.runs.selectors import lists as reads
 
 MID = {"class": "mid num"}
@@ -25,6 +27,13 @@ MID = {"class": "mid num"}
 
 class OpenForm(forms.Form):
     """What a requester chooses; the actions decide."""
+
+    def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        models = judging.models_of(task)
+        self.fields["judges"].choices = models  # type: ignore[attr-defined]
+        if not models:
+            del self.fields["judges"], self.fields["decided_by"]
 
     systems = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -52,9 +61,28 @@ class OpenForm(forms.Form):
         min_value=0,
         max_digits=12,
         decimal_places=2,
-        help_text="Pay for all assignments together. Empty: no limit.",
+        help_text="Pay for all assignments and calls to models together. Empty: no limit.",
         widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
     )
+    judges = forms.TypedMultipleChoiceField(
+        label="Models as judges",
+        required=False,
+        coerce=int,
+        help_text="Each judges every pair in both orders. Its votes are shown beside people’s.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    decided_by = forms.ChoiceField(
+        label="Result decided by",
+        required=False,
+        initial=LiveEvaluation.DecidedBy.PEOPLE,
+        choices=LiveEvaluation.DecidedBy.choices,
+        help_text="Models alone: no person is asked, and the result says so.",
+        widget=forms.RadioSelect,
+    )
+
+    def clean_decided_by(self) -> str:
+        """People, where nothing was chosen."""
+        return self.cleaned_data["decided_by"] or LiveEvaluation.DecidedBy.PEOPLE
 
 
 @login_required
@@ -65,7 +93,7 @@ def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> Http
     access, task = get_task(request, project_id, task_id, *roles)
     if not get_type(task.type).pairs_texts:
         raise Missing("Only pairwise tasks have live evaluations.")
-    form, status = OpenForm(), 200
+    form, status = OpenForm(task=task), 200
     if request.method == "POST":
         form, status = _posted(request, access, task)
         if status == 302:
@@ -84,7 +112,7 @@ def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> Http
 def _posted(request: HttpRequest, access: Access, task: Task) -> tuple[OpenForm, int]:
     """Do what the button says; 302 when it is done, else the status of the refusal."""
     ending = request.POST.get("do") == "end"
-    form = OpenForm(None if ending else request.POST)
+    form = OpenForm(None if ending else request.POST, task=task)
     if ending:
         live.end(by=access.user, task=task)
         messages.success(request, "The live evaluation has ended.")

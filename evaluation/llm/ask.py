@@ -21,6 +21,10 @@ class BudgetSpent(Conflict):
     """The hard budget does not allow the next call; what was answered so far is kept."""
 
 
+class CapReached(BudgetSpent):
+    """What a run may cost (``Run.limits``) does not allow its next call; the rest goes unasked."""
+
+
 class EndpointFails(Conflict):
     """The endpoint fails call after call; the run stops, and what was answered so far is kept."""
 

@@ -6,12 +6,14 @@ reply for each; calls that were answered before, in whatever run, cost nothing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from crowdqc.errors import Conflict
 from evaluation.llm import completion, engine, estimate, ledger, wording
-from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.ask import Ask, CapReached, Reply
 from evaluation.llm.completion import Completion
 from evaluation.llm.wording import ParsedAnswer, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
@@ -50,8 +52,16 @@ def ask_all(
     if open_ids:
         may_start(model)
         source = Chat(model, asks, first)
-        engine.Engine(model, completion.link_of(model.endpoint), source, tick).work(open_ids)
+        link = completion.link_of(model.endpoint)
+        # Beyond what the run may cost nothing is asked: those questions have no value.
+        with contextlib.suppress(CapReached):
+            engine.Engine(model, link, source, tick, _cap_of(run)).work(open_ids)
     return list(_replies(asks, ids, cached))
+
+
+def _cap_of(run: Run) -> ledger.Cap | None:
+    most = run.limits.get("cost")
+    return None if most is None else ledger.Cap(run.pk, Decimal(most), run.created_at)
 
 
 def may_start(model: LanguageModel) -> None:

@@ -25,10 +25,10 @@ from django.utils import timezone
 
 from crowdqc.errors import Conflict
 from evaluation.llm import ledger
-from evaluation.llm.ask import BudgetSpent, EndpointFails
+from evaluation.llm.ask import BudgetSpent, CapReached, EndpointFails
 from evaluation.llm.client import Sender
 from evaluation.llm.completion import Completion, Link, Outcome
-from evaluation.llm.ledger import LEASE, LeaseRequest, Settled, Turn
+from evaluation.llm.ledger import LEASE, Cap, LeaseRequest, Settled, Turn
 from evaluation.llm.threads import Threads
 from evaluation.llm.wording import ParsedAnswer, Size, cost_of, most_of, unpriced
 from evaluation.models import CallState, LanguageModel, LLMCall
@@ -78,8 +78,14 @@ class Engine:
     """One run's work on calls; made for one use."""
 
     def __init__(
-        self, model: LanguageModel, link: Link, source: Source, tick: Callable[[int], None]
+        self,
+        model: LanguageModel,
+        link: Link,
+        source: Source,
+        tick: Callable[[int], None],
+        cap: Cap | None = None,
     ) -> None:
+        self.cap = cap
         self.model, self.endpoint, self.link, self.source = model, model.endpoint, link, source
         self.tick, self.lease = tick, uuid.uuid4()
         self.priced = not unpriced(model)
@@ -272,6 +278,7 @@ class Engine:
             wanted=wanted,
             pause=pause,
             priced=self.priced,
+            cap=self.cap,
         )
         self._written(settled, found)
         self._take(wanted, found)
@@ -279,7 +286,11 @@ class Engine:
             raise Conflict(found.refused)
         if found.until is not None:
             self.hold = now + max(0.01, (found.until - timezone.now()).total_seconds())
-        if found.short:
+        if found.capped:
+            if not self.flying:
+                raise CapReached("What this run may cost is used. What was answered is kept.")
+            self.hold = now + TICK  # what is in flight may cost less than was reserved
+        elif found.short:
             self._short(wanted[len(found.leased) + len(found.elsewhere)], found)
         elif found.leased:
             self.short_since = None

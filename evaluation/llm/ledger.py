@@ -35,6 +35,15 @@ class LeaseRequest:
 
 
 @dataclass(frozen=True)
+class Cap:
+    """What the calls of one run may cost together, from ``since`` on."""
+
+    run_id: int
+    most: Decimal
+    since: dt.datetime
+
+
+@dataclass(frozen=True)
 class Settled:
     """What came of an attempt, and what its call is now."""
 
@@ -63,6 +72,7 @@ class Turn:
     elsewhere: list[int] = field(default_factory=list)  # finished, or held by somebody else
     until: dt.datetime | None = None  # nothing more before: the limits of a minute, or a pause
     short: bool = False  # the hard budget does not allow the next one now
+    capped: bool = False  # what the run may cost does not allow the next one now
     refused: str = ""  # why nothing at all may be asked any more
     taken: set[int] = field(default_factory=set)  # not settled: somebody took the call up
     budget: Decimal | None = None
@@ -80,6 +90,7 @@ def settle_and_lease(
     wanted: Sequence[LeaseRequest] = (),
     pause: dt.datetime | None = None,
     priced: bool = True,
+    cap: Cap | None = None,
 ) -> Turn:
     """Settle what came and lease what is wanted, as far as budget and limits allow, in order."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
@@ -88,9 +99,9 @@ def settle_and_lease(
         found.taken = _settle(endpoint, lease, settled)
     if pause is not None and (endpoint.paused_until is None or endpoint.paused_until < pause):
         endpoint.paused_until = pause
-    found.refused = _refusal(endpoint, priced) if wanted else ""
+    found.refused = _refusal(endpoint, priced, cap) if wanted else ""
     if wanted and not found.refused:
-        granted = _grant(endpoint, wanted, found)
+        granted = _grant(endpoint, wanted, found, cap)
         if granted:
             _lease(model_id, lease, granted, found)
     endpoint.save(
@@ -107,16 +118,38 @@ def settle_and_lease(
     return found
 
 
-def _refusal(endpoint: Endpoint, priced: bool) -> str:
+def _refusal(endpoint: Endpoint, priced: bool, cap: Cap | None) -> str:
     """Why nothing may be asked, whatever was so when the run began; else ""."""
     if endpoint.archived_at is not None:
         return f"{endpoint.name} was archived; nothing more is asked there."
     if endpoint.hard_budget is not None and not priced:
         return f"{endpoint.name} has a hard budget now, which needs the prices of the model."
+    if cap is not None and not priced:
+        return "What this run may cost is limited, which needs the prices of the model."
     return ""
 
 
-def _grant(endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn) -> list[LeaseRequest]:
+SPENT = """
+SELECT coalesce(sum(CASE WHEN a.outcome = 'sent' THEN c.reserved ELSE coalesce(a.cost, 0) END), 0)
+FROM evaluation_llmattempt a JOIN evaluation_llmcall c ON c.id = a.call_id
+WHERE a.sent_at >= %s AND a.call_id IN (SELECT call_id FROM evaluation_calluse WHERE run_id = %s)
+"""
+
+
+def spent_by(run_id: int, since: dt.datetime) -> Decimal:
+    """What attempts at the run's calls cost from ``since`` on; one in flight, what is reserved.
+
+    An attempt that another run made at such a call meanwhile is in it too.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(SPENT, [since, run_id])
+        found: Decimal = cursor.fetchone()[0]
+    return found
+
+
+def _grant(
+    endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn, cap: Cap | None
+) -> list[LeaseRequest]:
     """Those of the calls that may be sent now; says in ``found`` what became of the others."""
     now = timezone.now()
     if endpoint.paused_until is not None and endpoint.paused_until > now:
@@ -132,6 +165,8 @@ def _grant(endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn) -> l
         .values_list("pk", flat=True)
     )
     granted: list[LeaseRequest] = []
+    # All calls at this endpoint line up at its row, so nobody adds to what was spent meanwhile.
+    room = None if cap is None else cap.most - spent_by(cap.run_id, cap.since)
     for one in wanted:
         if one.call_id not in free:
             found.elsewhere.append(one.call_id)
@@ -144,7 +179,11 @@ def _grant(endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn) -> l
         ):
             found.short = True
             break
+        elif room is not None and one.most > room:
+            found.capped = True
+            break
         else:
+            room = None if room is None else room - one.most
             endpoint.window_requests += 1
             endpoint.window_tokens += one.tokens
             endpoint.reserved += one.most

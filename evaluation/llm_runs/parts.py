@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -38,16 +38,20 @@ def chat_model(task: Task, pk: Any) -> LanguageModel:
     return found
 
 
-def asked_items(task: Task, *, known: bool = False) -> list[Item]:
+def asked_items(
+    task: Task, *, known: bool = False, only: Collection[int] | None = None
+) -> list[Item]:
     """The items of the version in force, as people meet them; Conflict before it is published.
 
-    ``known``: also those whose answer is known.
+    ``known``: also those whose answer is known; ``only``: those of these ids.
     """
     if task.current is None:
         raise Conflict("Publish the task first: answers name the version they answer.")
     rows = task.items.in_version(task.current.number)
     if not known:
         rows = rows.filter(expected__isnull=True)
+    if only is not None:
+        rows = rows.filter(pk__in=only)
     # A text that was erased with its writer is judged by nobody.
     rows = rows.exclude(Q(first__text="") | Q(second__text=""))
     rows = rows.select_related("group", "first", "second")

@@ -631,6 +631,7 @@ class Migration(FirstTables):
                 ("lane", models.CharField(blank=True, max_length=160)),
                 ("version", models.CharField(max_length=20)),
                 ("params", models.JSONField(default=dict)),
+                ("limits", models.JSONField(blank=True, default=dict)),
                 ("seed", models.BigIntegerField(default=0)),
                 (
                     "state",
@@ -1678,6 +1679,52 @@ class Migration(FirstTables):
             },
         ),
         migrations.CreateModel(
+            name="BoardBundle",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("data", models.BinaryField(blank=True, null=True)),
+                ("sha256", models.CharField(blank=True, max_length=64)),
+                ("error", models.CharField(blank=True, max_length=300)),
+                ("asked_at", models.DateTimeField()),
+                ("made_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="evaluation.run",
+                    ),
+                ),
+                (
+                    "share",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="bundle",
+                        to="evaluation.runshare",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("data__isnull", True), ("made_at__isnull", True)),
+                            models.Q(
+                                ("data__isnull", False), ("error", ""), ("made_at__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="board_bundle_whole",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="LiveEvaluation",
             fields=[
                 (
@@ -1696,6 +1743,15 @@ class Migration(FirstTables):
                 ),
                 ("systems", models.JSONField()),
                 ("dimension", models.CharField(max_length=40)),
+                (
+                    "decided_by",
+                    models.CharField(
+                        choices=[("people", "People"), ("models", "Models alone")],
+                        default="people",
+                        max_length=10,
+                    ),
+                ),
+                ("judges", models.JSONField(blank=True, default=list)),
                 ("half_width", models.FloatField(default=0.05)),
                 ("max_judgments", models.PositiveIntegerField()),
                 (
@@ -1775,8 +1831,51 @@ class Migration(FirstTables):
                         ),
                         name="live_sane",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("decided_by", "people"),
+                            models.Q(("judges", []), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="live_has_a_judge",
+                    ),
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="LiveJudging",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "granted",
+                    models.DecimalField(blank=True, decimal_places=8, max_digits=16, null=True),
+                ),
+                (
+                    "cost",
+                    models.DecimalField(blank=True, decimal_places=8, max_digits=16, null=True),
+                ),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="judgings",
+                        to="evaluation.liveevaluation",
+                    ),
+                ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="live_judging",
+                        to="evaluation.run",
+                    ),
+                ),
+            ],
         ),
         migrations.CreateModel(
             name="LiveBatch",
@@ -1804,6 +1903,67 @@ class Migration(FirstTables):
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("evaluation", "key"), name="live_batch_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="JobFailure",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("job", models.CharField(max_length=120)),
+                ("error", models.CharField(max_length=160)),
+                ("queue", models.CharField(max_length=16)),
+                ("args", models.JSONField(default=list)),
+                ("count", models.PositiveIntegerField(default=1)),
+                ("first_at", models.DateTimeField()),
+                ("last_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["-last_at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "error"), name="failure_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Sample",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("at", models.DateTimeField()),
+                ("value", models.FloatField()),
+            ],
+            options={
+                "indexes": [models.Index(fields=["at"], name="evaluation__at_5250ab_idx")],
+                "constraints": [models.UniqueConstraint(fields=("name", "at"), name="sample_once")],
+            },
+        ),
+        migrations.CreateModel(
+            name="DiscardedFailure",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=16)),
+                ("row", models.BigIntegerField()),
+                ("at", models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "row"), name="discarded_once")
                 ],
             },
         ),

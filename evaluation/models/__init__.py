@@ -3,7 +3,7 @@
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
-from evaluation.models.live import LiveBatch, LiveEvaluation
+from evaluation.models.live import LiveBatch, LiveEvaluation, LiveJudging
 from evaluation.models.llm import (
     CallState,
     CallUse,
@@ -13,9 +13,11 @@ from evaluation.models.llm import (
     LLMCall,
     OwnPrompt,
 )
+from evaluation.models.operations import DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
+    BoardBundle,
     OfficialRun,
     Run,
     RunSchedule,
@@ -39,12 +41,14 @@ __all__ = [
     "AdaptivePlan",
     "AnswerScore",
     "AuditVerdict",
+    "BoardBundle",
     "CallState",
     "CallUse",
     "CandidateScore",
     "Checklist",
     "ChecklistStage",
     "ChecklistVersion",
+    "DiscardedFailure",
     "Embedding",
     "EncodingShard",
     "Endpoint",
@@ -53,11 +57,13 @@ __all__ = [
     "Grading",
     "ItemLabel",
     "ItemScore",
+    "JobFailure",
     "LLMAttempt",
     "LLMCall",
     "LanguageModel",
     "LiveBatch",
     "LiveEvaluation",
+    "LiveJudging",
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",
@@ -67,6 +73,7 @@ __all__ = [
     "RunSchedule",
     "RunShare",
     "RunState",
+    "Sample",
     "ScoreRow",
     "Selection",
     "SetComparison",

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from annotation.models import Task
+from evaluation.models.runs import Run
 
 
 class LiveEvaluation(models.Model):
@@ -26,11 +27,21 @@ class LiveEvaluation(models.Model):
         BUDGET = "budget", "The budget is used"
         BY_HAND = "by_hand", "Somebody ended it"
 
+    class DecidedBy(models.TextChoices):
+        PEOPLE = "people", "People"
+        MODELS = "models", "Models alone"
+
     task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="live_evaluation")
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     # The ids of the systems compared, in the order in which they were named.
     systems = models.JSONField()
     dimension = models.CharField(max_length=40)
+    # Whose votes the intervals are of. Models beside people are shown and end nothing.
+    decided_by = models.CharField(
+        max_length=10, choices=DecidedBy.choices, default=DecidedBy.PEOPLE
+    )
+    # The ids of the language models that judge, in the order in which they were named.
+    judges = models.JSONField(default=list, blank=True)
     half_width = models.FloatField(default=0.05)
     max_judgments = models.PositiveIntegerField()
     budget = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
@@ -68,6 +79,9 @@ class LiveEvaluation(models.Model):
                 & (Q(budget__isnull=True) | Q(budget__gt=0)),
                 name="live_sane",
             ),
+            models.CheckConstraint(
+                condition=Q(decided_by="people") | ~Q(judges=[]), name="live_has_a_judge"
+            ),
         ]
 
 
@@ -85,3 +99,19 @@ class LiveBatch(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "key"], name="live_batch_once")
         ]
+
+
+class LiveJudging(models.Model):
+    """A run by which a model judges pairs of a live evaluation, and the money held for it.
+
+    While it is in work ``granted`` is taken off the budget, and no call of the run may pass it;
+    afterwards ``cost`` is, what its calls came to.
+    """
+
+    evaluation = models.ForeignKey(
+        LiveEvaluation, on_delete=models.CASCADE, related_name="judgings"
+    )
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="live_judging")
+    # Empty: the evaluation has no budget.
+    granted = models.DecimalField(null=True, blank=True, max_digits=16, decimal_places=8)
+    cost = models.DecimalField(null=True, blank=True, max_digits=16, decimal_places=8)

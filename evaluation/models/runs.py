@@ -56,6 +56,9 @@ class Run(models.Model):
     lane = models.CharField(max_length=160, blank=True)
     version = models.CharField(max_length=20)
     params = models.JSONField(default=dict)
+    # What whoever started it holds it to: {"items": ids to ask about, "cost": the most that its
+    # calls may cost, in the project's currency}; {}: nothing.
+    limits = models.JSONField(default=dict, blank=True)
     seed = models.BigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     trigger = models.CharField(max_length=20, default="browser")  # browser, schedule, answers, api
@@ -161,6 +164,30 @@ class RunShare(models.Model):
                 | (~Q(slug="") & Q(digest__isnull=True, expires_at__isnull=True)),
                 name="link_or_board",
             ),
+        ]
+
+
+class BoardBundle(models.Model):
+    """The file by which anybody can compute a public board again; written by a job.
+
+    It is of one run: a board that is moved waits for another. Gone with the board.
+    """
+
+    share = models.OneToOneField(RunShare, on_delete=models.CASCADE, related_name="bundle")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    data = models.BinaryField(null=True, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    error = models.CharField(max_length=300, blank=True)  # why there is none
+    asked_at = models.DateTimeField()
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(made_at__isnull=True, data__isnull=True)
+                | Q(made_at__isnull=False, data__isnull=False, error=""),
+                name="board_bundle_whole",
+            )
         ]
 
 

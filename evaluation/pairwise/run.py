@@ -109,6 +109,7 @@ PAIRS = RunType(
     shared=SharedPage(
         "evaluation/runs/sharing/board.html", "evaluation.pairwise.selectors.shared.parts"
     ),
+    public_bundle=True,
 )
 PAIR_CHECKS = RunType(
     pairwise_checks.METHOD,
@@ -133,4 +134,8 @@ RATINGS = RunType(
     export=OWN_ROWS,
     chooses=True,
     reads_texts=False,
+    shared=SharedPage(
+        "evaluation/rescaling/shared.html", "evaluation.rescaling.selectors.rating_boards.parts"
+    ),
+    public_bundle=True,
 )

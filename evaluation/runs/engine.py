@@ -56,13 +56,14 @@ def start(
     trigger: str = "browser",
     source: Run | None = None,
     lane: str = "",
+    limits: Mapping[str, Any] | None = None,
 ) -> Run:
     """Queue a run of a method (default: that of the task's type) on the answers there will be.
 
     A run with a ``source`` reads the snapshot and the results of that finished run. Runs of one
-    method in different lanes may be in work at the same time. Raises Invalid (a field of
-    ``params``, the seed, the task's type) and Conflict where a run of this method and lane is
-    queued or in work already.
+    method in different lanes may be in work at the same time. ``limits`` are those of ``Run``.
+    Raises Invalid (a field of ``params``, the seed, the task's type) and Conflict where a run of
+    this method and lane is queued or in work already.
     """
     method = method or main_method(task) or "aqer"
     if method not in run_types.run_types():
@@ -92,6 +93,7 @@ def start(
         lane=lane,
         version=chosen.version,
         params=clean,
+        limits=dict(limits or {}),
         seed=seed,
         trigger=trigger,
         started_by=by,

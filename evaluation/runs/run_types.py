@@ -148,6 +148,8 @@ class RunType:
         What a finished run was made of, where it is no answers of people.
     shared
         What a link shows of its runs to people without an account; None where none can be made.
+    public_bundle
+        Whether a public board of its runs can offer a bundle: votes under codes, and no texts.
     """
 
     recipe: Recipe
@@ -175,6 +177,7 @@ class RunType:
     detail: Callable[[Run], str] | None = None
     made_of: str = ""
     shared: SharedPage | None = None
+    public_bundle: bool = False
 
     @property
     def slug(self) -> str:

@@ -69,8 +69,10 @@ LISTED = {
 
 # What a kind of way in or of list is called in an address.
 WAYS_IN = {
+    "manual_page": {"path": "index.html"},
     "recruitment_new": {"kind": "prolific"},
     "payment_export": {"what": "bonus"},
+    "operations_failure": {"kind": "run", "row": 1},
     "score_table_example": {"name": "labels"},
 }
 # Addresses that make sense for a writing task alone.

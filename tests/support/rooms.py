@@ -52,6 +52,7 @@ ROOMS = (
     "evaluation.overview",
     "evaluation.published",
     "evaluation.bundles",
+    "evaluation.operations",
 )
 DOORS = ("views", "api", "forms", "urls")
 # What ties the rooms of a side together, and is imported by nothing but wiring.

@@ -79,6 +79,19 @@ def request_export(
 
 
 @transaction.atomic
+def retry_export(*, by: User, file: ExportFile) -> None:
+    """Write a file again that could not be written. Raises Conflict where it has moved on."""
+    locked = ExportFile.objects.select_for_update(of=("self",)).filter(pk=file.pk).first()
+    if locked is None or locked.state != State.FAILED:
+        raise Conflict("This file is not failed any more.")
+    ExportFile.objects.filter(pk=locked.pk).update(
+        state=State.QUEUED, attempts=0, error="", done_at=None, expires_at=None
+    )
+    record(by=by, project=locked.project, action="export.retry", on=locked)
+    enqueue(locked.pk)
+
+
+@transaction.atomic
 def remove_file(*, by: User, file: ExportFile) -> None:
     """Delete a file before its days are over; one that is being written stops."""
     record(by=by, project=file.project, action="export.remove", on=file, what=file.what)

@@ -30,12 +30,14 @@ class Prompt:
 
 
 @transaction.atomic
-def add_prompts(*, by: User, task: Task, prompts: Sequence[Prompt]) -> int:
+def add_prompts(
+    *, by: User, task: Task, prompts: Sequence[Prompt], asks_people: bool = True
+) -> int:
     """Make every pair of a prompt's texts an item of the version in force; how many pairs.
 
-    They are handed out from the end of the transaction on. A task that was never published gets
-    them in its draft. Raises Conflict where a prompt's key is there already, or where the task
-    would ask for more answers than its limit.
+    They are handed out from the end of the transaction on, where people are asked. A task that was
+    never published gets them in its draft. Raises Conflict where a prompt's key is there already,
+    or where the task would ask for more answers than its limit.
     """
     require(task, paired=True)
     # In this order, as everybody who publishes or takes texts in.
@@ -50,6 +52,9 @@ def add_prompts(*, by: User, task: Task, prompts: Sequence[Prompt]) -> int:
     groups = _groups(task, version, prompts)
     texts = _texts(project, task, prompts)
     items = _items(task, version, prompts, groups, texts)
+    if not asks_people:
+        for item in items:
+            item.redundancy = 0
     Item.objects.bulk_create(items, batch_size=BATCH)
     within_limit(task)
     return len(items)

@@ -399,3 +399,19 @@ def live_votes(task: Task, dimension: str) -> Iterator[tuple[int, int, str, int,
         "worker_id",
         "item__group_id",
     ).iterator(chunk_size=CHUNK)
+
+
+def model_votes(
+    task: Task, dimension: str, system_ids: Sequence[int]
+) -> Iterator[tuple[int, int, int, str, int, int]]:
+    """Models' counting votes on one dimension, each order once: (item, system of the first text,
+    of the second, code, the judging system, topic)."""
+    rows = counted_votes(task, dimension).filter(system__in=system_ids, replicate__in=(0, 1))
+    return rows.values_list(
+        "item_id",
+        "item__first__system",
+        "item__second__system",
+        "choices__code",
+        "system_id",
+        "item__group_id",
+    ).iterator(chunk_size=CHUNK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crowdqc.numbers import plural
@@ -21,11 +21,15 @@ def state_words(run: Run, told: Mapping[str, Any]) -> str:
     return f"Converged in {plural(rounds, 'round')}"
 
 
-def workers(
-    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any
+def workers_board(
+    told: Mapping[str, Any],
+    rows: Sequence[board.Row],
+    *,
+    page: Any,
+    by: str = "score",
+    ascending: bool = False,
 ) -> dict[str, Any]:
-    """Boards, page, header sentence and names of the workers' page."""
-    rows = board.worker_rows(run, told.get("log", {}))
+    """The boards of ``rows``, the page of them that is shown, and what they come to in words."""
     parts = _parts(told)
     shown = board.page_of(board.sorted_rows(rows, by, ascending=ascending), page)
     groups = told.get("groups", [])
@@ -37,20 +41,29 @@ def workers(
         adjusted={number: part["ranked_by"] == "adjusted" for number, part in parts.items()},
         grouped=by == "score" and not ascending,
     )
-    counts = told.get("recipe", {}).get("counts", {})
     if len(parts) == 1:
         ending = board.groups_sentence(groups)
     else:
         ending = f"They stand on {plural(len(parts), 'board')}, which do not compare."
+    return {"boards": made, "page": shown, "ending": ending}
+
+
+def workers(
+    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any
+) -> dict[str, Any]:
+    """Boards, page, header sentence and names of the workers' page."""
+    rows = board.worker_rows(run, told.get("log", {}))
+    found = workers_board(told, rows, page=page, by=by, ascending=ascending)
+    counts = told.get("recipe", {}).get("counts", {})
     return {
-        "boards": made,
-        "page": shown,
+        "boards": found["boards"],
+        "page": found["page"],
         "names": {row.id: row.name for row in rows},
         "any_log": any(row.pasted is not None for row in rows),
         "state_words": state_words(run, told),
         "sentence": f"{plural(counts.get('workers', 0), 'worker')}, "
         f"{plural(counts.get('answers', 0), 'answer')} to "
-        f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{ending}",
+        f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{found['ending']}",
     }
 
 

@@ -86,6 +86,21 @@ def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
     return [_row(pk, name, "", rest, log.get(str(pk), {})) for pk, name, *rest in values]
 
 
+def names_of(run: Run, told: Mapping[str, Any]) -> dict[int, str]:
+    """The pseudonyms of those in camps by id; {} without camps."""
+    ids = {
+        pk
+        for part in told.get("camps", [])
+        if part["found"]
+        for group in part["groups"]
+        for pk in group["workers"]
+    }
+    if not ids:
+        return {}
+    rows = WorkerScore.objects.filter(run=run, worker__in=ids, dimension="")
+    return dict(rows.values_list("worker_id", "worker__pseudonym"))
+
+
 def system_rows(run: Run) -> list[Row]:
     """A row a system and component."""
     values = SystemScore.objects.filter(run=run, dimension="").values_list(

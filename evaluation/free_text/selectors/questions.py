@@ -16,6 +16,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import percent, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
+from evaluation.free_text.selectors import disagreement
 from evaluation.models import AnswerScore, ItemScore, Run
 
 PER_PAGE = 50
@@ -105,6 +106,7 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
         "before": before,
         "after": after,
         "cluster": _cluster(item, told),
+        "camps": disagreement.on_question(run, told, rows),
     }
 
 
@@ -157,5 +159,10 @@ def _cluster(item: Item, told: Mapping[str, Any]) -> str:
                 return (
                     f"{one['size']} of {plural(one['of'], 'answer')} are nearly the same and hold "
                     f"{percent(one['share_of_weight'])} of the weight."
+                    + (" The better workers wrote something else." if _is_low(one) else "")
                 )
     return ""
+
+
+def _is_low(one: Mapping[str, Any]) -> bool:
+    return bool(one.get("low_weighted"))

@@ -18,9 +18,9 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import parse_whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
+from evaluation.free_text.selectors import disagreement, run_facts
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors import questions as question_reads
-from evaluation.free_text.selectors import run_facts
 from evaluation.free_text.selectors.boards import state_words
 from evaluation.models import Run
 from evaluation.overview import results as overview_results
@@ -209,8 +209,9 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
         return empty_page(request, task, context)
     sort, group = request.GET.get("sort", "order"), number_of(request, "text")
     sort = sort if sort in question_reads.SORTS else "order"
-    told = reads.figures_of(run, "components", "recipe")
+    told = reads.figures_of(run, "components", "recipe", "camps", "clusters")
     context.update(
+        disagreement=disagreement.overview(run, told, board.names_of(run, told)),
         page=question_reads.page_of(
             question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
         ),
@@ -231,7 +232,7 @@ def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) 
     run, context = frame(request, task, "questions")
     if run is None:
         return empty_page(request, task, context)
-    told = reads.figures_of(run, "clusters", "recipe")
+    told = reads.figures_of(run, "clusters", "recipe", "camps")
     context.update(
         question=question_reads.question(run, item, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),

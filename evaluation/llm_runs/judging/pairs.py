@@ -6,7 +6,7 @@ replicate. They stand beside people's and never enter what is said of people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ from evaluation.llm_runs.parts import (
     temperature_label,
 )
 from evaluation.methods.core.params import Params, choice, flag
-from evaluation.models import Run
+from evaluation.models import LanguageModel, Run
 from evaluation.runs.asking import LLMRunSpec, Plan
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
@@ -105,18 +105,23 @@ class PairRequest:
 
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the judge; combined and individual are two judges."""
-    model, mode = chat_model(task, params["model"]), params["mode"]
+    return name_of_judge(task, chat_model(task, params["model"]), params)
+
+
+def name_of_judge(task: Task, model: LanguageModel, params: Mapping[str, Any]) -> tuple[str, str]:
+    """The same of a model that may not be asked any more."""
+    mode = params["mode"]
     prompt = refs_of(mode, template_of(task.project_id, mode, params["prompt"]))
     return model.name, f"judge {prompt}, {temperature_label(params['temperature'])}"
 
 
-def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
+def pairs_of(task: Task, *, only_judged: bool, only: Collection[int] | None = None) -> list[Item]:
     """The pairs of the version in force, each once; ``only_judged``: on which people's votes count.
 
     A designed repeat is the same pair the other way round, and is asked so anyway.
     """
     found: dict[tuple[int | None, int | None], Item] = {}
-    for item in asked_items(task):
+    for item in asked_items(task, only=only):
         if item.first_id is not None and item.second_id is not None:
             found.setdefault((item.first_id, item.second_id), item)
     if not only_judged:
@@ -126,9 +131,11 @@ def pairs_of(task: Task, *, only_judged: bool) -> list[Item]:
     return [item for pair, item in found.items() if pair in judged]
 
 
-def every_of(task: Task, params: Mapping[str, Any]) -> list[PairRequest]:
-    """The votes that a judge with these options gives in all."""
-    items = pairs_of(task, only_judged=params["only_judged"])
+def every_of(
+    task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
+) -> list[PairRequest]:
+    """The votes that a judge with these options gives in all, or on the items of these ids."""
+    items = pairs_of(task, only_judged=params["only_judged"], only=only)
     names = [row["name"] for row in _dimensions(task)] if items else []
     parts = ("",) if params["mode"] == COMBINED else tuple(names)
     return [
@@ -139,10 +146,12 @@ def every_of(task: Task, params: Mapping[str, Any]) -> list[PairRequest]:
     ]
 
 
-def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[PairRequest], int]:
+def wanted_of(
+    task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
+) -> tuple[list[PairRequest], int]:
     """The votes that the judge has not given yet, and how many are there already."""
     there = given_by(task, system_of(task, params))
-    every = every_of(task, params)
+    every = every_of(task, params, only)
     new = [one for one in every if (one.item.pk, one.call) not in there]
     return new, len(every) - len(new)
 
@@ -153,9 +162,12 @@ def _dimensions(task: Task) -> list[Row]:
     return found
 
 
-def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
-    return _plan(task, params, *wanted_of(task, params))
+def plan(task: Task, params: Mapping[str, Any], only: Collection[int] | None = None) -> Plan:
+    """What a run would ask; raises Invalid and Conflict that say what is missing.
+
+    ``only``: about the items of these ids.
+    """
+    return _plan(task, params, *wanted_of(task, params, only))
 
 
 def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], there: int) -> Plan:
@@ -215,7 +227,8 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
     """Ask, and turn what is said of A and B into votes on the pairs as they are stored."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
-    wanted, there = wanted_of(task, params)
+    only = run.limits.get("items")
+    wanted, there = wanted_of(task, params, None if only is None else frozenset(only))
     asked = _plan(task, params, wanted, there)
     steps.say(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))

@@ -20,8 +20,8 @@ STUDIED = 10  # draws of the study against experts
 SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
-    "worker1": "paid work, work that waits, three tasks to take",
-    "worker2": "a rejection with a reply, work that waits, three tasks to take",
+    "worker1": "paid work, work that waits, four tasks to take",
+    "worker2": "a rejection with a reply, work that waits, four tasks to take",
 }
 
 
@@ -66,6 +66,7 @@ class Command(BaseCommand):
         ):
             self._first(other)
         self._more(task)
+        self._later(task)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
         self._accounts(task)
@@ -131,6 +132,16 @@ class Command(BaseCommand):
         for rated in demo_loader.tasks_by_name("rating"):
             for source in imports(rated)[:1]:
                 self._first(rated, "rescaling", {"imported": source.pk})
+
+    def _later(self, task: Task) -> None:
+        """What nobody has to wait for: the labels' own run, and the test of the three models."""
+        from evaluation.runs import engine as runs
+
+        for labelled in demo_loader.tasks_by_name("labels"):
+            for method in (runs.main_method(labelled), "replacement"):
+                if not Run.objects.filter(task=labelled, method=method).exists():
+                    self._refusable(runs.start, by=task.project.owner, task=labelled, method=method)
+                    self._say(f"a run of {method} on the labels follows in the background")
 
     def _first(self, task: Task, method: str = "", params: dict[str, Any] | None = None) -> None:
         """A task's own run or one more; checks of a study take longer, and are left to the worker.

@@ -24,7 +24,7 @@ where collecting stopped; its table is in its docstring.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -78,10 +78,17 @@ class WinShares:
 
 
 def win_shares(
-    given: Votes, *, systems: int, confidence: float = 0.95, target: float = 0.05
+    given: Votes,
+    *,
+    systems: int,
+    confidence: float = 0.95,
+    target: float = 0.05,
+    by_prompt: bool = False,
 ) -> WinShares:
     """Shares of ``systems`` (k), and their intervals, valid at every look.
 
+    ``by_prompt``: the votes are the same judges' on every prompt, so that prompts alone were
+    sampled; the intervals say nothing of other judges, and ``worker`` is not read.
     ``target`` is the half-width at which the intervals are to be narrowest; it changes no coverage.
     Raises DataError for arrays of unlike lengths, a system against itself, or out of range.
     """
@@ -100,12 +107,16 @@ def win_shares(
     told = others & (votes > 0)
     share = np.where(told, pairs, 0).sum(axis=1) / np.maximum(1, told.sum(axis=1))
     share = np.where(told.any(axis=1), share, np.nan)
+    if by_prompt:
+        given = replace(given, worker=given.prompt)
     people, topics = np.unique(given.worker), np.unique(given.prompt)
     none = np.full(systems, np.nan)
     why = ""
     if not told[others].all():
         why = "some systems have no vote against each other yet"
-    why = why or too_few(len(people), "workers", MEAN) or too_few(len(topics), "prompts", MEAN)
+    if not by_prompt:
+        why = why or too_few(len(people), "workers", MEAN)
+    why = why or too_few(len(topics), "prompts", MEAN)
     if why:
         known = (len(people), len(topics))
         return WinShares(share, none, none, pairs, votes, *known, half_width=np.nan, why=why)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
+from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
+from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.runs.results import votes_used
+from evaluation.runs.selectors import lists as reads
 
 SHOWN_WORKERS = 200
 MOVED = 10  # texts listed whose mean the correction moves most
@@ -61,6 +67,59 @@ def boards(run: Run, asked: Sequence[AskedDimension]) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+METHOD = (
+    "People rated single texts on a scale. A score is the mean rating of a source’s texts. The "
+    "interval shows how sure that is. A mean treats the points of the scale as equally far apart."
+)
+
+
+def parts(run: Run, page: Any) -> dict[str, Any]:
+    """What a link shows to people without an account: the mean of every source on every scale."""
+    told = reads.figures_of(run, "recipe", votes_used.FIGURE)
+    found = boards(run, dimensions(run.task))
+    rows = [
+        SimpleNamespace(**row, dimension=one["asked"].name) for one in found for row in one["rows"]
+    ]
+    counts = run.snapshot.counts if run.snapshot else {}
+    noun = get_type(run.task.type).noun_in(run.task.current.settings if run.task.current else {})
+    first = found[0] if found and found[0]["rows"] else None
+    top = first["rows"][0] if first else None
+    return {
+        "scales": found,
+        "boards": [
+            {
+                "heading": one["asked"].label,
+                "axis": one["axis"],
+                "groups": [
+                    {
+                        "heading": "",
+                        "rows": [row for row in rows if row.dimension == one["asked"].name],
+                    }
+                ],
+            }
+            for one in found
+        ],
+        "rows": rows,
+        "verdict": {
+            "sentence": f"{top['name']} has the highest mean on {first['asked'].label}."
+            if top and first
+            else "No source has ratings yet.",
+            "note": "Two intervals that overlap do not say whether two sources differ.",
+        },
+        "basis": (
+            f"{plural(counts.get('answers', 0), 'rating')} of "
+            f"{plural(counts.get('questions', 0), noun)} by "
+            f"{plural(counts.get('workers', 0), 'worker')}."
+        ),
+        "method": METHOD,
+        "measure": "Mean rating",
+        "units": "rating,ratings",
+        "notes": [],
+        "tally": votes_used.tally_of(told),
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+    }
 
 
 def workers(run: Run, dimension: str) -> list[dict[str, Any]]:

@@ -12,14 +12,16 @@ from django.utils import timezone
 from annotation.accounts.tokens.actions import digest
 from annotation.models import User
 from annotation.records.actions.audit import record
+from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid, Missing
-from evaluation.models import Run, RunShare, RunState
+from evaluation.models import BoardBundle, Run, RunShare, RunState
 from evaluation.runs.run_types import type_of
 from evaluation.runs.sharing.selectors import DAYS, boards_of, live_shares
 
 MOST = 20  # live links of one run, public boards of one task
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 TAKEN = "This address is taken."
+WRITE = "evaluation.jobs.write_board_bundle"
 
 
 @transaction.atomic
@@ -43,11 +45,15 @@ def share(*, by: User, run: Run) -> tuple[RunShare, str]:
 
 
 @transaction.atomic
-def publish(*, by: User, run: Run, slug: str, files: bool = False) -> RunShare:
+def publish(
+    *, by: User, run: Run, slug: str, files: bool = False, bundle: bool = False
+) -> RunShare:
     """A public board of the run at ``/boards/<slug>/``, until it is withdrawn.
 
-    ``files``: its rows can be downloaded. An address that was once another project's stays theirs,
-    so that nobody takes over what was cited. Raises Invalid for the address, Conflict as ``share``.
+    ``files``: its rows can be downloaded. ``bundle``: so can what computes it again, with every
+    vote under codes drawn for that file; a job writes it. An address that was once another
+    project's stays theirs, so that nobody takes over what was cited. Raises Invalid for the
+    address, Conflict as ``share``, and where runs of this kind have no public bundle.
     """
     _lock(run)
     if not 3 <= len(slug) <= 60 or not SLUG.fullmatch(slug):
@@ -62,6 +68,11 @@ def publish(*, by: User, run: Run, slug: str, files: bool = False) -> RunShare:
             made = RunShare.objects.create(run=run, slug=slug, files=files, created_by=by)
     except IntegrityError as error:
         raise Invalid(TAKEN, fields={"slug": TAKEN}) from error
+    if bundle:
+        if not type_of(run.method).public_bundle:
+            raise Conflict("Runs of this kind have no public bundle.")
+        BoardBundle.objects.create(share=made, run=run, asked_at=timezone.now())
+        queue.enqueue(WRITE, made.pk)
     record(
         by=by,
         project=run.project,
@@ -69,6 +80,7 @@ def publish(*, by: User, run: Run, slug: str, files: bool = False) -> RunShare:
         on=made,
         number=run.number,
         address=slug,
+        bundle=bundle,
     )
     return made
 
@@ -82,6 +94,10 @@ def move_board(*, by: User, run: Run, share_id: int) -> None:
         raise Missing(f"No public board of this task can show run {run.number}.")
     if row.run_id != run.pk:
         RunShare.objects.filter(pk=row.pk).update(run=run)
+        again = {"data": None, "sha256": "", "error": "", "made_at": None}
+        rows = BoardBundle.objects.filter(share=row.pk)
+        if rows.update(run=run, asked_at=timezone.now(), **again):
+            queue.enqueue(WRITE, row.pk)
         told = {"number": run.number, "address": row.slug}
         record(by=by, project=run.project, action="run.move_board", on=row, **told)
 
@@ -106,6 +122,7 @@ def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
         raise Missing(f"Run {run.number} has no such link.")
     if row.stopped_at is None:
         RunShare.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
+        BoardBundle.objects.filter(share=row.pk).delete()
         action = "run.withdraw" if row.slug else "run.stop_sharing"
         told = {"number": run.number} | ({"address": row.slug} if row.slug else {})
         record(by=by, project=run.project, action=action, on=row, **told)

@@ -19,13 +19,14 @@ from evaluation.models import Run, RunShare
 from evaluation.runs.run_types import SharedPage, type_of
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.recipes import method_title
-from evaluation.runs.sharing.selectors import NOTHING
+from evaluation.runs.sharing.selectors import NOTHING, bundle_of
 
 KINDS = {
     "html": "text/html; charset=utf-8",
     "svg": "image/svg+xml; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
+    "zip": "application/zip",
 }
 TABLES = ("csv", "json")  # offered only where the requester said so
 COLUMNS = (
@@ -33,6 +34,8 @@ COLUMNS = (
     *("best", "worst", "group"),
 )
 KEPT = 600  # seconds
+BUNDLE = "zip"
+MOST_KEPT = 4 * 1024 * 1024  # bytes of a bundle that is held in memory
 _ONE = threading.Lock()  # a crowd that comes at once has a board rendered once a process
 
 
@@ -46,7 +49,14 @@ def context_of(share: RunShare, page: Any) -> dict[str, Any]:
     """What the forms of a shared run are made of."""
     run = share.run
     title = reads.title_of(run.task)
-    return {"share": share, "run": run, "title": title, **_shared(run).context(run, page)}
+    offered = share.slug != "" and bundle_of(share) is not None
+    return {
+        "share": share,
+        "run": run,
+        "title": title,
+        "bundle": offered,
+        **_shared(run).context(run, page),
+    }
 
 
 def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
@@ -55,9 +65,14 @@ def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
     The key names all that can change what is shown. Whether the board is still public is asked of
     the database before, so that what is kept is shown to nobody once it is withdrawn.
     """
+    if form == BUNDLE:
+        return _kept_bundle(share)
     if form not in KINDS or (form in TABLES and not share.files):
         raise Missing(NOTHING)
-    of = (share.pk, share.run_id, share.newer, share.run.task.current_id)  # type: ignore[attr-defined]
+    of = (
+        *(share.pk, share.run_id, share.newer, share.run.task.current_id),  # type: ignore[attr-defined]
+        *(share.bundled, bool(share.run.spoiled)),  # type: ignore[attr-defined]
+    )
     key = f"board:{':'.join(map(str, of))}:{form}:{page}"
     found: tuple[bytes, str] | None = cache.get(key)
     if found is None:
@@ -68,6 +83,23 @@ def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
                 found = (body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
                 cache.set(key, found, KEPT)
     return found
+
+
+def _kept_bundle(share: RunShare) -> tuple[bytes, str]:
+    """A board's bundle and its ETag; a small one stands in this process' cache too."""
+    row = bundle_of(share)
+    if row is None:
+        raise Missing(NOTHING)
+    key = f"board:bundle:{share.pk}:{row.sha256}"
+    body: bytes | None = cache.get(key)
+    if body is None:
+        with _ONE:
+            body = cache.get(key)
+            if body is None:
+                body = bytes(row.data or b"")
+                if len(body) <= MOST_KEPT:
+                    cache.set(key, body, KEPT)
+    return body, f'"{row.sha256[:32]}"'
 
 
 def _rendered(share: RunShare, form: str, page: int) -> str:

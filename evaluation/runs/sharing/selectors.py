@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from annotation.accounts.tokens.actions import digest
 from crowdqc.errors import Missing
-from evaluation.models import OfficialRun, Run, RunShare, RunState
+from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
 from evaluation.runs.run_types import type_of
 
 DAYS = 90  # that a link is good for
@@ -39,13 +39,14 @@ def menu_of(run: Run | None) -> dict[str, Any]:
     """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
     if run is None or run.state != RunState.DONE or type_of(run.method).shared is None:
         return {"shares": None}
-    live = _live().select_related("created_by", "run")
+    live = _live().select_related("created_by", "run", "bundle").defer("bundle__data")
     rows = list(live.filter(run=run, slug="") | _boards(live, run))
     return {
         "shares": [one for one in rows if not one.slug],
         "public_boards": [one for one in rows if one.slug],
         "share_count": len(rows),
         "share_days": DAYS,
+        "offers_bundle": type_of(run.method).public_bundle,
     }
 
 
@@ -70,7 +71,22 @@ def get_board(slug: str) -> RunShare:
         run__gt=OuterRef("run"),
     )
     newer = Subquery(official.values("run__number")[:1])
-    return _one(_live().filter(slug=slug).exclude(slug="").annotate(newer=newer))
+    made = BoardBundle.objects.filter(
+        share=OuterRef("pk"), run=OuterRef("run"), made_at__isnull=False
+    )
+    rows = _live().filter(slug=slug).exclude(slug="")
+    return _one(rows.annotate(newer=newer, bundled=Exists(made)))
+
+
+def bundle_of(share: RunShare) -> BoardBundle | None:
+    """The bundle of a public board without its bytes; None where none is offered or can be had.
+
+    Of a run whose answers were erased since there is none any more.
+    """
+    if share.run.spoiled:
+        return None
+    rows = BoardBundle.objects.filter(share=share.pk, run=share.run_id, made_at__isnull=False)
+    return rows.defer("data").first()
 
 
 def _one(found: QuerySet[RunShare]) -> RunShare:

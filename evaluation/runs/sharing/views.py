@@ -39,7 +39,8 @@ def run_share(request: HttpRequest, project_id: int, number: int) -> HttpRespons
         if "slug" in request.POST:
             slug, files = request.POST["slug"].strip().lower(), "files" in request.POST
             try:
-                actions.publish(by=access.user, run=run, slug=slug, files=files)
+                asked = {"files": files, "bundle": "bundle" in request.POST}
+                actions.publish(by=access.user, run=run, slug=slug, **asked)
             except Invalid as error:
                 wrong, status = error.message, error.status
         else:
@@ -118,6 +119,6 @@ def public_board(request: HttpRequest, slug: str, form: str = "html") -> HttpRes
         response["Cross-Origin-Resource-Policy"] = "cross-origin"
         response["Access-Control-Allow-Origin"] = "*"
         response["Content-Security-Policy"] = POLICY
-    if form in pages.TABLES:
+    if form in (*pages.TABLES, pages.BUNDLE):
         response["Content-Disposition"] = f'attachment; filename="{slug}.{form}"'
     return get_conditional_response(request, etag=etag, response=response) or response

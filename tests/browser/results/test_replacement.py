@@ -11,8 +11,8 @@ from playwright.sync_api import BrowserContext, expect
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.browser.sign_in import sign_in
-from tests.evaluation.corpora.labels import make_compared
 from tests.support.crawl import overflows, violations, watch
+from tests.support.demo import make_demo_labels
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     context: BrowserContext, live_server: Any
 ) -> None:
-    task = make_compared()  # LOOK
+    task = make_demo_labels()
     sign_in(context, task.project.owner, live_server.url)
     page, errors = context.new_page(), list[str]()
     watch(page, errors)
@@ -32,12 +32,16 @@ def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
     assert runs.execute(Run.objects.get(task=task).pk) == RunState.DONE
     page.goto(address)
-    expect(page.get_by_text("Alder can replace one of your annotators")).to_be_visible()
-    expect(page.get_by_text("Birch cannot replace one")).to_be_visible()
-    expect(page.get_by_text("There are too few answers to decide about Cedar")).to_be_visible()
+    expect(page.get_by_text("Lantern-70B can replace one of your annotators")).to_be_visible()
+    expect(page.get_by_text("Quill-3B cannot replace one")).to_be_visible()
+    expect(page.get_by_text("There are too few answers to decide about Orrery-M")).to_be_visible()
+    rows = page.locator("#models tbody tr")
+    expect(rows.filter(has_text="Lantern-70B")).to_contain_text("Yes")
+    expect(rows.filter(has_text="Quill-3B")).to_contain_text("No")
+    expect(rows.filter(has_text="Orrery-M")).to_contain_text("Cannot be decided")
     page.get_by_label("how much worse a model may be").fill("5")
     expect(page.locator("output")).to_have_text(".05")
-    page.locator("#models").get_by_role("link", name="Cedar", exact=True).click()
-    expect(page.get_by_role("heading", name="Cedar against each annotator")).to_be_visible()
+    page.locator("#models").get_by_role("link", name="Orrery-M", exact=True).click()
+    expect(page.get_by_role("heading", name="Orrery-M against each annotator")).to_be_visible()
     found += overflows(page) + violations(page)
     assert errors == [] and found == []

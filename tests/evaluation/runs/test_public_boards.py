@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import xml.etree.ElementTree as ET
+import zipfile
+from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -17,9 +20,12 @@ from django.urls import reverse
 from annotation.models import Answer, AuditEntry, Membership, Role, TextValue
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, Missing
-from evaluation.models import Run, RunShare, SystemScore
+from evaluation.bundles import public
+from evaluation.bundles.checking import verify
+from evaluation.models import BoardBundle, Run, RunShare, SystemScore, WorkerScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs.sharing import actions
+from tests.evaluation.bundles.test_bundles import run_of
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
@@ -38,7 +44,8 @@ def made(shared_rows: None) -> dict[str, int]:
     """A finished run of every kind that can be shared."""
     labelled = label_corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
     runs = (scored(pair_corpus.make_judged()), scored_labels(labelled))
-    return {run.method: run.pk for run in runs}
+    others = [run_of(method) for method in ("aqer", "ratings")]
+    return {run.method: run.pk for run in (*runs, *others)}
 
 
 @pytest.fixture(autouse=True)
@@ -230,3 +237,115 @@ def test_only_a_finished_run_of_a_shared_kind_is_published_and_only_so_often(
     monkeypatch.setattr(limits, "SHARED", limits.Limit("boards-test", 2, limits.MINUTE))
     codes = [Client().get(address("our-study")).status_code for _ in range(3)]
     assert codes == [200, 200, 429]
+
+
+def test_a_free_text_board_numbers_workers_and_shows_models_beside(made: dict[str, int]) -> None:
+    run = get(made["aqer"])
+    publish(run)
+    text = text_of(html_of(Client().get(address("our-study"))))
+    assert "AQER compares what people wrote" in text and "Worker 1" in text
+    assert "Language models" in text and "Tern-2" in text
+    table = Client().get(address("our-study", "csv")).content.decode()
+    found = [row["estimate"] for row in csv.DictReader(io.StringIO(table)) if row["estimate"]]
+    scores = WorkerScore.objects.filter(run=run, estimate__isnull=False)
+    assert {*scores.values_list("estimate", flat=True)} <= {float(one) for one in found}
+    where = reverse("task_results", args=[run.project_id, run.task_id])
+    page = html_of(client_of(run.task).get(where))
+    assert "Publish board" in page
+
+
+def test_a_board_of_ratings_shows_the_mean_of_every_source(made: dict[str, int]) -> None:
+    run = get(made["ratings"])
+    publish(run)
+    text = text_of(html_of(Client().get(address("our-study"))))
+    assert "People rated single texts on a scale" in text and "has the highest mean on" in text
+    for score in SystemScore.objects.filter(run=run).select_related("system"):
+        assert score.system.name in text
+    where = reverse("rating_results", args=[run.project_id, run.task_id])
+    page = html_of(client_of(run.task).get(where))
+    assert "Publish board" in page
+
+
+def bundled(run: Run, slug: str = "our-study") -> RunShare:
+    """A public board of the run whose bundle was written."""
+    made = actions.publish(by=run.project.owner, run=run, slug=slug, bundle=True)
+    assert Client().get(address(slug, "zip")).status_code == 404  # not written yet
+    assert public.write_bundle(made.pk) == "done"
+    assert public.write_bundle(made.pk) == "not mine"
+    return made
+
+
+def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
+    made: dict[str, int], tmp_path: Path
+) -> None:
+    for method, pk in made.items():
+        run = get(pk)
+        if method == "aqer":  # its vectors would say what people wrote
+            with pytest.raises(Conflict, match="no public bundle"):
+                bundled(run, "of-aqer")
+            continue
+        share = bundled(run, f"of-{method}")
+        response = Client().get(address(f"of-{method}", "zip"))
+        assert response.status_code == 200 and response["Content-Type"] == "application/zip"
+        path = tmp_path / f"{method}.zip"
+        path.write_bytes(response.content)
+        report = verify(path)
+        assert report.good and "byte for byte" in report.lines[-1][1], report.lines
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name).decode() for name in archive.namelist()}
+        text = "".join(files.values())
+        people = Membership.objects.filter(project=run.project)
+        items = run.task.items.all()
+        secret = {*(one.pseudonym for one in people), *(one.external_id for one in people)}
+        secret = {*secret, *(one.key for one in items), *(one.question for one in items)} - {""}
+        assert len(secret) > 6
+        words = [rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in secret]
+        assert not [one for one in words if re.search(one, text)]
+        rows = [json.loads(line) for line in files["data/answers.jsonl"].splitlines()]
+        codes = {row["worker_id"] for row in rows} - {None}
+        assert codes == set(range(1, len(codes) + 1))
+        assert all(row["answered_at"].startswith("2000-01-0") for row in rows)
+        told = json.loads(files["manifest.json"])
+        assert told["board"]["largest_difference_of_scores"] <= 1e-6
+        assert not {"project", "task", "task_versions"} & set(told)
+        page = html_of(Client().get(address(f"of-{method}")))
+        assert "Bundle that computes the board again" in page
+        BoardBundle.objects.filter(share=share).update(data=None, made_at=None)
+        public.write_bundle(share.pk)
+        cache.clear()
+        second = Client().get(address(f"of-{method}", "zip"))
+        with zipfile.ZipFile(io.BytesIO(second.content)) as archive:
+            assert archive.read("data/answers.jsonl").decode() != files["data/answers.jsonl"]
+
+
+def test_a_bundle_goes_with_its_board_and_follows_it_to_another_run(run: Run) -> None:
+    share = bundled(run)
+    first = Client().get(address("our-study", "zip"))
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        again = Client().get(address("our-study", "zip"), headers={"If-None-Match": first["ETag"]})
+    assert again.status_code == 304 and len(queries) == 3
+    assert '"data"' not in "".join(one["sql"] for one in queries.captured_queries)
+    assert "access-control-allow-origin" in first.headers
+    BoardBundle.objects.filter(share=share).update(error="", made_at=None, data=None)
+    assert Client().get(address("our-study", "zip")).status_code == 404
+    assert "Bundle that" not in html_of(Client().get(address("our-study")))
+    public.write_bundle(share.pk)
+    Run.objects.filter(pk=run.pk).update(spoiled="Answers it saw were erased.")
+    assert Client().get(address("our-study", "zip")).status_code == 404
+    Run.objects.filter(pk=run.pk).update(spoiled="")
+    assert Client().get(address("our-study", "zip")).status_code == 200
+    actions.stop_sharing(by=run.project.owner, run=run, share_id=share.pk)
+    assert Client().get(address("our-study", "zip")).status_code == 404
+    assert not BoardBundle.objects.exists()
+
+
+def test_a_requester_asks_for_a_bundle_where_the_board_is_published(run: Run) -> None:
+    client = client_of(run.task)
+    url = reverse("run_share", args=[run.project_id, run.number])
+    assert "Offer a bundle that computes the board again" in html_of(client.get(url))
+    page = html_of(client.post(url, {"slug": "our-study", "bundle": "1"}))
+    assert "the bundle is being written" in page
+    BoardBundle.objects.update(error="A public bundle holds 200,000 answers at most.")
+    assert "no bundle: A public bundle holds" in html_of(client.get(url))

@@ -1,0 +1,46 @@
+"""Signs of life on this machine: a file for each worker and the scheduler, for a container's check.
+
+The rows of ``crowdqc.jobs.worker`` say whether a queue is served anywhere. These files say whether
+this container works, also while the database is away, when a restart would mend nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from celery.signals import beat_init, before_task_publish
+
+VARIABLE = "CROWDQC_ALIVE"  # the folder; without it nothing is written
+SCHEDULER = "scheduler"
+
+
+def sign(*names: str) -> None:
+    """Say now that these live. A disk that is full takes the sign away, and nothing else."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (Path(folder) / name).touch()
+    except OSError:
+        return
+
+
+def expect(names: Iterable[str]) -> None:
+    """Name those that are to live here; one that never does is missed after a minute."""
+    sign(*names)
+
+
+@beat_init.connect
+def _scheduler_begins(**_: Any) -> None:
+    sign(SCHEDULER)
+    before_task_publish.connect(_scheduler_lives)
+
+
+def _scheduler_lives(**_: Any) -> None:
+    """It hands out a job every few seconds, and this is told before a broker is asked."""
+    sign(SCHEDULER)

@@ -1,0 +1,74 @@
+"""Sphinx: ``make docs`` builds these pages into build/docs; warnings are errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import django
+from docutils import nodes
+from latex2mathml.converter import convert
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
+django.setup()
+
+from tests.support.manual import PARTS  # noqa: E402
+
+project = "crowdqc"
+author = "The crowdqc authors"
+version = release = "0.1.0"
+language = "en"
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_static", "progress.md"]
+templates_path: list[str] = []
+
+myst_enable_extensions = ["dollarmath", "deflist", "fieldlist"]
+myst_heading_anchors = 4
+# Files of the repository that pages name; they are not part of the documentation.
+myst_url_schemes = ["http", "https", "mailto"]
+suppress_warnings: list[str] = []
+
+html_theme = "furo"
+html_title = "crowdqc"
+html_static_path = ["_static", "../static/vendor/fonts"]
+html_css_files = ["manual.css"]
+html_favicon = "../static/img/mark.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
+html_math_renderer = "mathml"
+pygments_style = "tango"
+pygments_dark_style = "monokai"
+
+
+def fill_in(app: Any, docname: str, source: list[str]) -> None:
+    """What is generated takes the place of its mark."""
+    for name, part in PARTS.items():
+        mark = f"<!-- generated: {name} -->"
+        if mark in source[0]:
+            source[0] = source[0].replace(mark, part())
+
+
+def visit_math(self: Any, node: nodes.Element) -> None:
+    self.body.append(convert(node.astext(), display="inline"))
+    raise nodes.SkipNode
+
+
+def visit_equation(self: Any, node: nodes.Element) -> None:
+    self.body.append(self.starttag(node, "div", CLASS="equation"))
+    self.body.append(convert(node.astext(), display="block"))
+    if node["number"]:
+        self.body.append(f'<span class="number">({node["number"]})</span>')
+    self.body.append("</div>")
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", fill_in)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_equation, None))

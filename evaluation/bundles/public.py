@@ -1,0 +1,282 @@
+"""Bundles that anybody may have of a public board: the run's votes under codes of their own.
+
+Every number that a database has (people, answers, items, texts) and every key that a requester
+wrote is replaced by a fresh code, people and items stand in a random order, and the time of an
+answer becomes its place among those of its author. The method then runs again on that: so what
+rests on random draws differs from the board within their noise, and everything else is the same,
+which is checked before the bundle is kept.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import random
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.files.writing.zips import zip_with_manifest
+from crowdqc.errors import Conflict, DomainError
+from evaluation.bundles import writing
+from evaluation.bundles.kinds import (
+    ANSWERS,
+    ASKED,
+    FIELD,
+    ITEMS,
+    KINDS,
+    OTHERS,
+    SOURCES,
+    TEXTS,
+    Again,
+    json_bytes,
+    jsonl,
+    read_jsonl,
+)
+from evaluation.methods.core.base import Hooks
+from evaluation.models import BoardBundle, Run, SystemScore, WorkerScore
+from evaluation.runs.results.rows import result_hash
+
+MOST = 200_000  # answers; more take long to compute once more
+SAME = 1e-6
+PATIENCE = dt.timedelta(minutes=30)
+BEGIN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+README = """This is the run behind a public board, with everything that gives its numbers again.
+
+    python manage.py verify_bundle THIS.zip
+
+in a checkout of crowdqc needs no database. People, items and texts have codes that were drawn for
+this file alone, in random order, and no times: a code here says nothing of a code elsewhere. The
+scores of systems are those of the board ("board" in manifest.json says how far they differ at
+most); intervals that rest on random draws differ within the noise of these draws.
+"""
+Row = dict[str, Any]
+
+
+@dataclass
+class Codes:
+    """Fresh numbers for rows of one kind, drawn without an order."""
+
+    drawn: random.Random
+    given: dict[Any, int] = field(default_factory=dict)
+
+    def draw(self, keys: Iterable[Any]) -> None:
+        """Give each of these a number from 1, by lot."""
+        found = [key for key in dict.fromkeys(keys) if key is not None]
+        numbers = list(range(1, len(found) + 1))
+        self.drawn.shuffle(numbers)
+        self.given = dict(zip(found, numbers, strict=True))
+
+    def of(self, key: Any) -> int | None:
+        return None if key is None else self.given[key]
+
+
+class Renamed:
+    """The packed files of a run with codes in place of everything that could be linked."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = files
+        drawn = random.Random(secrets.randbits(128))  # noqa: S311 (seeded by the system's own)
+        self.workers, self.items, self.texts, self.topics = (Codes(drawn) for _ in range(4))
+        self.rows = read_jsonl(files[ANSWERS])
+        self.asked = read_jsonl(files[ITEMS]) if ITEMS in files else []
+        self.shown = read_jsonl(files[TEXTS]) if TEXTS in files else []
+        self.others = json.loads(files[OTHERS]) if OTHERS in files else []
+        authors = [one["author_id"] for one in self.shown]
+        self.workers.draw([*(row["worker_id"] for row in self.rows), *authors])
+        ids = [row["item_id"] for row in (*self.asked, *self.rows)]
+        self.items.draw([*ids, *(int(item) for one in self.others for item in _of_items(one))])
+        self.texts.draw(one["candidate_id"] for one in self.shown)
+        self.topics.draw(one["topic"] for one in self.shown)
+
+    def data(self) -> dict[str, bytes]:
+        """The files under data/."""
+        found = {name: self.files[name] for name in (SOURCES, ASKED, FIELD) if name in self.files}
+        found[ANSWERS] = jsonl(self._answers())
+        if ITEMS in self.files:
+            found[ITEMS] = jsonl(sorted(map(self._item, self.asked), key=lambda r: r["item_id"]))
+        if TEXTS in self.files:
+            texts = map(self._text, self.shown)
+            found[TEXTS] = jsonl(sorted(texts, key=lambda r: r["candidate_id"]))
+        if OTHERS in self.files:
+            found[OTHERS] = json_bytes([self._other(one) for one in self.others])
+        return found
+
+    def _answers(self) -> Iterator[Row]:
+        """Rows by author, in their author's order; systems stand behind people, as in the run."""
+        place: dict[tuple[Any, Any], int] = {}
+        made = []
+        for row in sorted(self.rows, key=lambda r: (r["answered_at"], r["answer_id"])):
+            author = row["worker_id"], row.get("system_id")
+            place[author] = at = place.get(author, 0) + 1
+            renamed = {
+                **row,
+                "worker_id": self.workers.of(row["worker_id"]),
+                "item_id": self.items.of(row["item_id"]),
+                "answered_at": (BEGIN + dt.timedelta(minutes=at)).isoformat(),
+            }
+            if "item_key" in row:
+                renamed["item_key"] = f"i{self.items.of(row['item_id'])}"
+            made.append(
+                (
+                    renamed["worker_id"] is None,
+                    author[0] and renamed["worker_id"],
+                    row.get("system_id"),
+                    at,
+                    renamed,
+                )
+            )
+        made.sort(key=lambda one: (one[0], one[1] or 0, one[2] or 0, one[3]))
+        for number, (*_, row) in enumerate(made, 1):
+            yield {**row, "answer_id": number}
+
+    def _item(self, row: Row) -> Row:
+        code = self.items.of(row["item_id"])
+        named = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
+        return {**row, **named, "item_id": code, "key": f"i{code}"}
+
+    def _text(self, row: Row) -> Row:
+        code = self.texts.of(row["candidate_id"])
+        return {
+            **row,
+            "candidate_id": code,
+            "key": f"t{code}",
+            "topic": f"topic {self.topics.of(row['topic'])}",
+            "author_id": self.workers.of(row["author_id"]),
+        }
+
+    def _other(self, one: Row) -> Row:
+        made = dict(one)
+        for name in ("ticked", "marked"):
+            made[name] = {
+                str(self.items.of(int(item))): {
+                    str(self.workers.of(int(who))): said
+                    for who, said in by.items()
+                    if int(who) in self.workers.given
+                }
+                for item, by in one.get(name, {}).items()
+            }
+        return made
+
+
+def _of_items(one: Row) -> Iterator[str]:
+    yield from one.get("ticked", {})
+    yield from one.get("marked", {})
+
+
+def bundle_of(run: Run) -> bytes:
+    """The public bundle of a finished run. Raises Conflict and Invalid where there can be none."""
+    writing.check(run)
+    if run.snapshot is not None and len(run.snapshot.answer_ids) > MOST:
+        raise Conflict(f"A public bundle holds {MOST:,} answers at most.")
+    data = Renamed(dict(KINDS[run.method].pack(run))).data()
+    recipe = writing.recipe_of(run)
+    found = KINDS[run.method].again(data, recipe, Hooks())
+    recipe["snapshot"] = found.data_hash
+    far = _farthest(run, found)
+    if far > SAME:
+        raise Conflict(
+            f"Scores under the codes of a public bundle differ from the board by {far:.2g}, so it "
+            "is not offered."
+        )
+    return b"".join(zip_with_manifest(_files(data, recipe, found), _manifest(run, found, far)))
+
+
+def _farthest(run: Run, found: Again) -> float:
+    """The largest difference of a system's score from that of the run."""
+    key = ("dimension", "component", "system_id")
+    theirs = {
+        tuple(row[name] for name in key): row["estimate"]
+        for row in SystemScore.objects.filter(run=run).values(*key, "estimate")
+    }
+    ours = {
+        tuple(row[name] for name in key): row["estimate"] for row in found.rows.get(SystemScore, ())
+    }
+    if set(theirs) != set(ours):
+        raise Conflict("The board under the codes of a public bundle has other rows.")
+    return max((abs((theirs[one] or 0) - (ours[one] or 0)) for one in ours), default=0.0)
+
+
+def _workers_differ(run: Run, found: Again) -> float | None:
+    """The same of workers' scores in their order, as nobody can say which worker is which."""
+    key = ("dimension", "component", "estimate")
+    theirs = sorted(
+        tuple(row[name] for name in key)
+        for row in WorkerScore.objects.filter(run=run, estimate__isnull=False).values(*key)
+    )
+    ours = sorted(
+        tuple(row[name] for name in key)
+        for row in found.rows.get(WorkerScore, ())
+        if row["estimate"] is not None
+    )
+    if len(theirs) != len(ours):
+        return None
+    return max((abs(a[2] - b[2]) for a, b in zip(theirs, ours, strict=True)), default=0.0)
+
+
+def _files(
+    data: Mapping[str, bytes], recipe: Row, found: Again
+) -> Iterator[tuple[str, list[bytes]]]:
+    yield "README.txt", [README.encode()]
+    yield writing.RECIPE, [json_bytes(recipe)]
+    yield writing.ENVIRONMENT, [json_bytes(writing.environment())]
+    for name, content in data.items():
+        yield name, [content]
+    for model, rows in found.rows.items():
+        if rows:
+            yield writing.results_file(model), [jsonl(rows)]
+    yield writing.FIGURES, [json_bytes(found.told)]
+
+
+def _manifest(run: Run, found: Again, far: float) -> Any:
+    told = {
+        "kind": writing.KIND,
+        "format": writing.FORMAT,
+        "task_type": run.task.type,
+        "finished_at": run.finished_at.date().isoformat() if run.finished_at else None,
+        "method": run.method,
+        "method_version": run.version,
+        "params": run.params,
+        "seed": run.seed,
+        "snapshot": found.data_hash,
+        "result_hash": result_hash(found.rows, found.told),
+        "app_version": writing.app_version(),
+        "names": "codes of this file alone",
+        "board": {
+            "run": run.number,
+            "result_hash": run.result_hash,
+            "largest_difference_of_scores": far,
+            "largest_difference_of_worker_scores": _workers_differ(run, found),
+        },
+    }
+    return lambda hashes: {**told, "files": hashes}
+
+
+def write_bundle(share_id: int) -> str:
+    """Write the bundle that a public board waits for; safe to call twice.
+
+    One that was withdrawn or moved to another run meanwhile is let be.
+    """
+    rows = BoardBundle.objects.filter(share=share_id, made_at=None, error="")
+    row = rows.select_related("run__task__current", "run__snapshot__task").first()
+    if row is None:
+        return "not mine"
+    mine = rows.filter(run=row.run_id)
+    try:
+        content = bundle_of(row.run)
+    except DomainError as problem:
+        mine.update(error=problem.message[:300])
+        return "failed"
+    mine.update(data=content, sha256=hashlib.sha256(content).hexdigest(), made_at=timezone.now())
+    return "done"
+
+
+def write_waiting() -> int:
+    """Write bundles whose job never came, or died."""
+    limit = timezone.now() - PATIENCE
+    waiting = BoardBundle.objects.filter(made_at=None, error="", asked_at__lt=limit)
+    return sum(write_bundle(pk) == "done" for pk in waiting.values_list("share", flat=True))

@@ -1,0 +1,132 @@
+"""Disagreement as a result: two camps of answers, and answers that many gave and few trusted.
+
+Camps are two groups of workers whose common answers differ (``methods.aqer.diagnostics.camps``).
+On a question each camp is shown by its size and its two most typical answers: those most like the
+others of their camp, by the run's vectors, or by shared words where these are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.urls import reverse
+
+from annotation.models import Item
+from annotation.work.snapshots import answers
+from crowdqc.numbers import percent, plural, score
+from evaluation.embeddings.vectors import stored_vectors
+from evaluation.models import Run
+
+TYPICAL = 2  # answers shown of a camp
+SHOWN_CLUSTERS = 20
+Row = dict[str, Any]
+Told = Mapping[str, Any]
+
+
+def _found(told: Told) -> list[Told]:
+    return [part for part in told.get("camps", []) if part["found"]]
+
+
+def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Row]:
+    """The two camps among the answers to one question, the one with more weight first; or [].
+
+    ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
+    is there with no answer; of neither, there are none.
+    """
+    for part in _found(told):
+        ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
+        sides = [[row for row in rows if row["worker_id"] in one["workers"]] for one in ordered]
+        if any(sides):
+            alike = _similarities(run, told, [row["text"] for side in sides for row in side])
+            return _described(ordered, sides, alike)
+    return []
+
+
+def _described(
+    groups: Sequence[Told], sides: Sequence[Sequence[Row]], alike: np.ndarray
+) -> list[Row]:
+    made, begin = [], 0
+    for letter, group, side in zip("AB", groups, sides, strict=True):
+        own = alike[begin : begin + len(side), begin : begin + len(side)]
+        begin += len(side)
+        closeness = own.sum(axis=1) - own.diagonal()
+        order = np.argsort(-closeness, kind="stable")[:TYPICAL]
+        made.append(
+            {
+                "name": f"Camp {letter}",
+                "answers": len(side),
+                "weight": group["share_of_weight"],
+                "typical": [side[at] for at in order],
+            }
+        )
+    return made
+
+
+def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
+    """Cosines of the texts (n, n) by the run's vectors, else how many words two share."""
+    encoder = str(told.get("recipe", {}).get("encoder", ""))
+    kept = stored_vectors(encoder, texts) if texts else None
+    if kept is not None:
+        length = np.linalg.norm(kept, axis=1, keepdims=True)
+        unit = kept / np.where(length > 0, length, 1.0)
+        return np.asarray(unit @ unit.T, dtype=np.float64)
+    words = [frozenset(text.lower().split()) for text in texts]
+    return np.array(
+        [[len(one & two) / max(1, len(one | two)) for two in words] for one in words]
+    ).reshape(len(words), len(words))
+
+
+def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:
+    """What the list of questions says: camps, or why none is told, and answers hardly trusted."""
+    camps = []
+    for part in _found(told):
+        ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
+        camps.append(
+            {
+                "groups": [
+                    {
+                        "name": f"Camp {letter}",
+                        "workers": sorted(names.get(pk, "a worker") for pk in one["workers"]),
+                        "share": percent(one["share_of_answers"]),
+                        "weight": percent(one["share_of_weight"]),
+                        "within": score(one["within"], 2),
+                    }
+                    for letter, one in zip("AB", ordered, strict=True)
+                ],
+                "between": score(part["between"], 2),
+            }
+        )
+    reasons = [part["reason"] for part in told.get("camps", []) if part["found"] is None]
+    return {
+        "camps": camps,
+        "why_none": f"Not examined: {reasons[0]}." if reasons and not camps else "",
+        "ignored": _ignored(run, told),
+    }
+
+
+def _ignored(run: Run, told: Told) -> list[Row]:
+    """Near-identical answers that hold less than half of their share of the weight."""
+    low = [
+        one
+        for part in told.get("clusters", [])
+        for one in part.get("listed", [])
+        if one.get("low_weighted")
+    ][:SHOWN_CLUSTERS]
+    said = answers.texts_of([one["answer"] for one in low])
+    asked = dict(
+        Item.objects.filter(pk__in=[one["question"] for one in low]).values_list("pk", "question")
+    )
+    return [
+        {
+            "question": asked.get(one["question"], ""),
+            "url": reverse(
+                "task_results_question", args=[run.project_id, run.task_id, one["question"]]
+            ),
+            "text": said[one["answer"]].text if one["answer"] in said else "",
+            "size": f"{one['size']} of {plural(one['of'], 'answer')}",
+            "weight": percent(one["share_of_weight"]),
+        }
+        for one in low
+    ]

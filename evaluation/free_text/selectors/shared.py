@@ -1,0 +1,60 @@
+"""What a link shows of a free-text study to people without an account: no names, texts, answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdqc.numbers import plural
+from evaluation.free_text.selectors import boards as pages
+from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors import run_facts
+from evaluation.models import Run
+from evaluation.runs.results import votes_used
+from evaluation.runs.selectors import lists as reads
+
+METHOD = (
+    "AQER compares what people wrote to the same questions. Whoever writes close to the others who "
+    "do so too scores high. The interval shows how sure that is; it does not say that an answer is "
+    "right."
+)
+
+
+def parts(run: Run, page: Any) -> dict[str, Any]:
+    """Boards of workers, numbered by their place, and of language models, and what the run says."""
+    told = reads.figures_of(run)
+    rows = board.sorted_rows(board.worker_rows(run, {}), "score", ascending=False)
+    for place, row in enumerate(rows, 1):
+        row.id, row.name, row.flags = 0, f"Worker {place}", []
+    people = pages.workers_board(told, rows, page=page)
+    systems = pages.systems(run, told)
+    counts = told.get("recipe", {}).get("counts", {})
+    return {
+        "boards": [
+            *(_board(one, "Workers", systems["rows"]) for one in people["boards"]),
+            *(_board(one, "Language models", rows) for one in systems["boards"]),
+        ],
+        "page": people["page"],
+        "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
+        "verdict": {
+            "sentence": people["ending"],
+            "note": systems["sentence"] if systems["rows"] else "",
+        },
+        "basis": (
+            f"{plural(counts.get('answers', 0), 'answer')} to "
+            f"{plural(counts.get('questions', 0), 'question')} by "
+            f"{plural(counts.get('workers', 0), 'worker')}."
+        ),
+        "method": METHOD,
+        "measure": "Score",
+        "units": "answer,answers",
+        "notes": [],
+        "facts": run_facts.facts(run, told),
+        "tally": votes_used.tally_of(told),
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+    }
+
+
+def _board(one: board.Board, kind: str, others: Any) -> dict[str, Any]:
+    """A board with a heading that says of whom it is, where there are several."""
+    said = f"{kind}, {one.heading.lower()}" if one.heading else kind
+    return {**vars(one), "heading": said if others or one.heading else "", "kind": kind}

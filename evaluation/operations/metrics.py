@@ -1,0 +1,149 @@
+"""The installation's own metrics, read from the database and the broker when they are scraped.
+
+Labels are names of queues, states and currencies: no person and no project. A part that cannot be
+read is left out and its ``crowdqc_part_up`` is 0, so no graph shows a 0 that nobody measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from evaluation.operations.selectors import figures, samples
+from evaluation.operations.selectors.figures import read
+
+Family = Any
+
+
+def _gauge(name: str, said: str, values: Iterable[tuple[str, float]], label: str = "") -> Family:
+    family = GaugeMetricFamily(f"crowdqc_{name}", said, labels=[label] if label else [])
+    for key, value in values:
+        family.add_metric([key] if label else [], float(value))
+    return family
+
+
+def _one(name: str, said: str, value: float) -> Family:
+    return _gauge(name, said, [("", value)])
+
+
+def _queues() -> Iterator[Family]:
+    found = figures.queues()
+    by = [(role, state.waiting) for role, state in found.items()]
+    yield _gauge("queue_jobs_waiting", "Jobs that wait for a worker.", by, "queue")
+    by = [(role, state.running) for role, state in found.items()]
+    yield _gauge("queue_jobs_running", "Jobs that a worker has taken.", by, "queue")
+    ages = [(role, state.oldest or 0.0) for role, state in found.items()]
+    said = "How long the first job in the queue has waited; 0 where none waits."
+    yield _gauge("queue_oldest_job_age_seconds", said, ages, "queue")
+
+
+def _workers() -> Iterator[Family]:
+    ages = [(role, age) for role, age in figures.beats().items() if age is not None]
+    said = "Time since a worker of the queue last gave a sign of life; absent: it never did."
+    yield _gauge("worker_heartbeat_age_seconds", said, ages, "queue")
+
+
+def _jobs() -> Iterator[Family]:
+    for what, said in (("finished", "that ended"), ("failed", "that ended with an error")):
+        by = list(samples.last_hour(what).items())
+        yield _gauge(f"jobs_{what}_hour", f"Jobs {said} in the past hour.", by, "queue")
+
+
+def _runs() -> Iterator[Family]:
+    yield _gauge("runs", "Runs of methods, by state.", figures.runs().items(), "state")
+
+
+def _leases() -> Iterator[Family]:
+    found = figures.leases()
+    yield _one("leases", "Assignments that workers hold now.", found["active"])
+    said = "Assignments held beyond their time; a job frees them every 30 seconds."
+    yield _one("leases_overdue", said, found["overdue"])
+
+
+def _payments() -> Iterator[Family]:
+    said = "Payments that are not confirmed, by state; a person has to look at unclear ones."
+    yield _gauge("payments_open", said, figures.payments().items(), "state")
+
+
+def _ledger() -> Iterator[Family]:
+    said = "What the ledger owes to workers, as of the last sample (every five minutes)."
+    yield _gauge("ledger_owed", said, samples.latest("owed").items(), "currency")
+
+
+def _models() -> Iterator[Family]:
+    family = CounterMetricFamily(
+        "crowdqc_llm_spend", "Cost of all calls to language models.", labels=["currency"]
+    )
+    for currency, amount in figures.llm_spend().items():
+        family.add_metric([currency], float(amount or 0))
+    yield family
+
+
+def _encoder() -> Iterator[Family]:
+    said = "Texts a second that workers encoded in the past five minutes."
+    yield _one("encoder_texts_per_second", said, figures.encoder_rate())
+
+
+def _database() -> Iterator[Family]:
+    yield _one("database_size_bytes", "Size of the database.", figures.database_bytes())
+
+
+def _mail() -> Iterator[Family]:
+    found = figures.mail()
+    yield _one("mail_waiting", "Mails that wait to be sent.", found["waiting"])
+    said = "How long the first mail in line is overdue; 0 where none is."
+    yield _one("mail_overdue_seconds", said, found["oldest"] or 0.0)
+    yield _one("mail_failed_day", "Notices of the past day given up as mail.", found["failed"])
+
+
+def _hooks() -> Iterator[Family]:
+    found = figures.hooks()
+    yield _one("webhooks_waiting", "Webhook deliveries that wait.", found["waiting"])
+    said = "Webhook deliveries of the past day that were given up."
+    yield _one("webhooks_failed_day", said, found["failed"])
+
+
+def _backup() -> Iterator[Family]:
+    at = figures.last_backup()
+    if at is not None:
+        said = "When the last successful backup ended; absent: not known."
+        yield _one("last_backup_timestamp_seconds", said, at.timestamp())
+
+
+PARTS: dict[str, Callable[[], Iterator[Family]]] = {
+    "queues": _queues,
+    "workers": _workers,
+    "jobs": _jobs,
+    "runs": _runs,
+    "leases": _leases,
+    "payments": _payments,
+    "ledger": _ledger,
+    "models": _models,
+    "encoder": _encoder,
+    "database": _database,
+    "mail": _mail,
+    "webhooks": _hooks,
+    "backup": _backup,
+}
+
+
+class Installation:
+    """A collector of prometheus-client."""
+
+    def describe(self) -> list[Family]:
+        """Nothing: asking for names would read everything twice."""
+        return []
+
+    def collect(self) -> Iterator[Family]:
+        """Read every part; one that fails takes no other with it."""
+        up = []
+        for part, families in PARTS.items():
+            found = read(
+                part, lambda families=families: list(families()), database=part != "queues"
+            )
+            up.append((part, found.value is not None))
+            yield from found.value or ()
+        said = "Whether this part of the metrics could be read."
+        yield _gauge("part_up", said, up, "part")

@@ -1,0 +1,207 @@
+"""Figures of the installation as they are now: each one cheap read, whatever the tables hold.
+
+A figure that cannot be read is a ``Reading`` with the reason, and never 0.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Min, Q, Sum
+from django.utils import timezone
+
+from annotation.models import (
+    AccountMail,
+    Assignment,
+    HookDelivery,
+    Invitation,
+    Notice,
+    Payment,
+    SecurityEvent,
+)
+from crowdqc.celery import app
+from crowdqc.jobs import worker
+from crowdqc.jobs.broker import QueueState, queue_states
+from crowdqc.jobs.queues import ROLES
+from crowdqc.web.health import connection_errors
+from evaluation.models import EncodingShard, Endpoint, Run, RunState
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+SECONDS = 5  # that one read of the database may take
+DAY = dt.timedelta(days=1)
+ENCODED = dt.timedelta(minutes=5)  # the time over which an encoder's rate is taken
+# What fills the database, by the tables that hold it; the rest is "Other".
+STORED = {
+    "Answers and event logs": (
+        "annotation_answer",
+        "annotation_textvalue",
+        "annotation_choicevalue",
+        "annotation_spanvalue",
+        "annotation_assignment",
+        "annotation_event",
+    ),
+    "Images and audio": ("annotation_media", "annotation_recording"),
+    "Uploads and result files": ("annotation_export", "annotation_import"),
+    "Vectors of texts": ("evaluation_embedding", "evaluation_encoding"),
+    "Calls to models": ("evaluation_llm", "evaluation_calluse"),
+}
+
+
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """A figure, or the reason why it is not known."""
+
+    value: T | None
+    problem: str = ""
+
+
+def read(name: str, function: Callable[[], T], *, database: bool = True) -> Reading[T]:
+    """What ``function`` finds; within a few seconds where it asks the database."""
+    try:
+        if not database:
+            return Reading(function())
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL statement_timeout = '{SECONDS}s'")
+            return Reading(function())
+    except connection_errors() as error:
+        # Its text may hold an address; the log is for whoever runs the installation.
+        logger.warning("%s is not known: %s", name, type(error).__name__)
+        what = "The database" if database else "The job queue"
+        return Reading(None, f"{what} does not answer.")
+
+
+def queues() -> dict[str, QueueState]:
+    """What waits and runs in each queue, from the broker."""
+    return queue_states(app)
+
+
+def beats() -> dict[str, float | None]:
+    """Seconds since a worker of each queue last gave a sign of life; None: never."""
+    ages = worker.ages(map(worker.worker_name, ROLES))
+    return {role: ages.get(worker.worker_name(role)) for role in ROLES}
+
+
+def database_bytes() -> int:
+    """The size of the whole database on disk."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return int(cursor.fetchone()[0])
+
+
+def disk() -> tuple[int, int] | None:
+    """Bytes used and there are where the database lies; None where that is another machine."""
+    host = str(connection.settings_dict.get("HOST") or "")
+    if host and not host.startswith("/") and host not in {"localhost", "127.0.0.1", "::1"}:
+        return None
+    place = settings.HOME if settings.HOME.exists() else settings.BASE_DIR
+    found = shutil.disk_usage(place)
+    return found.total - found.free, found.total
+
+
+def stored() -> list[tuple[str, int]]:
+    """What fills the database: words and bytes, indexes included."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+            "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        )
+        sizes = dict(cursor.fetchall())
+    found = dict.fromkeys((*STORED, "Other"), 0)
+    for table, size in sizes.items():
+        found[next((what for what, own in STORED.items() if table.startswith(own)), "Other")] += (
+            size
+        )
+    return list(found.items())
+
+
+def runs() -> dict[str, int]:
+    """How many runs are in each state."""
+    found = dict(Run.objects.order_by().values_list("state").annotate(n=Count("pk")))
+    return {state: found.get(state, 0) for state in RunState.values}
+
+
+def leases() -> dict[str, int]:
+    """Assignments that workers hold, and those of them whose time is over."""
+    found = Assignment.objects.filter(state="leased")
+    return found.aggregate(
+        active=Count("pk"), overdue=Count("pk", Q(expires_at__lt=timezone.now()))
+    )
+
+
+def payments() -> dict[str, int]:
+    """Payments that are not done, by state; "unclear" ones need a person."""
+    found = dict(
+        Payment.objects.exclude(state=Payment.State.DONE)
+        .order_by()
+        .values_list("state")
+        .annotate(n=Count("pk"))
+    )
+    states = [state for state in Payment.State.values if state != Payment.State.DONE]
+    return {state: found.get(state, 0) for state in states}
+
+
+def llm_spend() -> dict[str, Decimal]:
+    """What calls to models cost so far, by currency."""
+    rows = Endpoint.objects.order_by().values_list("project__currency").annotate(s=Sum("spent"))
+    return dict(rows)
+
+
+def encoder_rate() -> float:
+    """Texts a second that workers encoded in the past minutes."""
+    since = timezone.now() - ENCODED
+    texts = EncodingShard.objects.filter(closed_at__gt=since).aggregate(n=Sum("texts"))["n"] or 0
+    return float(texts) / ENCODED.total_seconds()
+
+
+def mail() -> dict[str, Any]:
+    """Mail that is ``waiting``, how late the ``oldest`` is, and what ``failed`` for good."""
+    now = timezone.now()
+    due = dict(n=Count("pk"), oldest=Min("mail_at"))
+    parts = [
+        Notice.objects.filter(mail_at__isnull=False).aggregate(**due),
+        Invitation.objects.filter(mail_at__isnull=False).aggregate(**due),
+        AccountMail.objects.aggregate(**due),
+    ]
+    oldest = [part["oldest"] for part in parts if part["oldest"] and part["oldest"] <= now]
+    failed = Notice.objects.filter(
+        mail_at=None, mailed_at=None, mail_attempts__gt=0, created_at__gt=now - DAY
+    ).count()
+    return {
+        "waiting": sum(part["n"] for part in parts),
+        "oldest": (now - min(oldest)).total_seconds() if oldest else None,
+        "failed": failed,
+    }
+
+
+def hooks() -> dict[str, int]:
+    """Deliveries to other systems: those that wait, and those given up in the past day."""
+    states = HookDelivery.State
+    waiting = HookDelivery.objects.filter(state=states.WAITING).count()
+    failed = HookDelivery.objects.filter(state=states.FAILED, created_at__gt=timezone.now() - DAY)
+    return {"waiting": waiting, "failed": failed.count()}
+
+
+def sign_ins() -> dict[str, int]:
+    """What the security log counted in the past day, by kind."""
+    found = (
+        SecurityEvent.objects.filter(at__gt=timezone.now() - DAY)
+        .order_by()
+        .values_list("kind")
+        .annotate(n=Sum("count"))
+    )
+    return dict(found)
+
+
+def last_backup() -> dt.datetime | None:
+    """When the last backup that succeeded ended; None: not known."""
+    return None

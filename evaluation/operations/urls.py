@@ -1,0 +1,17 @@
+"""Addresses of the installation: its operations page, and its metrics."""
+
+from django.urls import path
+
+from evaluation.operations import views
+
+urlpatterns = [
+    path("metrics", views.metrics, name="metrics"),
+    path("operations/", views.operations, name="operations"),
+    path("operations/report.json", views.report, name="operations_report"),
+    path("operations/retry/", views.retry_all, name="operations_retry_all"),
+    path(
+        "operations/failures/<slug:kind>/<int:row>/",
+        views.failure,
+        name="operations_failure",
+    ),
+]

@@ -1,0 +1,223 @@
+"""What the documentation is generated from: settings, commands, methods and the API's schema.
+
+``docs/conf.py`` puts each part where a page says ``<!-- generated: NAME -->``;
+``tests/test_docs.py`` compares the same parts with the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from argparse import SUPPRESS
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CODE = ("crowdqc", "annotation", "evaluation")
+READERS = {"str", "int", "bool", "float", "list", "email", "get"}
+SETTING = re.compile(r"^(# )?([A-Z][A-Z0-9_]+)=(.*)$")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable of .env.example; ``passed``: docker-compose.yml hands it on."""
+
+    section: str
+    name: str
+    default: str
+    text: str
+    passed: bool
+
+
+def settings() -> list[Setting]:
+    """The variables of .env.example, in order."""
+    compose = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    found, section, words = [], "", []
+    for line in (ROOT / ".env.example").read_text().splitlines():
+        if match := re.match(r"^# == (.+) ==$", line):
+            section, words = match[1], []
+        elif match := SETTING.match(line):
+            name, default = match[2], match[3]
+            found.append(Setting(section, name, default, " ".join(words), name in compose))
+            words = []
+        elif line.startswith("# "):
+            words.append(line[2:])
+        else:
+            words = []
+    return found
+
+
+def settings_in_code() -> dict[str, Any]:
+    """Variables that the code reads, with their default; None where it is not a plain value."""
+    found: dict[str, Any] = {}
+    for top in CODE:
+        for path in sorted((ROOT / top).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                for name, default in _reads(node):
+                    found[name] = found.get(name) if default is None else default
+    return found
+
+
+def _reads(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """The variable that this expression reads, if it reads one."""
+    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+        return
+    name, called = node.args[0].value, ast.unparse(node.func)
+    reads = called == "_required" or (
+        called.rpartition(".")[0] in {"env", "environ", "os.environ"}
+        and called.rpartition(".")[2] in READERS
+    )
+    if not reads or not isinstance(name, str) or not name.isupper():
+        return
+    given = [one.value for one in node.keywords if one.arg == "default"] + node.args[1:2]
+    yield name, _plain(given[0]) if given else None
+
+
+def _plain(node: ast.expr) -> Any:
+    """A constant, or a product of them; None for what only the program knows."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _plain(node.left) * _plain(node.right)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def settings_page() -> str:
+    """A table a section of .env.example."""
+    lines, section = [], ""
+    for one in settings():
+        if one.section != section:
+            section = one.section
+            lines += ["", f"## {section}", "", "| variable | default | what it does |"]
+            lines.append("|---|---|---|")
+        handed = "" if one.passed or section.startswith("For dev") else " \\*"
+        default = f"`{one.default}`" if one.default else "empty"
+        lines.append(f"| `{one.name}`{handed} | {default} | {_escape(one.text)} |")
+    return "\n".join(lines)
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def commands() -> dict[str, Any]:
+    """Our management commands by name."""
+    from django.core.management import get_commands, load_command_class
+
+    return {
+        name: load_command_class(app, name)
+        for name, app in sorted(get_commands().items())
+        if str(app) in {"crowdqc", "annotation", "evaluation"}
+    }
+
+
+def commands_page() -> str:
+    """A section a command: what it does and its arguments."""
+    lines = []
+    for name, command in commands().items():
+        lines += ["", f"## {name}", "", _escape(" ".join(str(command.help).split())), ""]
+        parser = command.create_parser("manage.py", name)
+        for action in parser._actions:
+            shared = action.dest in SHARED or action.help == SUPPRESS
+            if not shared:
+                names = ", ".join(f"`{one}`" for one in action.option_strings or [action.dest])
+                text = _escape((action.help or "").replace("%%", "%"))
+                if action.choices:
+                    text += " One of " + ", ".join(f"`{one}`" for one in action.choices) + "."
+                lines.append(f"- {names}" + (f": {text.strip()}" if text else ""))
+    return "\n".join(lines)
+
+
+# Options that Django gives to every command.
+SHARED = {
+    "help", "version", "verbosity", "settings", "pythonpath", "traceback",
+    "no_color", "force_color", "skip_checks",
+}  # fmt: skip
+
+
+def methods_page() -> str:
+    """A section a method of the registry that can be started by itself: its options."""
+    from evaluation.methods.registry import METHODS
+
+    lines = []
+    for slug, method in METHODS.items():
+        lines += ["", f"## {_escape(str(method.title))}", ""]
+        lines.append(f"`{slug}`, version {method.version}." + (
+            f" Not started by itself: {method.internal}." if method.internal else ""
+        ))  # fmt: skip
+        if options := method.options.options:
+            lines += ["", "| option | default | what it does |", "|---|---|---|"]
+            lines += [
+                f"| `{one.name}` | {_value(one.default)} | {_escape(_option_text(one))} |"
+                for one in options
+            ]
+    return "\n".join(lines)
+
+
+def _option_text(one: Any) -> str:
+    return " ".join(filter(None, (one.label and f"{one.label}.", one.help)))
+
+
+def _value(value: Any) -> str:
+    return "none" if value is None else f"`{value}`"
+
+
+def api_page() -> str:
+    """A section a tag of the schema: each operation, what it takes and what it needs."""
+    from drf_spectacular.generators import SchemaGenerator
+
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    by_tag: dict[str, list[str]] = {}
+    for path, item in schema["paths"].items():
+        for verb, operation in item.items():
+            tag = (operation.get("tags") or ["other"])[0]
+            by_tag.setdefault(tag, []).extend(_operation(verb, path, operation, schema))
+    return "\n".join(line for tag in sorted(by_tag) for line in ("", f"## {tag}", *by_tag[tag]))
+
+
+def _operation(verb: str, path: str, operation: Any, schema: Any) -> list[str]:
+    text = " ".join((operation.get("description") or operation.get("summary") or "").split())
+    lines = ["", f"`{verb.upper()} {path}`", ""]
+    if text:
+        lines += [_escape(text), ""]
+    query = [one for one in operation.get("parameters", ()) if one["in"] == "query"]
+    lines += [
+        f"- `?{one['name']}=` {_escape(' '.join(one.get('description', '').split()))}".rstrip()
+        for one in query
+    ]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+    fields = schema["components"]["schemas"].get(name, {})
+    needed = set(fields.get("required", ()))
+    if fields.get("properties"):
+        listed = ", ".join(
+            f"`{field}`" + ("" if field in needed else " (optional)")
+            for field in fields["properties"]
+        )
+        lines.append(f"- Body: {listed}")
+    return lines
+
+
+def events_page() -> str:
+    """A row an event that webhooks are sent for."""
+    from annotation.notifications.actions.webhooks import EVENTS
+
+    return "\n".join(
+        [
+            "| event | when |",
+            "|---|---|",
+            *(f"| `{name}` | {text} |" for name, text in EVENTS.items()),
+        ]
+    )
+
+
+PARTS = {
+    "events": events_page,
+    "settings": settings_page,
+    "commands": commands_page,
+    "methods": methods_page,
+    "api": api_page,
+}

@@ -1,0 +1,192 @@
+"""The documentation: complete, without a dead link, and true where it can be run."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.test import Client
+
+from tests.support import factories as make
+from tests.support import manual
+from tests.support.manual import ROOT
+
+DOCS = ROOT / "docs"
+SECTIONS = [
+    "Question",
+    "Data",
+    "Equation",
+    "Assumptions",
+    "Interval and measured coverage",
+    "When it misleads",
+    "References",
+]
+# Pages below methods/ that describe no method.
+NO_METHOD = {"index.md", "options.md"}
+PAGES = sorted(DOCS.rglob("*.md"))
+# Given by the container files alone, which name them beside their use.
+COMPOSE_ONLY = {"BACKUP_FOLDER", "CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
+BUILD_ONLY = {"TORCH_INDEX"}
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Fenced blocks of a language: page and text."""
+    fence = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [
+        (page.relative_to(DOCS).as_posix(), text)
+        for page in PAGES
+        for text in fence.findall(page.read_text())
+    ]
+
+
+def test_every_setting_is_documented_with_the_default_that_the_code_has() -> None:
+    told = {one.name: one for one in manual.settings()}
+    code = manual.settings_in_code()
+    compose = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    assert (set(code) | compose) - set(told) == set()
+    assert set(told) - set(code) == COMPOSE_ONLY | BUILD_ONLY
+    assert [name for name, one in told.items() if not one.text] == []
+    wrong = {
+        name: (told[name].default, default)
+        for name, default in code.items()
+        # Some have another default in production, or none there.
+        if isinstance(default, str | int | float)
+        and name != "EMAIL_URL"
+        and told[name].default != _written(default)
+    }
+    assert wrong == {}
+
+
+def _written(default: str | float | bool) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return str(int(default)) if isinstance(default, float) else str(default)
+
+
+def test_every_setting_of_several_machines_is_documented() -> None:
+    names = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.scale.yml").read_text()))
+    page = (DOCS / "admin" / "scale.md").read_text()
+    told = {one.name for one in manual.settings()}
+    assert {name for name in names - told if f"`{name}`" not in page} == set()
+
+
+def test_every_command_says_what_it_does() -> None:
+    files = {
+        path.stem
+        for path in ROOT.glob("*/management/commands/*.py")
+        if not path.stem.startswith("_")
+    }
+    found = manual.commands()
+    assert files and files <= set(found)
+    assert [name for name, command in found.items() if not command.help] == []
+    page = manual.commands_page()
+    assert [name for name in found if f"## {name}\n" not in page] == []
+
+
+def test_every_method_page_has_the_same_seven_sections() -> None:
+    pages = [one for one in sorted((DOCS / "methods").glob("*.md")) if one.name not in NO_METHOD]
+    assert len(pages) >= 11
+    for page in pages:
+        assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS, page.name
+
+
+def session(page: str, text: str, **known: Any) -> None:
+    """Run a Python session; fail with what differs from the page."""
+    test = doctest.DocTestParser().get_doctest(text, known, page, page, 0)
+    said: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append).failed
+    assert not failed, "".join(said)
+
+
+SESSIONS = blocks("pycon")
+SERVED = sorted({page for page, _ in SESSIONS if page.startswith("api/")})
+
+
+@pytest.mark.parametrize(("page", "text"), [one for one in SESSIONS if one[0] not in SERVED])
+def test_a_python_session_gives_what_the_page_says(page: str, text: str) -> None:
+    session(page, text)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("page", SERVED)
+def test_the_api_does_what_its_pages_say(
+    page: str, live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sessions of a page one after the other, then its shell commands."""
+    monkeypatch.syspath_prepend(str(DOCS / "examples"))
+    caches["shared"].clear()
+    url, token = live_server.url, make.api_token(make.make_user(), ["read", "write", "run"])
+    worker_token = make.api_token(make.make_user(), ["work"])
+    text = "\n".join(text for name, text in SESSIONS if name == page)
+    session(page, text, url=url, token=token, worker_token=worker_token)
+    for name, command in blocks("bash"):
+        if name == page:
+            done = subprocess.run(
+                ["bash", "-c", command.replace("curl -s", "curl -sf")],
+                env=os.environ | {"URL": url, "TOKEN": token},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0 and done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("console"))
+def test_a_command_prints_what_the_page_says(page: str, text: str, tmp_path: Path) -> None:
+    """Blocks of ``$ python manage.py ...``: files are read from docs/examples."""
+    env = os.environ | {"CROWDQC_HOME": str(tmp_path / "var"), "COLUMNS": "100"}
+    for part in text.split("$ ")[1:]:
+        line, _, wanted = part.partition("\n")
+        words = shlex.split(line)
+        assert words[:2] == ["python", "manage.py"], line
+        done = subprocess.run(
+            [sys.executable, *words[1:]], cwd=ROOT, env=env, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        check = doctest.OutputChecker().check_output
+        assert check(wanted, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
+            done.stdout
+        )
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
+    """Every link within it leads somewhere, and every page is reached from the index."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html",
+         "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")],
+        cwd=ROOT, env=os.environ | {"CROWDQC_HOME": str(tmp_path / "var")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html" / "methods" / "aqer.html").is_file()
+
+
+@pytest.mark.django_db
+def test_the_app_serves_what_was_built_and_links_to_it(
+    client: Client, tmp_path: Path, settings: Any
+) -> None:
+    assert b'href="/docs/"' not in client.get("/login/").content
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "index.html").write_text("<script>document.body.dataset.theme = 1</script>Start")
+    (tmp_path / "methods" / "aqer.html").write_text("AQER")
+    settings.CROWDQC_DOCS = tmp_path
+    assert b'href="/docs/"' in client.get("/login/").content
+    start = client.get("/docs/")
+    assert b"Start" in b"".join(start.streaming_content)
+    policy = start["Content-Security-Policy"]
+    assert "'sha256-" in policy and "script-src 'self' 'unsafe-inline'" not in policy
+    assert client.get("/docs/methods/aqer")["Location"] == "/docs/methods/aqer.html"
+    page = client.get("/docs/methods/aqer.html")
+    assert b"".join(page.streaming_content) == b"AQER"
+    assert client.get("/docs/../manage.py").status_code == 404
+    assert client.get("/docs/none.html").status_code == 404
+    assert client.post("/docs/").status_code == 405
