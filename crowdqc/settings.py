@@ -11,6 +11,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import production
+from crowdqc.deployment.version import version
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -338,7 +339,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",
     "DESCRIPTION": "Collect, score, review and pay, with the same permissions as the browser.",
-    "VERSION": "0.1.0",
+    "VERSION": version(),
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {
         "Role": "annotation.models.people.Role",
