@@ -161,6 +161,9 @@ CROWDQC_POOL = {
     "min_size": 1,
     "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
     "timeout": 10,
+    # The pool tries again ever later, up to half as long as the database was away; given up
+    # early, the next request tries at once.
+    "reconnect_timeout": 3,
 }
 if env.bool("CROWDQC_POOL", default=False):
     DATABASES["default"]["OPTIONS"]["pool"] = CROWDQC_POOL
