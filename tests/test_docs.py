@@ -33,7 +33,14 @@ SECTIONS = [
 NO_METHOD = {"index.md", "options.md"}
 PAGES = sorted(DOCS.rglob("*.md"))
 # Given by the container files alone, which name them beside their use.
-COMPOSE_ONLY = {"BACKUP_FOLDER", "CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
+COMPOSE_ONLY = {
+    "BACKUP_FOLDER",
+    "CROWDQC_TAG",
+    "FRONT_NETWORK",
+    "HTTP_PORT",
+    "POSTGRES_PASSWORD",
+    "TLS_FOLDER",
+}
 BUILD_ONLY = {"TORCH_INDEX"}
 
 
@@ -155,6 +162,25 @@ def test_a_command_prints_what_the_page_says(page: str, text: str, tmp_path: Pat
         assert check(wanted, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             done.stdout
         )
+
+
+def test_every_button_that_a_tutorial_names_is_in_the_app() -> None:
+    """Words in bold; of a label with numbers, the words between them."""
+    source = "".join(
+        path.read_text()
+        for top in ("templates", "annotation", "evaluation")
+        for path in sorted((ROOT / top).rglob("*"))
+        if path.suffix in {".html", ".py", ".json"}
+    ).replace("’", "'")
+    source = " ".join(source.split())
+    missing = [
+        (page.name, label)
+        for page in [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+        for label in re.findall(r"\*\*(.+?)\*\*", page.read_text().replace("’", "'"))
+        for words in re.split(r"\s*[\d€…,.]+\s*", label)
+        if words and words not in source
+    ]
+    assert missing == []
 
 
 @pytest.mark.slow
