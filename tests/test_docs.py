@@ -98,6 +98,14 @@ def test_every_command_says_what_it_does() -> None:
     assert [name for name in found if f"## {name}\n" not in page] == []
 
 
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    for name, most in (("README.md", 80), ("CONTRIBUTING.md", 60)):
+        text = (ROOT / name).read_text()
+        assert len(text.splitlines()) < most, name
+        links = re.findall(r"\]\(([^)#]+)\)", text)
+        assert links and [one for one in links if not (ROOT / one).exists()] == []
+
+
 def test_every_method_page_has_the_same_seven_sections() -> None:
     pages = [one for one in sorted((DOCS / "methods").glob("*.md")) if one.name not in NO_METHOD]
     assert len(pages) >= 11
@@ -176,7 +184,9 @@ def test_every_button_that_a_tutorial_names_is_in_the_app() -> None:
     missing = [
         (page.name, label)
         for page in [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]
-        for label in re.findall(r"\*\*(.+?)\*\*", page.read_text().replace("’", "'"))
+        for label in re.findall(
+            r"\*\*(.+?)\*\*", " ".join(page.read_text().replace("’", "'").split())
+        )
         for words in re.split(r"\s*[\d€…,.]+\s*", label)
         if words and words not in source
     ]
