@@ -34,6 +34,8 @@ myst_heading_anchors = 4
 myst_url_schemes = ["http", "https", "mailto"]
 suppress_warnings: list[str] = []
 
+# Quotes stay as they are typed: commands are copied from these pages.
+smartquotes = False
 html_theme = "furo"
 html_title = "crowdqc"
 html_static_path = ["_static", "../static/vendor/fonts"]

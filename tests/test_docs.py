@@ -33,7 +33,14 @@ SECTIONS = [
 NO_METHOD = {"index.md", "options.md"}
 PAGES = sorted(DOCS.rglob("*.md"))
 # Given by the container files alone, which name them beside their use.
-COMPOSE_ONLY = {"BACKUP_FOLDER", "CROWDQC_TAG", "FRONT_NETWORK", "HTTP_PORT", "POSTGRES_PASSWORD", "TLS_FOLDER"}
+COMPOSE_ONLY = {
+    "BACKUP_FOLDER",
+    "CROWDQC_TAG",
+    "FRONT_NETWORK",
+    "HTTP_PORT",
+    "POSTGRES_PASSWORD",
+    "TLS_FOLDER",
+}
 BUILD_ONLY = {"TORCH_INDEX"}
 
 
@@ -89,6 +96,14 @@ def test_every_command_says_what_it_does() -> None:
     assert [name for name, command in found.items() if not command.help] == []
     page = manual.commands_page()
     assert [name for name in found if f"## {name}\n" not in page] == []
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    for name, most in (("README.md", 80), ("CONTRIBUTING.md", 60)):
+        text = (ROOT / name).read_text()
+        assert len(text.splitlines()) < most, name
+        links = re.findall(r"\]\(([^)#]+)\)", text)
+        assert links and [one for one in links if not (ROOT / one).exists()] == []
 
 
 def test_every_method_page_has_the_same_seven_sections() -> None:
@@ -155,6 +170,27 @@ def test_a_command_prints_what_the_page_says(page: str, text: str, tmp_path: Pat
         assert check(wanted, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             done.stdout
         )
+
+
+def test_every_button_that_a_tutorial_names_is_in_the_app() -> None:
+    """Words in bold; of a label with numbers, the words between them."""
+    source = "".join(
+        path.read_text()
+        for top in ("templates", "annotation", "evaluation")
+        for path in sorted((ROOT / top).rglob("*"))
+        if path.suffix in {".html", ".py", ".json"}
+    ).replace("’", "'")
+    source = " ".join(source.split())
+    missing = [
+        (page.name, label)
+        for page in [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+        for label in re.findall(
+            r"\*\*(.+?)\*\*", " ".join(page.read_text().replace("’", "'").split())
+        )
+        for words in re.split(r"\s*[\d€…,.]+\s*", label)
+        if words and words not in source
+    ]
+    assert missing == []
 
 
 @pytest.mark.slow
