@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -29,6 +30,7 @@ from annotation.formats.uploads.staging import (
     ACTIVE,
     CHUNK,
     TEXT,
+    WRITTEN,
     Told,
     pack_rows,
     packed_problem,
@@ -36,7 +38,8 @@ from annotation.formats.uploads.staging import (
     sheet_of,
     source_of,
 )
-from annotation.models import ImportFile, ImportPart
+from annotation.models import Answer, ImportFile, ImportPart
+from annotation.records.actions.bulk import telling
 from crowdqc.errors import DomainError, Invalid
 
 logger = logging.getLogger(__name__)
@@ -261,10 +264,10 @@ def _imported(file: ImportFile) -> bool:
     """Write all rows or none; where the task refuses them now, they are checked again."""
     by, task = file.imported_by, file.task
     assert by is not None  # noqa: S101 (who asked for it)
-    far = [0]
-    sheet = sheet_of(file, lambda done: far.__setitem__(0, done))
+    far = _Far()
+    sheet = sheet_of(file, far.checked)
     try:
-        with _pulse(file, far), transaction.atomic():
+        with _pulse(file, far), telling(far.wrote), transaction.atomic():
             if task is None:
                 report = import_string(settings.CROWDQC_TABLE_WRITER)(by=by, file=file, sheet=sheet)
             else:
@@ -290,8 +293,24 @@ def _imported(file: ImportFile) -> bool:
     return True
 
 
+class _Far:
+    """How far an import is: rows checked, and then answers written."""
+
+    def __init__(self) -> None:
+        self.rows, self.answers = 0, 0
+
+    def checked(self, done: int) -> None:
+        """So many rows were gone through."""
+        self.rows = done
+
+    def wrote(self, model: type[Model], more: int) -> None:
+        """So many more rows were written into a table."""
+        if model is Answer:
+            self.answers += more
+
+
 @contextmanager
-def _pulse(file: ImportFile, far: list[int]) -> Iterator[None]:
+def _pulse(file: ImportFile, far: _Far) -> Iterator[None]:
     """Give signs of life beside a transaction whose writes nobody sees before it ends."""
     over = threading.Event()
 
@@ -299,7 +318,10 @@ def _pulse(file: ImportFile, far: list[int]) -> Iterator[None]:
         try:
             while not over.wait(EVERY):
                 ImportFile.objects.filter(pk=file.pk, turn=file.turn, state=State.IMPORTING).update(
-                    heartbeat_at=timezone.now(), done=far[0], total=file.sheet["rows"]
+                    heartbeat_at=timezone.now(),
+                    done=far.rows,
+                    total=file.sheet["rows"],
+                    found={**file.found, WRITTEN: far.answers},
                 )
         finally:
             connection.close()

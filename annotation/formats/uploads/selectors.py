@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.formats.registry import Words
 from annotation.formats.uploads.naming import total
-from annotation.formats.uploads.staging import ACTIVE, problems_of, rows_of
+from annotation.formats.uploads.staging import ACTIVE, WRITTEN, problems_of, rows_of
 from annotation.models import ImportFile, ImportPart, Task
 from crowdqc import numbers
 from crowdqc.tally import Tally, reason_words
@@ -108,7 +108,10 @@ def view_of(file: ImportFile, words: Words) -> View:
 def _at_work(file: ImportFile) -> View:
     done = f"{file.done:,} of {file.total:,} rows" if file.total else f"{file.done:,} rows"
     if file.state == State.IMPORTING:
-        rest = "Writing the rows." if file.total and file.done >= file.total else f"{done} checked."
+        rest = f"{done} checked."
+        if file.total and file.done >= file.total:
+            written = file.found.get(WRITTEN, 0)
+            rest = f"{written:,} answers written so far." if written else "Writing the rows."
         sentence = f"{rest} You can close this page."
     else:
         sentence = f"{done} {'checked' if file.state == State.CHECKING else 'read'} so far."

@@ -17,6 +17,7 @@ TEXT = 1_000_000  # or so many characters
 Kind, State = ImportPart.Kind, ImportFile.State
 ACTIVE = (State.READING, State.CHECKING, State.IMPORTING)  # a job is at it, or comes
 ENDED = (State.IMPORTED, State.FAILED)
+WRITTEN = "written"  # in what was found of a file: how many answers an import has written so far
 Told = Callable[[int], None]  # how many rows were gone through
 
 

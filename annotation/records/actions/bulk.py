@@ -6,7 +6,9 @@ import datetime as dt
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -15,6 +17,18 @@ from psycopg import sql
 
 AT_ONCE = 5_000  # rows that are in memory at a time
 T = TypeVar("T")
+Told = Callable[[type[models.Model], int], None]  # how many more rows of a table were written
+_told_of_writes: ContextVar[Told | None] = ContextVar("told_of_writes", default=None)
+
+
+@contextmanager
+def telling(told: Told) -> Iterator[None]:
+    """Say how many rows are written within this block, as they are."""
+    token = _told_of_writes.set(told)
+    try:
+        yield
+    finally:
+        _told_of_writes.reset(token)
 
 
 def parts(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
@@ -51,6 +65,7 @@ def copy_into(
         sql.Identifier(model._meta.db_table), sql.SQL(", ").join(columns)
     )
     end = "".join(f"\t{_told(value)}" for value in fixed.values()) + "\n"
+    told = _told_of_writes.get()
     # The wrapper gives a broken constraint as Django's IntegrityError, like any other write.
     with (
         connection.wrap_database_errors,
@@ -59,6 +74,8 @@ def copy_into(
     ):
         for part in parts(rows, 1_000):
             into.write("".join(["\t".join(map(_told, row)) + end for row in part]))
+            if told:
+                told(model, len(part))
 
 
 def _defaults(model: type[models.Model], given: set[str]) -> dict[str, Any]:

@@ -291,9 +291,8 @@ def patterns(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     if base ** counts.shape[1] < 2**EXACT_BITS:
         digit = float(base) ** np.arange(counts.shape[1])
         code = (counts @ digit).astype(np.int64)
-        known, times = counted(code, base ** counts.shape[1])
-        found = known[:, None] // digit.astype(np.int64) % base
-        return found.astype(np.float64), times
+        known, size = counted(code, base ** counts.shape[1])
+        return (known[:, None] // digit.astype(np.int64) % base).astype(np.float64), size
     found, times = np.unique(counts, axis=0, return_counts=True)
     return found, times.astype(np.float64)
 

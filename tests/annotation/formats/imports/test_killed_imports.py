@@ -13,7 +13,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.formats.uploads import actions, process
+from annotation.formats.registry import get_format
+from annotation.formats.uploads import actions, process, selectors
 from annotation.models import Answer, ImportFile, ImportPart, Task, TextValue
 from tests.support import factories
 from tests.support.processes import ROOT, test_database_url, until
@@ -66,6 +67,12 @@ def waits_for(table: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
+def sentence_of(file: ImportFile) -> str:
+    """What the page of the file says of it now."""
+    one = get_format("answers")
+    return selectors.view_of(ImportFile.objects.get(pk=file.pk), one.words).sentence
+
+
 def let_time_pass(file: ImportFile) -> None:
     """No sign of life for as long as it takes to give the process up."""
     ImportFile.objects.filter(pk=file.pk).update(
@@ -99,6 +106,8 @@ def test_an_import_killed_half_way_through_its_rows_starts_over_and_doubles_none
             # Answers are written by then, and their texts are not.
             cursor.execute(f"LOCK TABLE {table} IN SHARE MODE")
             until(lambda: waits_for(table), 120, "answers to be written")
+            until(lambda: "answers written" in sentence_of(file), 120, "the page to say so")
+            assert sentence_of(file).startswith("5,000 answers written so far.")
             worker.kill()
             worker.wait()
     assert not Answer.objects.filter(item__task=task).exists()
