@@ -79,16 +79,19 @@ def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
 
     The two orders are one judgment, so that a leaning to a side cancels out.
     """
+    known = [pk for pk in ids if pk is not None]
+    if len(known) < len(ids):
+        return []
     return [
         (
             pair.first,
             pair.second,
-            float(np.mean([np.mean(pair.scores[pk]) for pk in ids])),
+            float(np.mean([np.mean(pair.scores[pk]) for pk in known])),
             0,
             pair.prompt,
         )
         for pair in pairs
-        if all(pk is not None and len(pair.scores.get(pk, ())) == ORDERS for pk in ids)
+        if all(len(pair.scores.get(pk, ())) == ORDERS for pk in known)
     ]
 
 

@@ -6,7 +6,8 @@ budget. "one": the share of intervals at .95 that hold the truth there; "all": o
 all hold it; "looks": of those where all hold it at every look until then; "votes" on average; "by
 width": the share that stopped before the budget. The error of simulation is .011 at .95. All lie
 above .95: intervals that hold at every look cover more at one of them, and the normal mixture is
-narrowest at the target, not at the looks before it.
+narrowest at the target, not at the looks before it. Where models judge alone, prompts are sampled
+and a vote is a pair's mean over models and orders, held to no less than the variance of one vote.
 
 ====================================== ===== ===== ===== ===== ========
 crowd                                    one   all looks votes by width
@@ -21,6 +22,9 @@ crowd                                    one   all looks votes by width
 2 systems far apart                    1.000 1.000 1.000   183     1.00
 4 systems, 30 workers                  1.000 1.000  .995  1620     1.00
 4 systems, 12 workers                  1.000 1.000 1.000  2074      .84
+2 systems, 1 model alone               1.000 1.000 1.000   360     1.00
+2 systems, 3 models alone              1.000 1.000 1.000   637     1.00
+4 systems, 1 model alone               1.000 1.000 1.000   659     1.00
 ====================================== ===== ===== ===== ===== ========
 """
 
@@ -53,6 +57,7 @@ class Crowd:
     target: float = 0.05
     budget: int = 4000
     unequal: bool = False  # a few workers do most of the work
+    models: int = 0  # so many judge every pair in both orders, and no person does
 
 
 CROWDS = (
@@ -68,6 +73,9 @@ CROWDS = (
     Crowd("2 systems far apart", (0.0, 3.0), 30, 0.3, 0.5, target=0.08),
     Crowd("4 systems, 30 workers", (0.0, 0.2, 0.5, 0.9), 30, 0.3, 0.5, target=0.1),
     Crowd("4 systems, 12 workers", (0.0, 0.2, 0.5, 0.9), 12, 0.3, 0.5, target=0.15),
+    Crowd("2 systems, 1 model alone", (0.0, 0.4), 1, 0.0, 0.5, models=1, target=0.08),
+    Crowd("2 systems, 3 models alone", (0.0, 0.4), 1, 0.0, 0.5, models=3, target=0.06),
+    Crowd("4 systems, 1 model alone", (0.0, 0.2, 0.5, 0.9), 1, 0.0, 0.5, models=1, target=0.1),
 )
 
 
@@ -109,7 +117,11 @@ def draw(crowd: Crowd, rng: np.random.Generator) -> Votes:
     merits = np.array(crowd.merits)
     value = merits + lean[worker] + topic[prompt]
     rows = np.arange(len(asked))
-    won = rng.random(len(asked)) < scipy.special.expit(value[rows, first] - value[rows, second])
+    better = scipy.special.expit(value[rows, first] - value[rows, second])
+    if crowd.models:  # one vote a pair: the mean over models and orders
+        calls = 2 * crowd.models
+        return Votes(first, second, rng.binomial(calls, better) / calls, worker, prompt)
+    won = rng.random(len(asked)) < better
     score = np.where(rng.random(len(asked)) < crowd.ties, 0.5, won * 1.0)
     return Votes(first, second, score, worker, prompt)
 
@@ -135,7 +147,12 @@ def stop(crowd: Crowd, rng: np.random.Generator, real: Any, every: int = 20) -> 
     votes, always = draw(crowd, rng), True
     number = len(votes.first)
     for end in [*range(every, number, every), number]:
-        found = win_shares(votes.head(end), systems=len(crowd.merits), target=crowd.target)
+        found = win_shares(
+            votes.head(end),
+            systems=len(crowd.merits),
+            target=crowd.target,
+            by_prompt=bool(crowd.models),
+        )
         if not found.why:
             always &= bool(holds(found, real).all())
         if found.half_width <= crowd.target:

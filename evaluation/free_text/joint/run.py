@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from evaluation.free_text import run as text_runs
 from evaluation.methods.aqer.joint import METHOD
-from evaluation.methods.core.base import Result
+from evaluation.methods.core.base import IntArray, Result
 from evaluation.models import Run, SystemScore, WorkerScore
 from evaluation.runs.freezing.snapshots import AnswersDataset
 from evaluation.runs.results import figures
@@ -31,10 +34,45 @@ def write(run: Run, done: results.Computed) -> Outcome:
                 for part in diagnostics["components"]
             ],
         },
+        "merged": _merged(done.frozen, done.result),
         "convergence": figures.convergence(done.result),
         "recipe": results.recipe(run, done),
     }
     return Outcome({WorkerScore: people, SystemScore: models}, told)
+
+
+def _merged(frozen: AnswersDataset, result: Result) -> list[Row]:
+    """The best answer to each question, whoever wrote it; of a model that answered several times
+    the first of those answers, which it votes with together."""
+    alone = result.diagnostics["joint"]["mode"] == "systems"
+    people = 0 if alone else len(frozen.workers)
+    of_people = _first(frozen.question, frozen.worker, frozen.answer_ids)
+    of_models = _first(frozen.system_question, frozen.system, frozen.system_answer_ids)
+    table = result.estimates["answer"]
+    made = []
+    for at in np.flatnonzero(table["best"]):
+        question, author = int(table["question"][at]), int(table["worker"][at])
+        model = author >= people
+        key = question, author - people if model else author
+        made.append(
+            {
+                "item": frozen.items[question],
+                "answer": (of_models if model else of_people)[key],
+                "model": model,
+                "score": float(table["score"][at]),
+            }
+        )
+    return made
+
+
+def _first(
+    question: IntArray, author: IntArray, answers: Sequence[int]
+) -> dict[tuple[int, int], int]:
+    """The first answer of each author to each question."""
+    found: dict[tuple[int, int], int] = {}
+    for key, pk in zip(zip(question.tolist(), author.tolist(), strict=True), answers, strict=True):
+        found.setdefault(key, pk)
+    return found
 
 
 def _rows(frozen: AnswersDataset, result: Result) -> tuple[list[Row], list[Row]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.models import Task
+from django.db.models import OuterRef, Subquery
+
+from annotation.models import Answer, Task, TextValue
+from annotation.work.snapshots.answers import ANSWER
 from crowdqc.numbers import plural
 from evaluation.free_text.joint.run import SLUG
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.models import Run, RunState
 
+SHOWN = 200  # best answers listed
 ALIKE = {
     "workers": "Two workers",
     "systems": "Two language models",
@@ -46,6 +50,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         "boards": made,
         "page": shown,
         "alone": alone,
+        "merged": merged(told.get("merged") or []),
         "basis": f"{people}{plural(models, 'language model')} vote.",
         "alike": [
             (name, joint["alike"][slug])
@@ -53,3 +58,28 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
             if joint["alike"][slug] is not None
         ],
     }
+
+
+def merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The best answers with who wrote them; {} of a run that is older (one query)."""
+    if not rows:
+        return {}
+    shown = {row["answer"]: row for row in rows[:SHOWN]}
+    found = (
+        Answer.objects.filter(pk__in=shown)
+        .select_related("item", "worker", "system")
+        .annotate(text=_text())
+        .order_by("item__position", "item_id")
+    )
+    models = sum(bool(row["model"]) for row in rows)
+    return {
+        "rows": [{"answer": one, "score": shown[one.pk]["score"]} for one in found],
+        "hidden": max(0, len(rows) - SHOWN),
+        "models": models,
+        "people": len(rows) - models,
+    }
+
+
+def _text() -> Subquery:
+    texts = TextValue.objects.filter(answer=OuterRef("pk"), field=ANSWER, index=0)
+    return Subquery(texts.values("text")[:1])

@@ -52,13 +52,17 @@ def _described(
         own = alike[begin : begin + len(side), begin : begin + len(side)]
         begin += len(side)
         closeness = own.sum(axis=1) - own.diagonal()
-        order = np.argsort(-closeness, kind="stable")[:TYPICAL]
+        order = np.argsort(-closeness, kind="stable")
+        said: dict[str, Row] = {}  # each text once, with how often it was given
+        for at in order:
+            text = " ".join(side[at]["text"].split())
+            said.setdefault(text, {**side[at], "same": 0})["same"] += 1
         made.append(
             {
                 "name": f"Camp {letter}",
                 "answers": len(side),
                 "weight": group["share_of_weight"],
-                "typical": [side[at] for at in order],
+                "typical": list(said.values())[:TYPICAL],
             }
         )
     return made

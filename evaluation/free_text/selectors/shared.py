@@ -36,7 +36,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
         "verdict": {
-            "sentence": people["ending"],
+            "sentence": f"Workers: {people['ending'][:1].lower()}{people['ending'][1:]}",
             "note": systems["sentence"] if systems["rows"] else "",
         },
         "basis": (

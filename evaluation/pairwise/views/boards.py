@@ -15,7 +15,7 @@ from annotation.access import get_task
 from annotation.formats.exports import pairwise
 from annotation.models import Role, Task
 from annotation.task_types import get_type
-from crowdqc.errors import Missing
+from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
 from evaluation.free_text.views.results import run_frame, send
 from evaluation.pairwise import collecting
@@ -127,7 +127,7 @@ def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     dimension = request.POST.get("dimension", "")
     run = pair_runs.shown_run(task, number).core
     if run is None:
-        raise Missing("This task has no such run.")
+        raise Conflict("This task has no finished run yet, so nothing is known to be lacking.")
     told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
     rows = pair_boards.board(run, told, pair_runs.dimensions(task), dimension)["raw"]
     found = pair_resistance.resistance(run, told, rows, dimension)

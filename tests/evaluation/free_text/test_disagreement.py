@@ -58,7 +58,7 @@ def test_a_question_shows_both_camps_with_the_answers_typical_of_each() -> None:
     said = text_of(task, "task_results_question", item.pk)
     told = next(iter(corpus.QUESTIONS.values()))
     first, second = said.split("Two camps")[1].split("Camp B", 1)
-    assert any(one in first for one in told[corpus.GOOD])
+    assert any(one in first for one in told[corpus.GOOD]) and "given 4 times" in second
     assert told[corpus.WRONG][0] in second and told[corpus.WRONG][0] not in first
     assert "80%" in first and "20%" in second
     listed = text_of(task, "task_results_questions")

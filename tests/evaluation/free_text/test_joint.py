@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.models import Answer, TextValue
 from evaluation.models import Run, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -43,6 +44,15 @@ def test_people_and_models_stand_on_one_board(mode: str) -> None:
     assert row is not None and row.low < row.estimate < row.high
     assert f"{row.system.name} model" in text and f"{row.estimate:.3f}".lstrip("0") in text
     assert ("12 workers and 3 language models vote." in text) == (mode == "together")
+    best = reads.figures_of(run, "merged")["merged"]
+    assert {row["item"] for row in best} == set(task.items.values_list("pk", flat=True))
+    for row in best:
+        answer = Answer.objects.get(pk=row["answer"])
+        assert answer.item_id == row["item"] and (answer.system_id is not None) == row["model"]
+    assert any(row["model"] for row in best) or mode == "together"
+    models_wrote = sum(row["model"] for row in best)
+    assert f"people wrote {8 - models_wrote} of them, models {models_wrote}" in text
+    assert TextValue.objects.get(answer=best[0]["answer"]).text in text
     steps = html_of(client.get(reverse("run", args=[run.project_id, run.number])))
     assert "rounds" in steps and "No round was needed." not in steps
 
