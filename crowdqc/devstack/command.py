@@ -1,4 +1,4 @@
-"""``crowdqc run``, ``manage.py devstack``: database, web, worker and scheduler in one terminal; Ctrl-C stops all."""
+"""``crowdqc run``: database, web, worker and scheduler in one terminal; Ctrl-C stops all."""
 
 from __future__ import annotations
 
