@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench screens docs map lock
+.PHONY: help run test check bench screens docs map sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -21,6 +21,7 @@ help:
 	@echo "make screens  pictures of every page, into build/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
 	@echo "make map      the drawing of the rooms from their imports, into docs/develop"
+	@echo "make sbom     what is in it (CycloneDX) from the lock files, into build/sbom.json"
 	@echo "make lock     resolve requirements/*.in again"
 
 run: .venv/.base
@@ -52,6 +53,12 @@ docs: .venv/.dev
 
 map: .venv/.dev
 	@exec $(VPY) -m tests.support.map
+
+sbom: .venv/.dev
+	@mkdir -p build
+	@(cat requirements/base.lock; echo "torch==$(TORCH)") | $(VPY) -m cyclonedx_py requirements - \
+	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json 2>/dev/null
+	@echo "wrote build/sbom.json"
 
 lock: .venv/.dev
 	@mkdir -p build

@@ -11,7 +11,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import production
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import ASSETS, default_home, version
 from crowdqc.jobs import schedule
 
 env = environ.Env()
@@ -24,7 +24,7 @@ if ENVIRONMENT not in {"development", "production"}:
 PRODUCTION = ENVIRONMENT == "production"
 DEBUG = env.bool("CROWDQC_DEBUG", default=False)
 # Where the embedded database and generated secrets live; unused in production.
-HOME = Path(env.str("CROWDQC_HOME", default=str(BASE_DIR / "var"))).resolve()
+HOME = default_home()
 
 
 def _required(name: str) -> str:
@@ -125,7 +125,7 @@ ROOT_URLCONF = "crowdqc.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [ASSETS / "templates"],
         "APP_DIRS": False,
         "OPTIONS": {
             "context_processors": [
@@ -196,7 +196,7 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [ASSETS / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": f"crowdqc.web.static.{'Hashed' if PRODUCTION else 'Plain'}Storage"},

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import kombu.pools
 import psycopg
 import pytest
@@ -42,6 +43,9 @@ CHROMIUM_ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("suite")
 NO_CHROMIUM = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
 _cluster = pytest.StashKey[Cluster]()
 

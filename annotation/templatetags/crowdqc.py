@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from crowdqc import numbers
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import version
 from crowdqc.web import manual
 
 register = template.Library()

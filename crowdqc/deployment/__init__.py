@@ -1,1 +1,1 @@
-"""What production must not run with."""
+"""Running it: where it is installed, what production must not run with, backups, logs."""

@@ -1,4 +1,4 @@
-"""``manage.py devstack``: database, web, worker and scheduler in one terminal; Ctrl-C stops all."""
+"""``crowdqc run``: database, web, worker and scheduler in one terminal; Ctrl-C stops all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdqc.devstack.supervisor import Supervisor
 
 def main(words: Sequence[str]) -> int:
     """Run the stack in the foreground; the exit status."""
-    parser = argparse.ArgumentParser(prog="manage.py devstack", description=__doc__)
+    parser = argparse.ArgumentParser(prog="crowdqc run", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on")
     parser.add_argument(
         "--port", type=int, default=8000, help="port to serve on; the next free one if taken"

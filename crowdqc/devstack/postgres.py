@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from crowdqc.deployment.installation import default_home
 from crowdqc.devstack.places import (
     SOCKET_NAME,
     Account,
@@ -57,12 +58,6 @@ SETTINGS = {
 }
 # For tests: a crash of the machine may lose everything, a crash of the server nothing.
 FAST = {"fsync": "off", "full_page_writes": "off"}
-
-
-def default_home() -> Path:
-    """Where state lives: ``CROWDQC_HOME``, else ``var`` beside the code."""
-    fallback = Path(__file__).resolve().parents[2] / "var"
-    return Path(os.environ.get("CROWDQC_HOME") or fallback).resolve()
 
 
 def database_url(home: Path | None = None, name: str = DATABASE) -> str:

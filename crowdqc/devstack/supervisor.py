@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crowdqc.deployment.installation import default_home
 from crowdqc.devstack.places import DevstackError
-from crowdqc.devstack.postgres import Cluster, default_home
+from crowdqc.devstack.postgres import Cluster
 from crowdqc.devstack.processes import Child
 from crowdqc.jobs.family import FIRST_DELAY, LONGEST_DELAY, STEADY_SECONDS
 

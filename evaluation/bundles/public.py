@@ -21,7 +21,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.files.writing.zips import zip_with_manifest
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict, DomainError
 from evaluation.bundles import writing
 from evaluation.bundles.kinds import (

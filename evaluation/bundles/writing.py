@@ -13,7 +13,7 @@ from typing import Any
 
 from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Answer, TaskVersion
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles.kinds import KINDS, json_bytes, jsonl, names_of
 from evaluation.models import (

@@ -17,7 +17,7 @@ from psycopg import sql
 from crowdqc.deployment.backup import schema, tables
 from crowdqc.deployment.backup.archive import ArchiveReader, Checked, check_file
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict
 from crowdqc.sealing.sealed import UNREADABLE, reseal_all
 

@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from crowdqc.deployment.backup import archive, tables
 from crowdqc.deployment.backup.archive import ArchiveWriter, Digest, Manifest
-from crowdqc.deployment.version import version
+from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict
 
 PARTIAL = ".partial"  # the end of a name while the file is written

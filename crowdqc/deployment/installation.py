@@ -1,0 +1,38 @@
+"""Where this crowdqc lies: a checkout, or a package that was installed from a wheel.
+
+Imported by the process that starts the others, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+BASE = Path(__file__).resolve().parents[2]
+PROJECT = BASE / "pyproject.toml"
+CHECKOUT = PROJECT.is_file()
+# Templates and static files: beside the packages, or within one of them.
+ASSETS = BASE if CHECKOUT else BASE / "crowdqc" / "assets"
+
+
+@cache
+def version() -> str:
+    """Which version this is: written in pyproject.toml and nowhere else."""
+    if CHECKOUT:
+        import tomllib
+
+        return str(tomllib.loads(PROJECT.read_text())["project"]["version"])
+    from importlib import metadata
+
+    return metadata.version("crowdqc")
+
+
+def default_home() -> Path:
+    """Where state lives: CROWDQC_HOME, else ``var`` of the checkout, else the user's data."""
+    if named := os.environ.get("CROWDQC_HOME"):
+        return Path(named).resolve()
+    if CHECKOUT:
+        return BASE / "var"
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data).resolve() / "crowdqc"

@@ -1,0 +1,51 @@
+"""Which queue a job goes to, and which jobs are started again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
+JOB_QUEUES = {
+    "annotation.jobs.process_upload": "files",
+    "annotation.jobs.write_export": "files",
+    "annotation.jobs.make_due_backup": "files",
+    "annotation.jobs.send_payments": "platforms",
+    "annotation.jobs.deliver_hooks": "platforms",
+    "annotation.jobs.fetch_media": "platforms",
+    "annotation.jobs.fetch_key_set": "platforms",
+    "evaluation.jobs.probe_model": "platforms",
+    "evaluation.jobs.list_models": "platforms",
+}
+
+# Seconds from one start to the next.
+PERIODIC: dict[str, dict[str, Any]] = {
+    "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},
+    "make-due-backup": {"task": "annotation.jobs.make_due_backup", "schedule": 600.0},
+    "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
+    "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
+    # Hourly: the schedule counts from the start, and a stack may not run for a whole day.
+    "forget-old-replies": {"task": "annotation.jobs.forget_old_replies", "schedule": 3600.0},
+    "remind-overdue-replies": {
+        "task": "annotation.jobs.remind_overdue_replies",
+        "schedule": 3600.0,
+    },
+    "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
+    "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
+    "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
+    "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
+    "send-payments": {"task": "annotation.jobs.send_payments", "schedule": 15.0},
+    "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
+    "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
+    "check-live-evaluations": {"task": "evaluation.jobs.check_live", "schedule": 5.0},
+    "write-board-bundles": {
+        "task": "evaluation.jobs.write_board_bundles",
+        "schedule": 600.0,
+    },
+    "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
+    "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
+    "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
+    "fetch-media": {"task": "annotation.jobs.fetch_media", "schedule": 60.0},
+    "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
+    "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
+    "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
+}
