@@ -99,6 +99,8 @@ class Transport(pgmq.Transport):
 
 
 TRANSPORT_ALIASES["pgmq"] = "crowdqc.jobs.broker:Transport"
+for _name in ("redis", "rediss"):
+    TRANSPORT_ALIASES[_name] = "crowdqc.jobs.redis_transport:Transport"
 
 
 def broker_settings(url: str) -> dict[str, Any]:
