@@ -35,6 +35,7 @@ check: .venv/.dev
 	$(VPY) -m mypy
 	$(VPY) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 	$(VPY) manage.py makemigrations --check --dry-run
+	$(VPY) -m tests.upgrade.lint
 	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x ./.venv/bin/docker-compose config --quiet
 	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x DATA_HOST=x REDIS_PASSWORD=x PRIVATE_ADDRESS=127.0.0.1 \
 	  ./.venv/bin/docker-compose -f docker-compose.yml -f docker-compose.scale.yml --profile '*' config --quiet

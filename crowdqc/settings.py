@@ -11,6 +11,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import production
+from crowdqc.deployment.version import version
+from crowdqc.jobs import schedule
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -160,6 +162,9 @@ CROWDQC_POOL = {
     "min_size": 1,
     "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
     "timeout": 10,
+    # The pool tries again ever later, up to half as long as the database was away; given up
+    # early, the next request tries at once.
+    "reconnect_timeout": 3,
 }
 if env.bool("CROWDQC_POOL", default=False):
     DATABASES["default"]["OPTIONS"]["pool"] = CROWDQC_POOL
@@ -338,7 +343,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",
     "DESCRIPTION": "Collect, score, review and pay, with the same permissions as the browser.",
-    "VERSION": "0.1.0",
+    "VERSION": version(),
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {
         "Role": "annotation.models.people.Role",
@@ -404,18 +409,7 @@ CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
 CROWDQC_TABLE_WRITER = "evaluation.score_table.actions.scoring.write_table"
 CROWDQC_RUN_STATES = "evaluation.runs.selectors.states.run_states"
 CROWDQC_ENDPOINT_ENCODER = "evaluation.llm.encoder.encoder_at"
-# Jobs that talk to other systems; runs that ask models go to "models", all others to "default".
-CROWDQC_JOB_QUEUES = {
-    "annotation.jobs.process_upload": "files",
-    "annotation.jobs.write_export": "files",
-    "annotation.jobs.make_due_backup": "files",
-    "annotation.jobs.send_payments": "platforms",
-    "annotation.jobs.deliver_hooks": "platforms",
-    "annotation.jobs.fetch_media": "platforms",
-    "annotation.jobs.fetch_key_set": "platforms",
-    "evaluation.jobs.probe_model": "platforms",
-    "evaluation.jobs.list_models": "platforms",
-}
+CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
 # Files that are imported: the most bytes, rows and columns of one.
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
@@ -441,37 +435,7 @@ CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)
 # 8601), they give sentences for whoever restores.
 CROWDQC_AFTER_RESTORE = ["annotation.payouts.actions.restored.hold_payments"]
 
-CELERY_BEAT_SCHEDULE = {
-    "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},
-    "make-due-backup": {"task": "annotation.jobs.make_due_backup", "schedule": 600.0},
-    "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
-    "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
-    # Hourly: the schedule counts from the start, and a stack may not run for a whole day.
-    "forget-old-replies": {"task": "annotation.jobs.forget_old_replies", "schedule": 3600.0},
-    "remind-overdue-replies": {
-        "task": "annotation.jobs.remind_overdue_replies",
-        "schedule": 3600.0,
-    },
-    "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
-    "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
-    "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
-    "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
-    "send-payments": {"task": "annotation.jobs.send_payments", "schedule": 15.0},
-    "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
-    "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},
-    "check-live-evaluations": {"task": "evaluation.jobs.check_live", "schedule": 5.0},
-    "write-board-bundles": {
-        "task": "evaluation.jobs.write_board_bundles",
-        "schedule": 600.0,
-    },
-    "resume-abandoned-runs": {"task": "evaluation.jobs.resume_abandoned", "schedule": 20.0},
-    "send-mail": {"task": "annotation.jobs.send_mail", "schedule": 30.0},
-    "deliver-hooks": {"task": "annotation.jobs.deliver_hooks", "schedule": 10.0},
-    "fetch-media": {"task": "annotation.jobs.fetch_media", "schedule": 60.0},
-    "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
-    "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
-    "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
-}
+CELERY_BEAT_SCHEDULE = schedule.PERIODIC
 
 LOG_FORMAT = env.str("LOG_FORMAT", default="plain")
 if LOG_FORMAT not in {"plain", "json"}:

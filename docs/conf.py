@@ -16,11 +16,12 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
+from crowdqc.deployment.version import version as app_version  # noqa: E402
 from tests.support.manual import PARTS  # noqa: E402
 
 project = "crowdqc"
 author = "The crowdqc authors"
-version = release = "0.1.0"
+version = release = app_version()
 language = "en"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import re
@@ -96,6 +97,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (SECONDS.get(marker.name, 0.2) for marker in item.iter_markers()), default=0.2
         )
     items.sort(key=lambda item: (-length[item.path], item.path, _commits(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: looking through it for garbage took 4 % of the suite's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _commits(item: pytest.Item) -> bool:

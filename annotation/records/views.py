@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from django.contrib.auth.decorators import login_required
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -13,6 +16,8 @@ from annotation.files.writing import tables as files
 from annotation.records.selectors import audit
 from annotation.records.selectors.audit_words import FAMILIES
 from crowdqc.numbers import parse_whole
+
+RETRY_AFTER = "15"  # seconds
 
 
 @login_required
@@ -54,7 +59,7 @@ def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpRe
         body = problem_response({"code": code, "detail": detail}, status)
         return JsonResponse(body, status=status, content_type=PROBLEM)
     # No context processors where the server failed: they may be what failed.
-    return render(None if status == 500 else request, f"{status}.html", status=status)
+    return render(None if status >= 500 else request, f"{status}.html", status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -70,4 +75,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """The server failed; where the database is away or full, a later try helps."""
+    if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
+        response = _answer(request, 503, "unavailable", "The database is not available. Try later.")
+        response.headers["Retry-After"] = RETRY_AFTER
+        return response
     return _answer(request, 500, "server-error", "The server failed; it was written down.")

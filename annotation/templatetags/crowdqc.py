@@ -19,6 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from crowdqc import numbers
+from crowdqc.deployment.version import version
 from crowdqc.web import manual
 
 register = template.Library()
@@ -178,6 +179,12 @@ def short_hash(value: str | None) -> str:
 def docs_url() -> str:
     """Where the documentation is; empty where it is not built."""
     return reverse("manual") if manual.is_built() else ""
+
+
+@register.simple_tag
+def app_version() -> str:
+    """The version of crowdqc, for people who are signed in."""
+    return version()
 
 
 @register.simple_tag

@@ -6,7 +6,10 @@ this container works, also while the database is away, when a restart would mend
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ from celery.signals import beat_init, before_task_publish
 
 VARIABLE = "CROWDQC_ALIVE"  # the folder; without it nothing is written
 SCHEDULER = "scheduler"
+JUMP, EVERY = 30.0, 2.0  # seconds
+logger = logging.getLogger(__name__)
 
 
 def sign(*names: str) -> None:
@@ -39,8 +44,25 @@ def expect(names: Iterable[str]) -> None:
 def _scheduler_begins(**_: Any) -> None:
     sign(SCHEDULER)
     before_task_publish.connect(_scheduler_lives)
+    threading.Thread(target=_watch_clock, name="clock-watch", daemon=True).start()
 
 
 def _scheduler_lives(**_: Any) -> None:
     """It hands out a job every few seconds, and this is told before a broker is asked."""
     sign(SCHEDULER)
+
+
+def _watch_clock() -> None:
+    """End a scheduler whose clock jumped; whoever keeps it up starts it anew.
+
+    Celery plans by the time of day: after an hour back it would start nothing for an hour.
+    """
+    apart = time.time() - time.monotonic()
+    while True:
+        time.sleep(EVERY)
+        now = time.time() - time.monotonic()
+        if abs(now - apart) > JUMP:
+            logger.warning("the clock jumped by %.0f seconds; the scheduler restarts", now - apart)
+            logging.shutdown()
+            os._exit(1)
+        apart = now  # a clock that is set right little by little is followed

@@ -49,10 +49,14 @@ def beat(*names: str) -> None:
 
 
 def ages(names: Iterable[str]) -> dict[str, float]:
-    """Seconds since the last sign of life of each; those that never gave one are left out."""
+    """Seconds since the last sign of life of each; those that never gave one are left out.
+
+    One that lies ahead was given before the clock was set back: it says as little as an old one.
+    """
     passed = ExpressionWrapper(Now() - F("at"), output_field=DurationField())
     rows = _table().objects.filter(name__in=list(names)).annotate(passed=passed)
-    return {name: passed.total_seconds() for name, passed in rows.values_list("name", "passed")}
+    found = rows.values_list("name", "passed")
+    return {name: abs(passed.total_seconds()) for name, passed in found}
 
 
 def age(name: str) -> float | None:

@@ -33,7 +33,7 @@ from evaluation.labels import dataset as labelled
 from evaluation.labels import results as label_results
 from evaluation.labels import run as label_runs
 from evaluation.methods.core.base import Hooks
-from evaluation.models import Run, Snapshot
+from evaluation.models import ItemDraw, Run, Snapshot
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
 from evaluation.pairwise import run as pair_runs
@@ -47,7 +47,8 @@ Row = dict[str, Any]
 Rows = Mapping[type[models.Model], Sequence[Row]]
 ANSWERS, TEXTS, ITEMS = "data/answers.jsonl", "data/texts.jsonl", "data/items.jsonl"
 VECTORS, SOURCES, ASKED = "data/vectors.npy", "data/sources.json", "data/asked.json"
-FIELD, OTHERS = "data/field.json", "data/other_fields.json"
+FIELD, OTHERS, DRAW = "data/field.json", "data/other_fields.json", "data/draw.json"
+REPEATS = "data/repeats.jsonl"  # what models said again of the same items
 
 
 class Broken(Exception):
@@ -291,8 +292,11 @@ class OfChoices:
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
         snapshot = _snapshot(run)
         field = chosen_fields.field_of(run.task, run.params["field"])
-        rows = replacing.reload_choices(snapshot, field)  # refuses what was changed since
+        rows, more = replacing.reload_choices(snapshot, field)  # refuses what was changed since
         yield ANSWERS, jsonl(row._asdict() for row in rows)
+        yield REPEATS, jsonl(row._asdict() for row in more.again)
+        # The texts stay here; how long each is, and whose, goes along.
+        yield TEXTS, jsonl([pk, *told] for pk, told in more.texts.items())
         yield (
             FIELD,
             json_bytes(
@@ -305,20 +309,31 @@ class OfChoices:
             ),
         )
         yield SOURCES, json_bytes({str(pk): name for pk, name in replacing.names_of(rows).items()})
+        if more.draw is not None:
+            names = ("recipe", "known", "chances", "drawn")
+            drawn = {name: getattr(more.draw, name) for name in names}
+            yield DRAW, json_bytes(drawn)
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         told = json.loads(files[FIELD])
         lines = tuple(told.get("lines", ()))
         field = ChoiceField(told["name"], told["label"], tuple(told["codes"]), lines)
-        rows = [
-            Choice(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
-            for row in read_jsonl(files[ANSWERS])
-        ]
+        rows, again = (_choices(files.get(name, b"")) for name in (ANSWERS, REPEATS))
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
-        data_hash = replacing.content_hash(rows, field)
+        texts = {pk: told for pk, *told in read_jsonl(files.get(TEXTS, b""))}
+        draw = ItemDraw(**json.loads(files[DRAW])) if DRAW in files else None
+        more = replacing.Frozen(again, texts, draw)
+        data_hash = replacing.content_hash(rows, field, more)
         run = as_run(recipe, data_hash)
-        done = replacement_runs.fit(run, replacing.to_arrays(rows, field, names), hooks)
+        done = replacement_runs.fit(run, replacing.to_arrays(rows, field, names, more), hooks)
         return Again({}, replacement_runs.content(run, done), data_hash)
+
+
+def _choices(content: bytes) -> list[Choice]:
+    return [
+        Choice(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
+        for row in read_jsonl(content)
+    ]
 
 
 def others_bytes(others: Iterable[OtherField]) -> bytes:

@@ -21,6 +21,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.files.writing.zips import zip_with_manifest
+from crowdqc.deployment.version import version
 from crowdqc.errors import Conflict, DomainError
 from evaluation.bundles import writing
 from evaluation.bundles.kinds import (
@@ -244,7 +245,7 @@ def _manifest(run: Run, found: Again, far: float) -> Any:
         "seed": run.seed,
         "snapshot": found.data_hash,
         "result_hash": result_hash(found.rows, found.told),
-        "app_version": writing.app_version(),
+        "app_version": version(),
         "names": "codes of this file alone",
         "board": {
             "run": run.number,

@@ -8,14 +8,12 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import sys
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
-
 from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Answer, TaskVersion
+from crowdqc.deployment.version import version
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles.kinds import KINDS, json_bytes, jsonl, names_of
 from evaluation.models import (
@@ -95,7 +93,7 @@ def manifest(run: Run, recipe: dict[str, Any], hashes: dict[str, str]) -> dict[s
         "snapshot": recipe["snapshot"],
         "counts": recipe["counts"],
         "result_hash": run.result_hash,
-        "app_version": app_version(),
+        "app_version": version(),
         "names": "pseudonyms",
         "files": hashes,
     }
@@ -104,19 +102,13 @@ def manifest(run: Run, recipe: dict[str, Any], hashes: dict[str, str]) -> dict[s
 def environment() -> dict[str, Any]:
     """What computes here: versions of everything that can change a last digit."""
     return {
-        "app": app_version(),
+        "app": version(),
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "system": platform.system(),
         "machine": platform.machine(),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
     }
-
-
-def app_version() -> str:
-    """The version of this application."""
-    told = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())
-    return str(told["project"]["version"])
 
 
 def _files(run: Run, recipe: dict[str, Any]) -> Iterator[tuple[str, list[bytes]]]:

@@ -1376,6 +1376,42 @@ class Migration(FirstTables):
             ],
         ),
         migrations.CreateModel(
+            name="ItemDraw",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("field", models.CharField(max_length=40)),
+                ("recipe", models.JSONField(default=dict)),
+                ("known", models.JSONField(default=list)),
+                ("chances", models.JSONField(default=dict)),
+                ("drawn", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="item_draws",
+                        to="annotation.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+            },
+        ),
+        migrations.CreateModel(
             name="AdaptivePlan",
             fields=[
                 (

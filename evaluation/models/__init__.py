@@ -18,6 +18,7 @@ from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
     BoardBundle,
+    ItemDraw,
     OfficialRun,
     Run,
     RunSchedule,
@@ -55,6 +56,7 @@ __all__ = [
     "ExplanationAudit",
     "Grade",
     "Grading",
+    "ItemDraw",
     "ItemLabel",
     "ItemScore",
     "JobFailure",

@@ -240,3 +240,27 @@ class AdaptivePlan(models.Model):
                 name="plan_sane",
             )
         ]
+
+
+class ItemDraw(models.Model):
+    """Items that people are asked about next, drawn with probabilities that are kept.
+
+    The newest of a task and field stands: what people had labelled before it counts as it is, and
+    what was drawn is weighted by one over its probability.
+    """
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="item_draws")
+    field = models.CharField(max_length=40)
+    # How it was drawn: the judge's name, wanted, mix (1: at random), seed.
+    recipe = models.JSONField(default=dict)
+    # Ids of items: known before; the probability of each other one; which of these were drawn.
+    known = models.JSONField(default=list)
+    chances = models.JSONField(default=dict)
+    drawn = models.JSONField(default=list)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]

@@ -108,7 +108,7 @@ def _hooks() -> Iterator[Family]:
 def _backup() -> Iterator[Family]:
     at = figures.last_backup()
     if at is not None:
-        said = "When the last successful backup ended; absent: not known."
+        said = "When the last backup was made; absent: never."
         yield _one("last_backup_timestamp_seconds", said, at.timestamp())
 
 

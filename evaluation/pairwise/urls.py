@@ -8,6 +8,7 @@ STUDY = "tasks/<int:task_id>/study/"
 
 urlpatterns = [
     path(STUDY, boards.board, name="pair_results"),
+    path(f"{STUDY}collect/", boards.collect, name="pair_collect"),
     path(f"{STUDY}live/", boards.live_fragment, name="pair_live"),
     path(f"{STUDY}wins/", boards.wins, name="pair_wins"),
     path(f"{STUDY}export/", boards.export, name="pair_export"),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from annotation.models import System, Task
+from annotation.task_types.pairwise.sides import FIRST, SECOND
 from annotation.work.snapshots import choices as collected
+from annotation.work.snapshots import judgments
 from annotation.work.snapshots.choices import Choice, ChoiceField
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.replacement.method import ACCURACY, COSINE, RMSE, Beside
-from evaluation.models import Snapshot
+from evaluation.methods.replacement.behavior import Aside
+from evaluation.methods.replacement.method import ACCURACY, COSINE, RMSE, Beside, Drawn
+from evaluation.models import ItemDraw, Snapshot
+from evaluation.pairwise import dataset as pairs
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.freezing.snapshots import keep_snapshot
 
@@ -24,39 +30,80 @@ from evaluation.runs.freezing.snapshots import keep_snapshot
 class ChoicesDataset:
     """A snapshot of one field as arrays.
 
-    ``workers`` (membership ids) and ``systems`` (system ids) are what the indices of ``data``
-    stand for.
+    ``workers`` (membership ids), ``systems`` (system ids) and ``items`` (item ids) are what the
+    indices of ``data`` stand for.
     """
 
     data: Beside
     workers: tuple[int, ...]
     systems: tuple[int, ...]
     field: ChoiceField
+    items: tuple[int, ...] = ()
 
 
-def content_hash(rows: Sequence[Choice], field: ChoiceField) -> str:
-    """SHA-256 over the field and, of each row in order, item, who chose, and what."""
+@dataclass(frozen=True)
+class Frozen:
+    """What a snapshot holds beside the first answers, which are its rows.
+
+    ``again``: what models said of the same items once more. ``texts``: by item, of the one or two
+    texts judged the number of words and the source's name. ``draw``: how items were drawn.
+    """
+
+    again: Sequence[Choice] = ()
+    texts: Mapping[int, Sequence[tuple[int | None, str]]] = field(default_factory=dict)
+    draw: ItemDraw | None = None
+
+
+def newest_draw(task: Task, asked: ChoiceField) -> ItemDraw | None:
+    """The draw of items that stands for the field, if there is one."""
+    return draws_of(task, asked).first()
+
+
+def draws_of(task: Task, asked: ChoiceField) -> QuerySet[ItemDraw]:
+    """All draws of items for the field, the newest first."""
+    return ItemDraw.objects.filter(task=task, field=asked.name).order_by("-pk")
+
+
+def content_hash(rows: Sequence[Choice], asked: ChoiceField, more: Frozen | None = None) -> str:
+    """SHA-256 over the field, of each row in order item, who chose, and what, and the rest."""
+    more = more or Frozen()
     digest = hashlib.sha256()
-    asked = [list(field.codes), *([list(field.lines)] if field.lines else [])]
-    digest.update(json.dumps(["choices", field.name, *asked]).encode() + b"\n")
-    for row in rows:
+    codes = [list(asked.codes), *([list(asked.lines)] if asked.lines else [])]
+    digest.update(json.dumps(["choices", asked.name, *codes]).encode() + b"\n")
+    for row in (*rows, *more.again):
         who = [row.worker_id, row.system_id, row.replicate]
         line = [f"{row.item_key}@{row.item_since}", *who, row.code, row.ordinal]
         digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    if more.draw is not None:
+        digest.update(json.dumps(_drawn_lines(rows, more.draw), separators=(",", ":")).encode())
     return digest.hexdigest()
 
 
-def freeze_choices(task: Task, field: ChoiceField) -> Snapshot:
+def _drawn_lines(rows: Sequence[Choice], draw: ItemDraw) -> list[list[object]]:
+    """Of each item that was drawn from, in the order of the rows: chance, and whether drawn."""
+    known, drawn = set(draw.known), set(draw.drawn)
+    keys = {row.item_id: f"{row.item_key}@{row.item_since}" for row in rows}
+    return [
+        ["trusted", bool(draw.recipe.get("trusted"))],
+        *(
+            [key, 1 if pk in known else draw.chances[str(pk)], pk in drawn]
+            for pk, key in keys.items()
+            if pk in known or str(pk) in draw.chances
+        ),
+    ]
+
+
+def freeze_choices(task: Task, asked: ChoiceField) -> Snapshot:
     """Freeze what people and models chose in a field; the same content gives the same row again.
 
     Raises Conflict where nobody, or no model, chose anything.
     """
-    rows = collected.choices_of(task, field, adapter_of(task).counting_rows(task))
+    rows = collected.choices_of(task, asked, adapter_of(task).counting_rows(task))
     people = [row for row in rows if row.worker_id is not None]
     models = [row for row in rows if row.worker_id is None]
     if not people or not models:
         who = "model" if people else "person"
-        raise Conflict(f"No {who} has answered “{field.label}” yet, so there is nothing to test.")
+        raise Conflict(f"No {who} has answered “{asked.label}” yet, so there is nothing to test.")
     counts = {
         "came": len(people),
         "answers": len(people),
@@ -64,30 +111,58 @@ def freeze_choices(task: Task, field: ChoiceField) -> Snapshot:
         "questions": len({row.item_id for row in people}),
         "system_answers": len(models),
         "systems": len({row.system_id for row in models}),
-        "field": field.name,
+        "field": asked.name,
         "counting": len(rows),
         "max_id": max(row.answer_id for row in rows),
         "left_out": dict.fromkeys(("uncounted", "excluded", "other_fields"), 0),
     }
-    ids = [row.answer_id for row in rows]
-    return keep_snapshot(task, content_hash(rows, field), ids, counts)
+    more = Frozen(collected.repeats_of(task, asked, rows), draw=newest_draw(task, asked))
+    if more.draw is not None:
+        counts["draw"] = more.draw.pk
+    ids = [row.answer_id for row in (*rows, *more.again)]
+    return keep_snapshot(task, content_hash(rows, asked, more), ids, counts)
 
 
-def reload_choices(snapshot: Snapshot, field: ChoiceField) -> list[Choice]:
+def draw_of(snapshot: Snapshot) -> ItemDraw | None:
+    """The draw that stood when the snapshot was taken."""
+    return ItemDraw.objects.filter(pk=snapshot.counts.get("draw")).first()
+
+
+def reload_choices(snapshot: Snapshot, asked: ChoiceField) -> tuple[list[Choice], Frozen]:
     """What was frozen, read again and found to be the same; raises Conflict where it is not."""
-    rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
-    if content_hash(rows, field) != snapshot.content_hash:
+    task, wanted = snapshot.task, set(snapshot.answer_ids)
+    rows = collected.of_answers(task, asked, wanted)
+    again = [row for row in collected.repeats_of(task, asked, rows) if row.answer_id in wanted]
+    more = Frozen(again, texts_of(task), draw_of(snapshot))
+    if content_hash(rows, asked, more) != snapshot.content_hash:
         raise Conflict(
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
-    return rows
+    return rows, more
 
 
-def load(snapshot: Snapshot, field: ChoiceField) -> ChoicesDataset:
+def texts_of(task: Task) -> dict[int, list[tuple[int | None, str]]]:
+    """Of each item that judges texts: how many words each has (None: unknown), and whose it is."""
+    items = judgments.items(task)
+    if not items:
+        return {}
+    texts, names = pairs.texts_of(task)
+    counts = pairs.counts_of(texts)
+    known = {
+        row.candidate_id: (counts.get(row.candidate_id, (None,))[0], names[row.system_id])
+        for row in texts
+    }
+    return {
+        row.item_id: [known[pk] for pk in (row.first_id, row.second_id) if pk is not None]
+        for row in items
+    }
+
+
+def load(snapshot: Snapshot, asked: ChoiceField) -> ChoicesDataset:
     """The frozen choices as arrays; raises Conflict as ``reload_choices``."""
-    rows = reload_choices(snapshot, field)
-    return to_arrays(rows, field, names_of(rows))
+    rows, more = reload_choices(snapshot, asked)
+    return to_arrays(rows, asked, names_of(rows), more)
 
 
 def names_of(rows: Sequence[Choice]) -> dict[int, str]:
@@ -96,8 +171,14 @@ def names_of(rows: Sequence[Choice]) -> dict[int, str]:
     return {one.pk: str(one) for one in System.objects.filter(pk__in=systems)}
 
 
-def to_arrays(rows: Sequence[Choice], field: ChoiceField, names: dict[int, str]) -> ChoicesDataset:
+def to_arrays(
+    rows: Sequence[Choice],
+    asked: ChoiceField,
+    names: Mapping[int, str],
+    more: Frozen | None = None,
+) -> ChoicesDataset:
     """Rows in the order of a snapshot as arrays; ``names`` of the systems by their ids."""
+    more = more or Frozen()
     items = {pk: at for at, pk in enumerate(dict.fromkeys(row.item_id for row in rows))}
     workers = tuple(sorted({row.worker_id for row in rows if row.worker_id is not None}))
     systems = tuple(sorted({row.system_id for row in rows if row.system_id is not None}))
@@ -105,8 +186,9 @@ def to_arrays(rows: Sequence[Choice], field: ChoiceField, names: dict[int, str])
     system_at = {pk: at for at, pk in enumerate(systems)}
     # Of checklists the lists that were given; lists agree by their cosine, +1 for yes, -1 for no,
     # which is twice the share of questions answered alike, less one.
-    lists = sorted({row.code for row in rows}) if field.lines else []
-    place = {code: float(at) for at, code in enumerate(lists or field.codes)}
+    said = (*rows, *more.again)
+    lists = sorted({row.code for row in said}) if asked.lines else []
+    place = {code: float(at) for at, code in enumerate(lists or asked.codes)}
     people = [row for row in rows if row.worker_id is not None]
     model: FloatArray = np.full((len(systems), len(items)), np.nan)
     for row in rows:
@@ -119,13 +201,65 @@ def to_arrays(rows: Sequence[Choice], field: ChoiceField, names: dict[int, str])
         model=model,
         people=tuple(map(str, workers)),
         models=tuple(names[pk] for pk in systems),
-        score=COSINE if lists else ACCURACY if field.codes else RMSE,
-        labels=field.codes,
+        score=COSINE if lists else ACCURACY if asked.codes else RMSE,
+        labels=asked.codes,
         vectors=np.array([[2.0 * int(one) - 1 for one in code] for code in lists])
         if lists
         else None,
+        drawn=None if more.draw is None else _drawn(items, more.draw),
+        aside=Aside(
+            turned=np.array([row.flipped for row in people], dtype=bool),
+            **_of_models([row for row in said if row.system_id in system_at], system_at, items),
+            value=np.array(
+                [_value(row, place) for row in said if row.system_id in system_at], dtype=np.float64
+            ),
+            **_of_texts(items, [names[pk] for pk in systems], more),
+            sides=_sides(asked),
+        ),
     )
-    return ChoicesDataset(data, workers, systems, field)
+    return ChoicesDataset(data, workers, systems, asked, tuple(items))
+
+
+def _of_models(
+    rows: Sequence[Choice], system_at: Mapping[int, int], items: Mapping[int, int]
+) -> dict[str, Any]:
+    """All answers of models, repeated ones too, as ``Aside`` has them."""
+    return {
+        "model": np.array([system_at[row.system_id or 0] for row in rows], dtype=np.int64),
+        "item": np.array([items[row.item_id] for row in rows], dtype=np.int64),
+        "seen": np.array([row.flipped for row in rows], dtype=bool),
+        "at": np.array([row.answered_at.timestamp() / 86_400 for row in rows], dtype=np.float64),
+    }
+
+
+def _of_texts(items: Mapping[int, int], names: Sequence[str], more: Frozen) -> dict[str, Any]:
+    """Lengths of the texts of each item, and which of them are a model's own, by its name."""
+    words = np.full((len(items), 2), np.nan)
+    own = np.zeros((len(names), len(items), 2), dtype=bool)
+    bases = [name.partition(", ")[0] for name in names]
+    for pk, at in items.items():
+        for side, (count, source) in enumerate(more.texts.get(pk, ())):
+            words[at, side] = np.nan if count is None else count
+            own[:, at, side] = [base == source.partition(", ")[0] for base in bases]
+    return {"words": words, "own": own}
+
+
+def _sides(asked: ChoiceField) -> tuple[int, int] | None:
+    """Where the two texts of a pair stand among the labels."""
+    if FIRST in asked.codes and SECOND in asked.codes:
+        return asked.codes.index(FIRST), asked.codes.index(SECOND)
+    return None
+
+
+def _drawn(items: dict[int, int], draw: ItemDraw) -> Drawn:
+    known, chosen = np.zeros(len(items), dtype=bool), np.zeros(len(items), dtype=bool)
+    chance = np.full(len(items), np.nan)
+    for pks, into in ((draw.known, known), (draw.drawn, chosen)):
+        into[[items[pk] for pk in pks if pk in items]] = True
+    for pk, value in draw.chances.items():
+        if int(pk) in items:
+            chance[items[int(pk)]] = value
+    return Drawn(known, chance, chosen, bool(draw.recipe.get("trusted")))
 
 
 def _value(row: Choice, place: dict[str, float]) -> float:

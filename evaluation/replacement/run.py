@@ -15,17 +15,20 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
-from evaluation.methods.replacement.method import METHOD
+from evaluation.methods.replacement.method import METHOD, Drawn
 from evaluation.models import Run
 from evaluation.replacement import dataset
 from evaluation.replacement.dataset import ChoicesDataset
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import OWN_ROWS, RunType
+from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
 
 SLUG = METHOD.slug
 TESTS = "Tests"
+SHARED = SharedPage(
+    "evaluation/replacement/shared/page.html", "evaluation.replacement.selectors.shared.parts"
+)
 OF_THE_RUN = ("field", "encoder")  # what the method knows nothing of
 FIELD = Param(
     "field",
@@ -50,7 +53,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     """Freeze what people and models chose (or take the snapshot's), and test every model."""
     steps.begin(SNAPSHOT)
     field = collected.field_of(run.task, run.params[FIELD.name])
-    snapshot = freeze(run, partial(dataset.freeze_choices, field=field))
+    snapshot = freeze(run, partial(dataset.freeze_choices, asked=field))
     frozen = dataset.load(snapshot, field)
     steps.say(
         sub=snapshot.content_hash[:8],
@@ -87,6 +90,7 @@ def content(run: Run, done: Computed) -> dict[str, Any]:
             "field": [frozen.field.name, frozen.field.label],
             "labels": list(frozen.field.codes),
             "score": frozen.data.score,
+            **draw_facts(frozen.data.drawn),
         },
         "recipe": {
             "method": run.method,
@@ -98,6 +102,13 @@ def content(run: Run, done: Computed) -> dict[str, Any]:
             **({"encoder": done.encoder} if done.encoder else {}),
         },
     }
+
+
+def draw_facts(drawn: Drawn | None) -> dict[str, Any]:
+    """How items were chosen for people, if they were, for the page."""
+    if drawn is None:
+        return {}
+    return {"drawn": {"items": int(drawn.chosen.sum()), "even": drawn.even}}
 
 
 def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
@@ -127,6 +138,7 @@ RUNS = RunType(
     refuse=refuse,
     page="replacement",
     export=OWN_ROWS,
+    shared=SHARED,
     detail=lambda run: str(run.params.get(FIELD.name) or ""),
     reads_texts=False,
 )

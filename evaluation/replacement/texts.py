@@ -95,4 +95,5 @@ RUNS = RunType(
     complete=text_runs.with_encoder,
     page="replacement",
     export=OWN_ROWS,
+    shared=choice_runs.SHARED,
 )

@@ -43,6 +43,7 @@ TOO_LONG = (
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
 FOLLOWS = "follows"
+AHEAD = 10  # clocks of machines may differ; one that was set back by more shows in the rows
 
 
 @transaction.atomic
@@ -142,8 +143,9 @@ def cancel(*, by: User, run: Run) -> Run:
 
 
 def _fresh(run: Run, now: dt.datetime) -> bool:
+    # One that lies ahead was given before the clock was set back, and says nothing.
     limit = dt.timedelta(seconds=ABANDONED_SECONDS)
-    return run.heartbeat_at is not None and now - run.heartbeat_at < limit
+    return run.heartbeat_at is not None and -AHEAD * limit < now - run.heartbeat_at < limit
 
 
 @transaction.atomic
@@ -337,15 +339,15 @@ def resume_abandoned() -> int:
     up as well. Returns how many runs were queued again.
     """
     take_up_follow_ups()
-    limit = timezone.now() - dt.timedelta(seconds=ABANDONED_SECONDS)
+    patience = dt.timedelta(seconds=ABANDONED_SECONDS)
+    limit, ahead = timezone.now() - patience, timezone.now() + AHEAD * patience
     # A parked run has no worker of its own; its jobs are handed out again instead.
     parked = Exists(EncodingShard.objects.filter(run=OuterRef("pk"), closed_at__isnull=True))
-    dead = Q(state=RunState.RUNNING) & (Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True))
+    silent = Q(heartbeat_at__lt=limit) | Q(heartbeat_at__gt=ahead) | Q(heartbeat_at__isnull=True)
+    dead = Q(state=RunState.RUNNING) & silent
     dead &= ~Q(parked)
     # A queued run may wait for others; its job is asked for again once a while, which is harmless.
-    waiting = Q(state=RunState.QUEUED, created_at__lt=limit) & (
-        Q(heartbeat_at__lt=limit) | Q(heartbeat_at__isnull=True)
-    )
+    waiting = Q(state=RunState.QUEUED, created_at__lt=limit) & silent
     count = 0
     for run_id in list(Run.objects.filter(dead | waiting).values_list("pk", flat=True)):
         with transaction.atomic():

@@ -71,6 +71,22 @@ def test_not_ready_when_the_worker_has_been_silent(client: Client) -> None:
     assert age is not None and int(age[1]) >= 60  # more on a machine that is slow to ask
 
 
+def test_not_ready_when_the_last_heartbeat_is_from_before_the_clock_was_set_back(
+    client: Client,
+) -> None:
+    from datetime import timedelta
+
+    from django.db.models.functions import Now
+
+    from annotation.models import Heartbeat
+
+    Heartbeat.objects.create(name=worker.WORKER, at=Now() + timedelta(hours=1))
+    problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
+    assert "the last heartbeat of the queue default is" in problem
+    worker.beat(*map(worker.worker_name, ROLES))
+    assert client.get("/readyz").status_code == 200
+
+
 def test_a_database_that_is_down_is_reported_without_its_address(client: Client) -> None:
     with patch("crowdqc.web.health.connection.cursor", side_effect=OperationalError("secret host")):
         answer = client.get("/readyz")

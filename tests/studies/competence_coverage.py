@@ -1,7 +1,8 @@
 """How often the intervals of MACE and Dawid-Skene hold the truth about simulated workers.
 
-``python -m tests.studies.competence_coverage [simulations]``. Simulations share no worker and no
-item, so many of them are the components of one data set and are fitted in one go.
+``python -m tests.studies.competence_coverage [simulations] [large]``. Simulations share no worker
+and no item, so many of them are the components of one data set and are fitted in one go. With
+``large`` draws are made as in a crowd of more than 100,000 votes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.mace import draws
 from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
@@ -160,6 +162,8 @@ def dawid_skene_coverage(
 def main() -> None:
     """Print name, nominal, covered and the number of simulations, a line a crowd."""
     simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    if sys.argv[2:] == ["large"]:
+        draws.LARGE = 0
     for crowd in CROWDS:
         for name, coverage in (("MACE", mace_coverage), ("Dawid-Skene", dawid_skene_coverage)):
             share = coverage(crowd, simulations, np.random.default_rng(7))

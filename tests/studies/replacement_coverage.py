@@ -1,6 +1,6 @@
 """How often the intervals of "may a model replace people" hold, and what the test gets wrong.
 
-``python -m tests.studies.replacement_coverage [simulations]`` prints four tables:
+``python -m tests.studies.replacement_coverage [simulations]`` prints five tables:
 
 - combined means at 30, 100 and 300 labels of people: share of 95 % intervals that hold the mean of
   what people would say about all items, for the people alone, the judge alone (no promise) and both
@@ -8,15 +8,17 @@
 - the alternative annotator test: how often a model at the edge of what is allowed is said to hold
   against a person, how often it passes, and how often the interval of its advantage holds
 - shares corrected by a judge's sensitivity and specificity, and means by a panel of four judges
+- means from items that were drawn for people where a judge is unsure, beside a random draw
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import numpy as np
 
-from evaluation.methods.replacement import annotator, combined, judges
+from evaluation.methods.replacement import active, annotator, combined, judges
 
 SEED = 4211
 LABELS = (30, 100, 300)
@@ -185,9 +187,66 @@ def judge_coverage(simulations: int) -> None:
         print(f"{n:6d}  {held / simulations:.3f}")
 
 
+def drawn_coverage(simulations: int) -> None:
+    """Items that a judge finds easy or hard; 30 labels from before that are a random part, or 100
+    of easy items alone (e), which are not trusted; then a draw by uncertainty, and one at random.
+    """
+    rng = np.random.default_rng(SEED)
+    print("values   wrong      before  drawn  given  people  both  random  width / random")
+    for kind in TRUTH:
+        for wrong in ((0.02, 0.4), (0.15, 0.3), (0.0, 0.1)):
+            for before in ("30", "100e", "0"):
+                for n in LABELS:
+                    rows = []
+                    for _ in range(simulations):
+                        with suppress(combined.NoEstimate):
+                            rows.append(drawn_once(rng, kind, wrong, (before, n)))
+                    if not rows:
+                        continue
+                    held = np.array([[a[1], a[2], b[2]] for a, b in rows]).mean(axis=0)
+                    width = np.mean([a[0] for a, _ in rows]) / np.mean([b[0] for _, b in rows])
+                    told = "  ".join(f"{share:.3f}" for share in held)
+                    print(
+                        f"{kind:8} {wrong!s:12} {before:>4}  {n:4d}  "
+                        f"{len(rows) / simulations:.3f}  {told}  {width:.2f}"
+                    )
+
+
+def drawn_once(
+    rng: np.random.Generator, kind: str, wrong: tuple[float, float], sizes: tuple[str, int]
+) -> list[tuple[float, bool, bool]]:
+    """Half width, and whether it holds for people and for both: by uncertainty, and at random."""
+    before, n = sizes
+    hard = (rng.random(ITEMS) < 0.3).astype(int)
+    errs = [rng.random(ITEMS) < np.take(wrong, hard) for _ in range(2)]
+    if kind == "ratings":
+        human = rng.integers(1, 6, ITEMS).astype(float)
+        judge, other = (np.where(e, rng.integers(1, 6, ITEMS), human) + 0.3 for e in errs)
+    else:
+        human = (rng.random(ITEMS) < TRUTH[kind]).astype(float)
+        judge, other = (np.where(e, 1 - human, human) for e in errs)
+    known = np.zeros(ITEMS, dtype=bool)
+    of = np.flatnonzero(hard == 0) if before.endswith("e") else np.arange(ITEMS)
+    known[rng.permutation(of)[: int(before.rstrip("e"))]] = True
+    group, doubt = active.group_items(judge, other[None, :])
+    errors = active.expected_errors(group, known, (human - judge) ** 2, doubt)
+    found = []
+    for mix in (active.MIX, 1.0):
+        chance, chosen = np.ones(ITEMS), known.copy()
+        chance[~known] = active.chances(errors[~known], n, mix=mix)
+        chosen[~known] = active.draw(chance[~known], rng)
+        active.check_chosen(human, judge, chosen, known)
+        trusted = not before.endswith("e")  # trusted, .83 of the intervals would hold at worst
+        told, _ = active.combine_chosen(human, judge, chance, chosen, known, trusted=trusted)
+        held = [part.low <= TRUTH[kind] <= part.high for part in (told.people, told.both)]
+        found.append(((told.both.high - told.both.low) / 2, *held))
+    return found
+
+
 if __name__ == "__main__":
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     mean_coverage(number)
     merit_coverage(max(number // 4, 100))
     test_errors(number)
     judge_coverage(number)
+    drawn_coverage(max(number // 2, 100))

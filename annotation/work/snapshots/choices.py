@@ -38,6 +38,7 @@ COLUMNS = (
     "answer__answered_at",
     "code",
     "ordinal",
+    "answer__flipped",
 )
 
 
@@ -54,6 +55,7 @@ class Choice(NamedTuple):
     answered_at: dt.datetime
     code: str
     ordinal: int | None
+    flipped: bool = False  # whether a pair was shown turned
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,19 @@ def choices_of(task: Task, field: ChoiceField, people: QuerySet[Answer]) -> list
     if get_type(task.type).judges_texts:
         rows = rows.filter(answer__item__expected__isnull=True)
     return _once(_read(rows, field))
+
+
+def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[Choice]:
+    """What the systems among these rows said again of the same items, in the same order."""
+    systems = {row.system_id for row in once if row.system_id is not None}
+    there, items = {row.answer_id for row in once}, {row.item_id for row in once}
+    rows = _rows(task, field).filter(
+        answer__system__in=systems,
+        answer__stage=Answer.Stage.MAIN,
+        answer__version__in=_versions(task, field),
+    )
+    found = [row for row in _read(rows, field) if row.answer_id not in there]
+    return sorted((row for row in found if row.item_id in items), key=_order)
 
 
 def of_answers(task: Task, field: ChoiceField, answer_ids: Collection[int]) -> list[Choice]:

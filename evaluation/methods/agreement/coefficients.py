@@ -83,7 +83,8 @@ def krippendorff_alpha(
     weight that is no count), TooFewVotes and NoVariation.
     """
     scale, place = parts.scale(data.labels, level, values)
-    return _alpha(parts.value_counts(data, place, len(scale)), level, scale)
+    matrix, margins = parts.coincidences(*_kinds(data, place, len(scale)))
+    return _defined(margins, lambda: parts.alpha(matrix, margins, level, scale))
 
 
 def alpha_from_counts(
@@ -98,12 +99,14 @@ def alpha_from_counts(
     scale, place = parts.scale([""] * found.shape[1], level, given)
     merged = np.zeros((len(scale), len(found)))
     np.add.at(merged, place, found.T)
-    return _alpha(merged.T, level, scale)
-
-
-def _alpha(counts: Counts, level: str, scale: FloatArray) -> float:
-    matrix, margins = parts.coincidences(counts)
+    matrix, margins = parts.coincidences(merged.T)
     return _defined(margins, lambda: parts.alpha(matrix, margins, level, scale))
+
+
+def _kinds(data: Labels, place: IntArray, size: int) -> tuple[Counts, FloatArray | float]:
+    """Rows of value counts, and how many items each stands for: patterns, or else an item each."""
+    found = parts.vote_patterns(data, place, size)
+    return found if found is not None else (parts.value_counts(data, place, size), 1.0)
 
 
 def _defined(margins: FloatArray, value_of: Callable[[], FloatArray]) -> float:
@@ -132,9 +135,9 @@ def alpha_interval(
     what is drawn, for the reason why there is no interval. Raises as ``krippendorff_alpha`` does.
     """
     scale, place = parts.scale(data.labels, level, values)
-    counts = parts.value_counts(data, place, len(scale))
     return _interval(
-        counts,
+        data,
+        (place, len(scale)),
         alpha_rows,
         alpha_statistic(level, scale),
         group,
@@ -152,7 +155,7 @@ def distance_alpha(data: Labels, distance: Any) -> float:
     Raises BadParameter, BadVector, TooFewVotes and NoVariation.
     """
     squared = parts.checked_distance(distance, len(data.labels))
-    matrix, margins = parts.coincidences(_nominal(data))
+    matrix, margins = parts.coincidences(*_kinds(data, *_nominal(data)))
     return _defined(margins, lambda: parts.alpha_under(matrix, margins, squared))
 
 
@@ -162,7 +165,7 @@ def distance_interval(
     """The same with a bootstrap interval, as ``alpha_interval``."""
     squared = parts.checked_distance(distance, len(data.labels))
     return _interval(
-        _nominal(data), alpha_rows, distance_statistic(squared), group, **_drawing(drawing)
+        data, _nominal(data), alpha_rows, distance_statistic(squared), group, **_drawing(drawing)
     )
 
 
@@ -171,7 +174,8 @@ def _drawing(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _interval(
-    counts: Counts,
+    data: Labels,
+    values: tuple[IntArray, int],
     rows: Any,
     statistic: Any,
     group: IntArray | None,
@@ -181,21 +185,24 @@ def _interval(
 ) -> Estimate:
     """Items with two votes are drawn, with ``single`` those with one too.
 
-    Without groups, equal items are one pattern.
+    ``values`` is each label's place, and how many there are. Without groups, equal items are one
+    pattern.
     """
+    if group is not None and np.shape(group) != (len(data.items),):
+        raise BadShape(f"group has shape {np.shape(group)}; it must be {(len(data.items),)}")
+    found = parts.vote_patterns(data, *values) if group is None else None
+    counts, times = found if found else (parts.value_counts(data, *values), None)
     paired = parts.pair_weights(counts) > 0
     if not paired.any():
         raise TooFewVotes("no item has two votes; there is nothing to agree about")
     if not isinstance(counts, np.ndarray):
         raise BadParameter("values has too many values to resample; put them into bins")
-    if group is not None and np.shape(group) != paired.shape:
-        raise BadShape(f"group has shape {np.shape(group)}; it must be {paired.shape}")
     drawn = counts.sum(axis=1) > 0 if single else paired
-    if group is None:
-        kinds, times = patterns(counts[drawn])
-        return estimate(rows(kinds), times, statistic, **drawing)
-    summed = grouped(rows(counts[drawn]), group[drawn])
-    return estimate(summed, np.ones(len(summed)), statistic, **drawing)
+    if group is not None:
+        summed = grouped(rows(counts[drawn]), group[drawn])
+        return estimate(summed, np.ones(len(summed)), statistic, **drawing)
+    kinds, times = (counts[drawn], times[drawn]) if times is not None else patterns(counts[drawn])
+    return estimate(rows(kinds), times, statistic, **drawing)
 
 
 def _agreeing(counts: FloatArray) -> FloatArray:
@@ -223,19 +230,23 @@ def _percent(sums: FloatArray) -> FloatArray:
     return np.asarray(sums[..., 0] / sums[..., 1])
 
 
-def _sums(data: Labels) -> FloatArray:
-    counts = _nominal(data)
-    if not isinstance(counts, np.ndarray):
-        counts = counts.toarray()
-    sums: FloatArray = _agreeing(counts).sum(axis=0)
+def _sums(data: Labels, rows: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Rows of all items added up; the second sum is of items with two votes."""
+    counts, times = _kinds(data, *_nominal(data))
+    found = rows(counts if isinstance(counts, np.ndarray) else counts.toarray())
+    sums = np.broadcast_to(times, len(found)) @ found
     if not sums[1]:
         raise TooFewVotes("no item has two votes; there is nothing to agree about")
     return sums
 
 
-def _nominal(data: Labels) -> Counts:
+def _nominal(data: Labels) -> tuple[IntArray, int]:
     scale, place = parts.scale(data.labels, "nominal")
-    return parts.value_counts(data, place, len(scale))
+    return place, len(scale)
+
+
+def _counts(data: Labels) -> Counts:
+    return parts.value_counts(data, *_nominal(data))
 
 
 def fleiss_kappa(data: Labels) -> float:
@@ -245,7 +256,7 @@ def fleiss_kappa(data: Labels) -> float:
     Fleiss, "Measuring nominal scale agreement among many raters" (1971), eq. 1-7. Raises
     TooFewVotes, NoVariation, BadVector.
     """
-    value = float(_kappa(_sums(data)))
+    value = float(_kappa(_sums(data, _agreeing)))
     if np.isnan(value):
         raise NoVariation("all votes that share an item are the same; kappa is not defined")
     return value
@@ -256,7 +267,7 @@ def percent_agreement(data: Labels) -> float:
 
     Raises TooFewVotes, BadVector.
     """
-    return float(_percent(_sums(data)))
+    return float(_percent(_sums(data, _agreeing)))
 
 
 def kappa_interval(
@@ -270,6 +281,7 @@ def kappa_interval(
 ) -> Estimate:
     """Fleiss' kappa with a bootstrap interval, as ``alpha_interval``."""
     return _interval(
+        data,
         _nominal(data),
         _agreeing,
         _kappa,
@@ -290,12 +302,7 @@ def gwet_ac1(data: Labels) -> float:
     one vote count in p alone (Gwet, Handbook, 4th ed. 2014). Raises TooFewVotes, NoVariation (one
     label), BadVector.
     """
-    counts = _nominal(data)
-    counts = counts if isinstance(counts, np.ndarray) else counts.toarray()
-    sums = _shared(counts).sum(axis=0)
-    if not sums[1]:
-        raise TooFewVotes("no item has two votes; there is nothing to agree about")
-    value = float(_ac1(sums))
+    value = float(_ac1(_sums(data, _shared)))
     if np.isnan(value):
         raise NoVariation("there is one label only; AC1 is not defined")
     return value
@@ -303,7 +310,7 @@ def gwet_ac1(data: Labels) -> float:
 
 def gwet_interval(data: Labels, *, group: IntArray | None = None, **drawing: Any) -> Estimate:
     """Gwet's AC1 with a bootstrap interval, as ``alpha_interval``."""
-    return _interval(_nominal(data), _shared, _ac1, group, single=True, **_drawing(drawing))
+    return _interval(data, _nominal(data), _shared, _ac1, group, single=True, **_drawing(drawing))
 
 
 def _shared(counts: FloatArray) -> FloatArray:
@@ -333,7 +340,7 @@ def percent_interval(
     Clustered by item, or by ``group`` (items,); it does not collapse where all votes agree. Raises
     TooFewVotes, BadVector, BadShape.
     """
-    counts = _nominal(data)
+    counts = _counts(data)
     counts = counts if isinstance(counts, np.ndarray) else counts.toarray()
     rows = _agreeing(counts)
     if not rows[:, 1].any():
@@ -373,7 +380,7 @@ def differentiability_split(
     for name, votes in data.items():
         if votes.items != items:
             raise BadShape(f"dimension {name!r} is on other items")
-        counts = _nominal(votes)
+        counts = _counts(votes)
         top = counts.max(axis=1)
         top = top if isinstance(top, np.ndarray) else top.toarray().ravel()
         total = np.asarray(counts.sum(axis=1)).ravel()

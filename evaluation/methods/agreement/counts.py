@@ -33,6 +33,7 @@ from evaluation.methods.core.bootstrap import percentile_interval
 from evaluation.methods.core.units import AGREEMENT, ALL_SAME, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
+EXACT_BITS = 52  # of whole numbers that doubles hold exactly
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 # (items, labels): dense where that fits, else sparse; both know @, .T and sum.
 Counts = Any
@@ -89,14 +90,57 @@ def value_counts(data: Labels, place: np.ndarray[Any, np.dtype[np.int64]], size:
     ``place`` (k,) is the column of each label. Two votes of one worker on one item are two votes.
     Raises BadVector on a weight that is no whole number: votes come in ones.
     """
-    if not (data.weight == np.rint(data.weight)).all():
-        raise BadVector("a weight is not a whole number; agreement counts votes")
+    _whole_votes(data)
     items = len(data.items)
     column = place[data.label]
     if items * size > SMALL:
         return scipy.sparse.csr_array((data.weight, (data.item, column)), shape=(items, size))
     flat = np.bincount(data.item * size + column, weights=data.weight, minlength=items * size)
     return flat.reshape(items, size)
+
+
+def vote_patterns(
+    data: Labels, place: np.ndarray[Any, np.dtype[np.int64]], size: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """The different rows of ``value_counts`` (p, size), and how many items have each (p,).
+
+    An item's votes are the digits of one number, to whose base no item has as many votes; so
+    items are counted without a row of each. None where numbers would be too large for that.
+    Raises BadVector as ``value_counts`` does.
+    """
+    weight = _whole_votes(data)
+    items = len(data.items)
+    most = np.bincount(data.item, weights=weight, minlength=items).max(initial=0.0)
+    base = float(most) + 1.0
+    if size * np.log2(base) > EXACT_BITS or (weight is not None and weight.min(initial=0.0) < 0):
+        return None
+    digit = base ** np.arange(size)
+    added = digit[place][data.label]
+    if weight is not None:
+        added *= weight
+    code = np.bincount(data.item, weights=added, minlength=items).astype(np.int64)
+    known, times = counted(code, int(base**size))
+    found = known[:, None] // digit.astype(np.int64) % int(base)
+    return found.astype(np.float64), times
+
+
+def counted(code: IntArray, top: int) -> tuple[IntArray, FloatArray]:
+    """The different numbers from 0 to below ``top`` among ``code`` (n,), and how often each is."""
+    if top <= max(len(code), SMALL):  # a place for each costs less than to sort
+        times = np.bincount(code, minlength=1)
+        known = np.flatnonzero(times)
+        return known, times[known].astype(np.float64)
+    known, times = np.unique(code, return_counts=True)
+    return known, times.astype(np.float64)
+
+
+def _whole_votes(data: Labels) -> FloatArray | None:
+    """The weights of votes (n,), None where all are 1; raises BadVector on parts of votes."""
+    if (data.weight == 1.0).all():
+        return None
+    if not (data.weight == np.rint(data.weight)).all():
+        raise BadVector("a weight is not a whole number; agreement counts votes")
+    return data.weight
 
 
 def checked_counts(counts: Any) -> FloatArray:
@@ -116,15 +160,18 @@ def pair_weights(counts: Counts) -> FloatArray:
     return out
 
 
-def coincidences(counts: Counts) -> tuple[FloatArray, FloatArray]:
-    """The coincidence matrix (v, v) and its margins (v,), the votes that pair with another."""
-    weight = pair_weights(counts)
+def coincidences(counts: Counts, times: FloatArray | float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """The coincidence matrix (v, v) and its margins (v,), the votes that pair with another.
+
+    Rows of ``counts`` stand for ``times`` items (items,) each.
+    """
+    weight = pair_weights(counts) * times
     if isinstance(counts, np.ndarray):
         matrix = (counts * weight[:, None]).T @ counts
     else:
         matrix = (counts.multiply(weight[:, None]).T @ counts).toarray()
     matrix[np.diag_indices_from(matrix)] -= weight @ counts
-    return matrix, (weight > 0).astype(np.float64) @ counts
+    return matrix, ((weight > 0) * times) @ counts
 
 
 def squared_difference(level: str, values: FloatArray, margins: FloatArray) -> FloatArray:
@@ -241,10 +288,12 @@ def _from_sums(size: int, of: Callable[[FloatArray, FloatArray], FloatArray]) ->
 def patterns(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The different rows of counts (p, k) and how many items have each (p,)."""
     base = int(counts.max(initial=0)) + 1
-    if base ** counts.shape[1] < 2**62:
-        code = counts.astype(np.int64) @ base ** np.arange(counts.shape[1], dtype=np.int64)
-        _, first, times = np.unique(code, return_index=True, return_counts=True)
-        return counts[first], times.astype(np.float64)
+    if base ** counts.shape[1] < 2**EXACT_BITS:
+        digit = float(base) ** np.arange(counts.shape[1])
+        code = (counts @ digit).astype(np.int64)
+        known, times = counted(code, base ** counts.shape[1])
+        found = known[:, None] // digit.astype(np.int64) % base
+        return found.astype(np.float64), times
     found, times = np.unique(counts, axis=0, return_counts=True)
     return found, times.astype(np.float64)
 

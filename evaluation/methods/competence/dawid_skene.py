@@ -11,14 +11,13 @@ each component.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from evaluation.methods.competence.confusion import RowPrior, accuracy, draw_parameters
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import (
     Counts,
@@ -27,7 +26,7 @@ from evaluation.methods.competence.mace.data import (
     summed,
     vote_matrix,
 )
-from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
+from evaluation.methods.competence.mace.draws import CHAINS, TINY, Draws, Rounds
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.params import (
     LEVEL,
@@ -38,11 +37,6 @@ from evaluation.methods.core.params import (
     whole_number,
 )
 from evaluation.methods.core.votes import Labels
-
-BURN_IN = 100  # rounds a chain makes before its draws count
-THIN = 2  # rounds a draw
-TINY = 1e-300
-SKILLS = np.linspace(0.02, 0.98, 25)  # from chance (0) to always right (1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,212 +137,35 @@ def em(
     )
 
 
-def accuracy(counts: Counts, confusion: FloatArray, prior: FloatArray) -> FloatArray:
-    """Chance that a worker labels an item of their component right: sum of p_t pi_jtt.
-
-    ``confusion`` is (workers, K, K, ...), ``prior`` (parts, K, ...); returns (workers, ...).
-    """
-    right = np.diagonal(confusion, axis1=1, axis2=2)
-    right = np.moveaxis(right, -1, 1)
-    part = np.maximum(counts.worker_part, 1) - 1
-    found: FloatArray = (right * prior[part]).sum(axis=1)
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class RowPrior:
-    """Prior of the rows of a confusion matrix, which lend each other what the votes say.
-
-    Row t is Dirichlet of ``strength`` in all. Of a worker who looks, ``strength`` * right of it is
-    on label t and the rest spread evenly, ``right`` being uniform from chance (skill 0) to 1. With
-    chance ``guessing`` a worker does not look: then every row is spread as their labels are on the
-    whole, ``usual`` (workers, K). On rare labels looking alone would take whoever mostly gives the
-    frequent one for skilled, as the rare one's row borrows from the frequent one's.
-    """
-
-    strength: float
-    labels: int
-    usual: FloatArray | None = None
-    guessing: float = 0.0
-
-    @classmethod
-    def with_guessers(cls, strength: float, given: FloatArray, guessing: float) -> RowPrior:
-        """From how often (workers, K) each worker gave each label."""
-        k = given.shape[1]
-        usual = (given + 1.0 / k) / (given.sum(axis=1, keepdims=True) + 1.0)
-        return cls(strength, k, usual, guessing)
-
-    def pseudo(self, skill: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Parameters (workers, given, true, chains) at skills and ``guesses`` (workers, chains)."""
-        k = self.labels
-        right = 1.0 / k + (1.0 - 1.0 / k) * skill[:, None, None, :]
-        own = np.eye(k, dtype=bool)[None, :, :, None]
-        found: FloatArray = self.strength * np.where(own, right, (1.0 - right) / (k - 1))
-        if guesses is not None:
-            found = np.where(guesses[:, None, None, :], self._even, found)
-        return found
-
-    @property
-    def _even(self) -> FloatArray:
-        """Parameters (workers, given, 1, 1) of the rows of who does not look."""
-        return self.strength * np.asarray(self.usual)[:, :, None, None]
-
-    def draw_guessing(
-        self, votes: FloatArray, skill: FloatArray, rng: np.random.Generator
-    ) -> NDArray[np.bool_] | None:
-        """Who (workers, chains) does not look, given ``votes`` (workers, given, true, chains).
-
-        The rows are integrated out (Dirichlet-multinomial): given the rows a chain would hardly
-        change sides, as rows drawn around even mistakes do not resemble those of one mixture. The
-        totals of the rows cancel, both sides having the same strength.
-        """
-        if self.usual is None:
-            return None
-        log_odds = np.full(skill.shape, np.log(self.guessing / (1.0 - self.guessing)))
-        for sign, at in ((1.0, self._even), (-1.0, self.pseudo(skill))):
-            log_odds += sign * (scipy.special.gammaln(votes + at) - scipy.special.gammaln(at)).sum(
-                axis=(1, 2)
-            )
-        found: NDArray[np.bool_] = rng.random(skill.shape) < scipy.special.expit(log_odds)
-        return found
-
-    def draw_skill(
-        self,
-        confusion: FloatArray,
-        guesses: NDArray[np.bool_] | None,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """A skill of each worker (workers, chains), given their rows (workers, given, true, ...).
-
-        On a grid: the conditional density depends on sums of the logs only. The rows of who
-        guesses say nothing of a skill, which is then any one.
-        """
-        k, log = self.labels, np.log(confusion)
-        right = np.trace(log, axis1=1, axis2=2)[..., None]
-        wrong = log.sum(axis=(1, 2))[..., None] - right
-        grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
-        own, other = self.strength * grid, self.strength * (1.0 - grid) / (k - 1)
-        score = (
-            own * right
-            + other * wrong
-            - k * (scipy.special.gammaln(own) + (k - 1) * scipy.special.gammaln(other))
-        )
-        if guesses is not None:
-            score = np.where(guesses[..., None], 0.0, score)
-        score -= score.max(axis=-1, keepdims=True)
-        ends = np.exp(score).cumsum(axis=-1)
-        point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
-        found: FloatArray = SKILLS[(point >= ends).sum(axis=-1)]
-        return found
-
-
-def draw_parameters(
+def draw_accuracy(
     counts: Counts,
     fitted: Fitted,
-    prior: RowPrior,
     *,
     draws: int,
+    strength: float,
     rng: np.random.Generator,
     hooks: Hooks,
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Posterior draws of confusion (workers, given, true, chains) and p (parts, K, chains).
-
-    ``draws`` rounded up to whole chains. Gibbs sampling from the EM estimate: truth, who guesses
-    and confusion together, the worker's skill, and p (uniform prior) in turn. Chance as the least
-    skill tells labels apart, which a symmetric prior would not. Raises Cancelled.
-    """
-    k, each, counts = counts.labels, draws_per_chain(draws), counts.single()
-    confusion = np.repeat(fitted.confusion.transpose(0, 2, 1)[..., None], CHAINS, axis=3)
-    p = np.repeat(fitted.prior[..., None], CHAINS, axis=2)
-    right = np.repeat(accuracy(counts, fitted.confusion, fitted.prior)[:, None], CHAINS, axis=1)
-    skill = (np.clip(right, 1.0 / k, SKILLS[-1]) - 1.0 / k) / (1.0 - 1.0 / k)
-    skill = np.maximum(skill, SKILLS[0])
-    rounds = BURN_IN + THIN * each
-    for done in range(rounds):
-        chosen = _truth(counts, confusion, p, rng)
-        given = counts.transposed @ chosen.reshape(len(chosen), -1)
-        votes = given.reshape(-1, k, k, CHAINS).astype(np.float64)
-        guesses = prior.draw_guessing(votes, skill, rng)
-        confusion = np.maximum(rng.standard_gamma(votes + prior.pseudo(skill, guesses)), TINY)
-        confusion /= confusion.sum(axis=1, keepdims=True)
-        if done % 2 == 0:  # any fixed turn of steps samples the same posterior
-            skill = prior.draw_skill(confusion, guesses, rng)
-        p = _prior(counts, chosen, rng)
-        if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
-            yield confusion, p
-        if done % 10 == 0:
-            hooks.step("intervals", done, rounds)
-
-
-def draws_per_chain(draws: int) -> int:
-    """How many draws each chain makes for ``draws`` in all."""
-    return -(-draws // CHAINS)
-
-
-def draw_accuracy(
-    counts: Counts, fitted: Fitted, *, draws: int, strength: float, **drawing: Any
 ) -> Draws:
-    """``draws`` of every worker's accuracy, as ``draw_parameters`` makes them (its keywords).
+    """``draws`` (rounded up to whole chains) of every worker's accuracy.
 
-    With the prior of even strategies: a row has ``strength`` pseudo-votes.
+    With the prior of even strategies: a row has ``strength`` pseudo-votes. Raises Cancelled.
     """
-    each = draws_per_chain(draws)
-    rows = RowPrior(strength, counts.labels)
-    found = np.empty((CHAINS, each, len(counts.total)), dtype=np.float32)
-    drawn = draw_parameters(counts, fitted, rows, draws=draws, **drawing)
+    rounds = Rounds.of(draws, counts.matrix.nnz)
+    found = np.empty((CHAINS, rounds.each, len(counts.total)), dtype=np.float32)
+    drawn = draw_parameters(
+        counts,
+        (fitted.confusion, fitted.prior),
+        RowPrior(strength, counts.labels),
+        rounds=rounds,
+        rng=rng,
+        hooks=hooks,
+    )
     for done, (confusion, prior) in enumerate(drawn):
         found[:, done] = accuracy(counts, confusion, prior).T
-    return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
+    return Draws.of_chains(found, rounds)
 
 
-def draw_labels(
-    log: FloatArray | NDArray[np.float32], prior: FloatArray, rng: np.random.Generator
-) -> IntArray:
-    """One label an item and chain (chains, items), drawn with chances proportional to exp.
-
-    ``log`` (items, K, chains), to which the logarithm of ``prior`` is added: of the same shape, or
-    one row for all items. Labels come first inside, as numpy is slow along short last axes.
-    """
-    by_label: Any = np.ascontiguousarray(np.moveaxis(log, 0, -1))
-    by_label += np.moveaxis(np.log(np.maximum(prior, TINY)), 0, -1)
-    by_label -= np.maximum.reduce(by_label)
-    np.exp(by_label, out=by_label)
-    for t in range(1, len(by_label)):
-        by_label[t] += by_label[t - 1]
-    point = rng.random(by_label.shape[1:], dtype=np.float32) * by_label[-1]
-    label = np.zeros(point.shape, dtype=np.int64)
-    for ends in by_label[:-1]:
-        label += point >= ends
-    return label
-
-
-def _truth(
-    counts: Counts, confusion: FloatArray, prior: FloatArray, rng: np.random.Generator
-) -> NDArray[np.floating[Any]]:
-    """One true label an item, as 1 among zeros (items, K, chains)."""
-    items, k, chains = len(counts.item_part), counts.labels, prior.shape[2]
-    kind = counts.matrix.dtype
-    table = np.log(confusion).reshape(-1, k * chains).astype(kind)
-    log = (counts.matrix @ table).reshape(items, k, chains)
-    label = draw_labels(log, counts.of_item(prior), rng)
-    chosen = np.zeros((items, k, chains), dtype=kind)
-    place = label * chains + np.arange(chains)[:, None] + np.arange(items) * (k * chains)
-    chosen.reshape(-1)[place] = 1.0
-    return chosen
-
-
-def _prior(
-    counts: Counts, chosen: NDArray[np.floating[Any]], rng: np.random.Generator
-) -> FloatArray:
-    """p of every component given its true labels (parts, K, chains)."""
-    n = counts.parts_of_items @ chosen.reshape(len(chosen), -1)
-    n = (n * counts.size[:, None]).reshape(counts.parts, *chosen.shape[1:])
-    drawn = np.maximum(rng.standard_gamma(n + 1.0), TINY)
-    found: FloatArray = drawn / drawn.sum(axis=1, keepdims=True)
-    return found
-
-
-NAME, VERSION = "dawid-skene", "1.1"
+NAME, VERSION = "dawid-skene", "1.2"
 PARAMS = Params(
     NAME,
     (

@@ -19,10 +19,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.competence.dawid_skene import draw_labels
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed
-from evaluation.methods.competence.mace.sampler import CHAINS, Draws, r_hat
+from evaluation.methods.competence.mace.draws import CHAINS, Draws, draw_labels, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.params import (
     BESIDE_OTHERS,

@@ -17,8 +17,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.competence.dawid_skene import TINY, Fitted
+from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace.data import Counts
+from evaluation.methods.competence.mace.draws import TINY
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.units import simultaneous, wilson
 from evaluation.methods.core.votes import Labels

@@ -120,7 +120,7 @@ from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
 
-NAME, VERSION = "labels", "1.1"
+NAME, VERSION = "labels", "1.2"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "

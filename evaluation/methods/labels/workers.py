@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.competence import dawid_skene
+from evaluation.methods.competence.confusion import RowPrior, draw_parameters
 from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace.data import Counts, summed
-from evaluation.methods.competence.mace.sampler import CHAINS, r_hat
+from evaluation.methods.competence.mace.draws import CHAINS, Draws, Rounds
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
 from evaluation.methods.core.units import LEAST, SHARE, simultaneous, wilson
 from evaluation.methods.core.votes import Labels
@@ -99,14 +99,20 @@ def skills(
         )
     shape = len(data.workers), counts.labels
     given = summed(data.worker * shape[1] + data.label, data.weight, shape[0] * shape[1])
-    prior = dawid_skene.RowPrior.with_guessers(strength, given.reshape(shape), GUESSING)
-    drawn = dawid_skene.draw_parameters(counts, fitted, prior, draws=draws, rng=rng, hooks=hooks)
-    found, classes_drawn, mean, spread = _collect(drawn, share, weight, draws)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(found.reshape(-1, len(known)), tails, axis=0)
-    class_low, class_high = np.quantile(classes_drawn, tails, axis=0)
+    rounds = Rounds.of(draws, counts.matrix.nnz)
+    drawn = draw_parameters(
+        counts,
+        (fitted.confusion, fitted.prior),
+        RowPrior.with_guessers(strength, given.reshape(shape), GUESSING),
+        rounds=rounds,
+        rng=rng,
+        hooks=hooks,
+    )
+    found, classes_drawn, mean, spread = _collect(drawn, share, weight, rounds)
+    low, high = found.quantiles(level)
+    class_low, class_high = np.quantile(classes_drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Skills(
-        competence=np.where(known, found.mean(axis=(0, 1)), np.nan),
+        competence=np.where(known, found.competence.mean(axis=0), np.nan),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
         chance=chance,
@@ -116,7 +122,7 @@ def skills(
         class_low=class_low,
         class_high=class_high,
         mistakes=mistakes,
-        r_hat=r_hat(found),
+        r_hat=found.r_hat,
     )
 
 
@@ -124,13 +130,13 @@ def _collect(
     drawn: Iterator[tuple[FloatArray, FloatArray]],
     share: FloatArray,
     weight: FloatArray,
-    draws: int,
-) -> tuple[NDArray[np.float32], FloatArray, FloatArray, FloatArray]:
-    """Competences (chains, draws, workers), prevalences (draws, K), mean and variance of rows.
+    rounds: Rounds,
+) -> tuple[Draws, FloatArray, FloatArray, FloatArray]:
+    """Competences, prevalences (draws, K), mean and variance of rows.
 
     ``share`` (workers, K) weighs a worker's classes, ``weight`` (parts,) the components.
     """
-    each, (workers, k) = dawid_skene.draws_per_chain(draws), share.shape
+    each, (workers, k) = rounds.each, share.shape
     found = np.empty((CHAINS, each, workers), dtype=np.float32)
     classes = np.empty((CHAINS, each, k))
     total, squares = np.zeros((workers, k, k)), np.zeros((workers, k, k))
@@ -141,7 +147,7 @@ def _collect(
         squares += np.einsum("jltc,jltc->jtl", confusion, confusion)
     mean = total / (CHAINS * each)
     variance = np.maximum(squares / (CHAINS * each) - mean**2, 0.0)
-    return found, classes.reshape(-1, k), mean, variance
+    return Draws.of_chains(found, rounds), classes.reshape(-1, k), mean, variance
 
 
 def _expected(counts: Counts, fitted: Fitted) -> FloatArray:

@@ -18,21 +18,25 @@ as everybody passes, power.py), needed (items from which this chance is .8; NaN:
 tried), verdict (VERDICTS).
 
 ``combined``, a row a model and a label (one, -1, for the mean of numbers): model, label, labelled,
-rest (items that people and the model, and that the model alone labelled), bias (the model's mean
-less the people's on the labelled), bias_low, bias_high, people, people_low, people_high, judge,
-judge_low, judge_high, both, both_low, both_high, tuning, worth (so many items with labels of people
-alone would be as exact), reason (why there is none; words that follow "because").
+rest (items that people and the model, and that the model alone labelled), drawn (of the labelled
+those that were drawn for people, active.py), earlier (labelled ones that were taken for a random
+part of all, of a draw), bias (the model's mean less the people's), bias_low,
+bias_high, people, people_low, people_high, judge, judge_low, judge_high, both, both_low, both_high,
+tuning, worth (so many items with labels of people alone would be as exact), reason (why there is
+none; words that follow "because").
 
 ``rates``, a row a model and a label, beside what most people said of an item (items on which they
 are even are left out): model, label, and sensitivity, specificity and corrected (the share of the
 label among all items of the model, judges.py), each with _low and _high; sensitivity_n and
 specificity_n items; reason (why there are no rates), corrected_reason.
+
+``leaning``, ``calibration``, ``drift``, ``version``, ``panel`` and ``weight``: behavior.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +52,10 @@ from evaluation.methods.core.base import (
     of_rows,
 )
 from evaluation.methods.core.params import Params, real_number, whole_number
-from evaluation.methods.replacement import annotator, combined, judges, power
+from evaluation.methods.replacement import active, annotator, behavior, combined, judges, power
 from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, LEVEL, PEOPLE
 
-NAME, VERSION = "replacement", "1.0"
+NAME, VERSION = "replacement", "1.1"
 ACCURACY, RMSE, COSINE = "accuracy", "rmse", "cosine"
 YES, NARROWLY, NO, UNDECIDED = "yes", "narrowly", "no", "undecided"
 VERDICTS = (YES, NARROWLY, NO, UNDECIDED)
@@ -64,6 +68,8 @@ COMBINED = (
     "label",
     "labelled",
     "rest",
+    "drawn",
+    "earlier",
     "bias",
     "bias_low",
     "bias_high",
@@ -131,12 +137,32 @@ PARAMS = Params(
 
 
 @dataclass(frozen=True, eq=False)
+class Drawn:
+    """Items (items,) that were drawn for people: ``known``, those labelled before; ``chance``, the
+    probability of each other one, NaN for items outside the draw; ``chosen``, which were drawn.
+    ``trusted``: those labelled before are a random part of all.
+    """
+
+    known: BoolArray
+    chance: FloatArray
+    chosen: BoolArray
+    trusted: bool = False
+
+    @property
+    def even(self) -> bool:
+        """Whether all had the same chance, so that what was drawn is like the others."""
+        there = self.chance[~np.isnan(self.chance)]
+        return not len(there) or float(np.ptp(there)) < 1e-9
+
+
+@dataclass(frozen=True, eq=False)
 class Beside:
     """What people and models said of the same items.
 
     ``person``, ``item``, ``value`` (n,): who gave which value to which item, once each; ``model``
     (models, items): the models' values, NaN where one gave none. By ``score`` a value is the index
-    of one of ``labels`` (accuracy), a number (rmse), or a row of ``vectors`` (cosine).
+    of one of ``labels`` (accuracy), a number (rmse), or a row of ``vectors`` (cosine). ``drawn``:
+    how items were chosen for people, if they were.
     """
 
     person: IntArray
@@ -148,6 +174,18 @@ class Beside:
     score: str = ACCURACY
     labels: tuple[str, ...] = ()
     vectors: FloatArray | None = None
+    drawn: Drawn | None = None
+    aside: behavior.Aside | None = None
+
+    def alike(self) -> Beside:
+        """The same without people's labels of items that were chosen as hard for a model.
+
+        A test on them would speak of hard items, and no longer of all.
+        """
+        if self.drawn is None or self.drawn.even:
+            return self
+        kept = np.isnan(self.drawn.chance)[self.item]
+        return replace(self, person=self.person[kept], item=self.item[kept], value=self.value[kept])
 
 
 def fit(
@@ -162,6 +200,9 @@ def fit(
     if not len(data.value) or not len(data.models):
         raise EmptyData("there are no answers of people and of a model to the same items")
     rng = rng or np.random.default_rng(0)
+    whole, data = data, data.alike()
+    if not len(data.value):
+        raise EmptyData("people labelled only items that were chosen as hard for a model")
     models: list[Row] = []
     people: list[Row] = []
     curves: list[Row] = []
@@ -177,8 +218,9 @@ def fit(
         "model": of_rows(models),
         "person": of_rows(people, PERSON),
         "curve": of_rows(curves, CURVE),
-        "combined": of_rows(_combined(data), COMBINED),
+        "combined": of_rows(_combined(whole), COMBINED),
         "rates": of_rows(_rates(data), RATES),
+        **_behavior(whole, data, int(rng.integers(2**31))),
     }
     return PARAMS.result(settings, estimates, {"score": data.score})
 
@@ -326,20 +368,21 @@ def _combined(data: Beside) -> list[Row]:
     for at in range(len(data.models)):
         own = data.model[at]
         there = ~np.isnan(own)
-        ours, rest = there & (given > 0), there & (given == 0)
         codes = range(len(data.labels)) if data.score == ACCURACY else (-1,)
         for label in list(codes)[:MOST_LABELS]:
             said = data.value if label < 0 else (data.value == label).astype(float)
             human = np.bincount(data.item, said, minlength=size) / given.clip(1)
             judge = own if label < 0 else (own == label).astype(float)
-            rows.append(
-                {"model": at, "label": label, **_estimate(human[ours], judge[ours], judge[rest])}
-            )
+            parts = (human, judge, there, given > 0)
+            found = _estimate(*parts) if data.drawn is None else _weighted(*parts, data.drawn)
+            rows.append({"model": at, "label": label, **found})
     return rows
 
 
-def _estimate(human: FloatArray, judge: FloatArray, rest: FloatArray) -> Row:
-    row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "reason": ""}
+def _estimate(human: FloatArray, judge: FloatArray, there: BoolArray, given: BoolArray) -> Row:
+    """From items that people labelled as they came: they are taken for a random part of all."""
+    human, judge, rest = human[there & given], judge[there & given], judge[there & ~given]
+    row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "drawn": 0, "earlier": 0, "reason": ""}
     row.update(labelled=len(human), rest=len(rest))
     if len(rest) < 2:
         return row | {"reason": "people labelled every item that the model labelled"}
@@ -347,14 +390,74 @@ def _estimate(human: FloatArray, judge: FloatArray, rest: FloatArray) -> Row:
         combined.check_judge(human, judge, rest)
     except combined.NoEstimate as problem:
         return row | {"reason": str(problem)}
-    found = combined.combine_means(human, judge, rest)
     off = judge - human
     half = scipy.special.stdtrit(len(off) - 1, 0.975) * off.std(ddof=1) / np.sqrt(len(off))
     row.update(bias=float(off.mean()), bias_low=off.mean() - half, bias_high=off.mean() + half)
+    return row | _three(combined.combine_means(human, judge, rest))
+
+
+def _weighted(
+    human: FloatArray, judge: FloatArray, there: BoolArray, given: BoolArray, drawn: Drawn
+) -> Row:
+    """From items that were drawn with known probabilities. Labels that came since are not used."""
+    framed = ~np.isnan(drawn.chance)
+    used = there & (framed | (drawn.known & given))
+    known, chosen = (drawn.known & given)[used], (drawn.chosen | drawn.known)[used]
+    human, judge, given = human[used], judge[used], given[used]
+    chance = np.nan_to_num(drawn.chance, nan=1.0)[used]
+    row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "earlier": 0, "reason": ""}
+    many = int((chosen & ~known).sum())
+    row.update(labelled=int(chosen.sum()), rest=int((~chosen).sum()), drawn=many)
+    missing = int((chosen & ~given).sum())
+    if missing:
+        return row | {
+            "reason": f"people have not answered {missing} of the {many} items yet that were "
+            "drawn for them"
+        }
+    try:
+        active.check_chosen(human, judge, chosen, known)
+    except combined.NoEstimate as problem:
+        return row | {"reason": str(problem)}
+    off, _ = active.combine_chosen(judge - human, judge, chance, chosen, known)
+    found, pooled = active.combine_chosen(
+        human, judge, chance, chosen, known, trusted=drawn.trusted
+    )
+    row.update(bias=off.people.value, bias_low=off.people.low, bias_high=off.people.high)
+    return row | {"earlier": int(known.sum()) if pooled else 0} | _three(found)
+
+
+def _three(found: combined.Combined) -> Row:
+    row: Row = {"tuning": found.tuning, "worth": found.worth}
     for name in ESTIMATES:
         one = getattr(found, name)
         row.update({name: one.value, f"{name}_low": one.low, f"{name}_high": one.high})
-    return row | {"tuning": found.tuning, "worth": found.worth}
+    return row
+
+
+def _behavior(whole: Beside, data: Beside, seed: int) -> dict[str, Any]:
+    """How every model judges; empty tables of texts and checklists, which have no single value."""
+    if data.aside is None or data.score == COSINE:
+        found, weights, panel = dict[str, list[Row]](), list[Row](), list[Row]()
+    else:
+        judged = behavior.Judged(
+            data.item,
+            data.value,
+            data.model,
+            data.models,
+            data.score == ACCURACY,
+            len(data.labels),
+            data.aside,
+        )
+        found = behavior.tables(judged)
+        panel, weights = behavior.panel(judged, seed=seed, drawn=whole.drawn is not None)
+    return {
+        "leaning": of_rows(found.get("leaning", []), behavior.LEANING),
+        "calibration": of_rows(found.get("calibration", []), behavior.CALIBRATION),
+        "drift": of_rows(found.get("drift", []), behavior.DRIFT),
+        "version": of_rows(found.get("version", []), behavior.VERSIONS),
+        "panel": of_rows(panel, behavior.PANEL),
+        "weight": of_rows(weights, behavior.WEIGHT),
+    }
 
 
 def _rates(data: Beside) -> list[Row]:

@@ -28,6 +28,7 @@ from annotation.models import (
     SecurityEvent,
 )
 from crowdqc.celery import app
+from crowdqc.deployment.backup import records
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import QueueState, queue_states
 from crowdqc.jobs.queues import ROLES
@@ -203,5 +204,5 @@ def sign_ins() -> dict[str, int]:
 
 
 def last_backup() -> dt.datetime | None:
-    """When the last backup that succeeded ended; None: not known."""
-    return None
+    """When the last backup was made; None: never."""
+    return records.last_backup().made_at

@@ -55,6 +55,7 @@ class Resistance:
     split: str
     facts: list[tuple[str, str]]
     plan: bool  # whether more votes would separate the first two
+    times: float  # how many times the votes that takes; 0 where it is not known, or too many
 
 
 def resistance(
@@ -98,6 +99,7 @@ def resistance(
             *_controlled_for(told, dimension),
         ],
         plan=bool(needed[1]),
+        times=times_needed(rows, top),
     )
 
 
@@ -326,11 +328,18 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
     if top["needed"] > MANY_TIMES * top["votes"]:
         said = f"more than {MANY_TIMES} times as many"
         return f"It would take {said} votes to separate the first two.", said
-    about = f"about {count(_rounded(top['needed']))}"
+    about = f"about {count(rounded(top['needed']))}"
     return f"{about.capitalize()} votes would be needed to separate the first two.", about
 
 
-def _rounded(value: float) -> int:
+def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
+    """How many times the votes would separate the first two; 0 where that cannot be collected."""
+    if top is None or not _needed(rows, top)[1] or top["needed"] > MANY_TIMES * top["votes"]:
+        return 0.0
+    return float(top["needed"] / top["votes"])
+
+
+def rounded(value: float) -> int:
     """Two digits, upwards: it is extrapolated."""
     step = 10 ** max(0, int(math.log10(max(1.0, value))) - 1)
     return int(math.ceil(value / step) * step)

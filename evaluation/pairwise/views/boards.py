@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_task
 from annotation.formats.exports import pairwise
-from annotation.models import Task
+from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Missing
+from crowdqc.numbers import parse_whole, plural
 from evaluation.free_text.views.results import run_frame, send
-from evaluation.pairwise.run import RATED
+from evaluation.pairwise import collecting
+from evaluation.pairwise.run import CORE, RATED
 from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
@@ -107,10 +110,34 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
         ],
         scores=_scores(request),
+        offer=collecting.offer(task, run, found.times) if found else None,
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         **menu_of(run),
     )
     return render(request, "evaluation/pairwise/board.html", context)
+
+
+@login_required
+@require_POST
+def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Ask for the votes that the board of a run offers to collect."""
+    access, task = get_task(request, project_id, task_id, Role.REQUESTER)
+    require_fit(task, CORE, Missing("Only pairwise studies collect votes so."))
+    number = parse_whole(request.POST.get("run", ""), 1, 10**9)
+    dimension = request.POST.get("dimension", "")
+    run = pair_runs.shown_run(task, number).core
+    if run is None:
+        raise Missing("This task has no such run.")
+    told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
+    rows = pair_boards.board(run, told, pair_runs.dimensions(task), dimension)["raw"]
+    found = pair_resistance.resistance(run, told, rows, dimension)
+    made = collecting.collect(
+        by=access.user, task=task, run=run, times=found.times if found else 0.0
+    )
+    messages.success(
+        request, f"{plural(made.votes, 'more vote')} requested: {made.judges} judges per pair."
+    )
+    return redirect("pair_results", project_id, task_id)
 
 
 def _scores(request: HttpRequest) -> list[dict[str, str]]:

@@ -35,8 +35,8 @@ def test_of_the_demo_s_three_models_one_may_replace_people_one_may_not_one_is_un
     assert shown is not None
     told = selectors.page(shown, runs_figures(shown), epsilon=None, model=None)
     assert {row["short"]: row["said"] for row in told["models"]} == {
-        "Lantern-70B": "Yes",
+        "Halcyon-7B": "Yes",
         "Orrery-M": "Cannot be decided",
-        "Quill-3B": "No",
+        "Pellet-3B": "No",
     }
     assert [row["reason"] for row in told["combined"]] == [""] * 3

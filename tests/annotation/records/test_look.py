@@ -90,7 +90,9 @@ def test_no_template_styles_or_scripts_inline(path: Path) -> None:
     assert "<style" not in source
 
 
-@pytest.mark.parametrize("name", ["400.html", "403.html", "403_csrf.html", "404.html", "500.html"])
+@pytest.mark.parametrize(
+    "name", ["400.html", "403.html", "403_csrf.html", "404.html", "500.html", "503.html"]
+)
 def test_an_error_page_stands_without_any_context(name: str) -> None:
     html = render_to_string(name)
     assert "<h1>" in html

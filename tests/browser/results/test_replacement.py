@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -32,16 +33,34 @@ def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
     assert runs.execute(Run.objects.get(task=task).pk) == RunState.DONE
     page.goto(address)
-    expect(page.get_by_text("Lantern-70B can replace one of your annotators")).to_be_visible()
-    expect(page.get_by_text("Quill-3B cannot replace one")).to_be_visible()
+    expect(page.get_by_text("Halcyon-7B can replace one of your annotators")).to_be_visible()
+    expect(page.get_by_text("Pellet-3B cannot replace one")).to_be_visible()
     expect(page.get_by_text("There are too few answers to decide about Orrery-M")).to_be_visible()
     rows = page.locator("#models tbody tr")
-    expect(rows.filter(has_text="Lantern-70B")).to_contain_text("Yes")
-    expect(rows.filter(has_text="Quill-3B")).to_contain_text("No")
+    expect(rows.filter(has_text="Halcyon-7B")).to_contain_text("Yes")
+    expect(rows.filter(has_text="Pellet-3B")).to_contain_text("No")
     expect(rows.filter(has_text="Orrery-M")).to_contain_text("Cannot be decided")
     page.get_by_label("how much worse a model may be").fill("5")
     expect(page.locator("output")).to_have_text(".05")
     page.locator("#models").get_by_role("link", name="Orrery-M", exact=True).click()
     expect(page.get_by_role("heading", name="Orrery-M against each annotator")).to_be_visible()
     found += overflows(page) + violations(page)
+    page.get_by_role("link", name="How models judge").click()
+    expect(page.get_by_role("heading", name="Calibration of Halcyon-7B")).to_be_visible()
+    expect(page.locator("#leanings")).to_contain_text("None, because")
+    found += overflows(page) + violations(page)
+    page.goto(address)
+    with page.expect_download() as download:
+        page.locator("#models").get_by_role("link", name="Download CSV").click()
+    assert "Halcyon-7B" in download.value.path().read_text(encoding="utf-8")
+    # People are asked about items that the model is unsure of.
+    page.get_by_role("link", name=re.compile("Label .* more items")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Label more items")
+    page.get_by_label("Items", exact=True).fill("40")
+    page.get_by_label("Items", exact=True).press("Enter")
+    expect(page.get_by_text("After 40 items")).to_be_visible()
+    found += overflows(page) + violations(page)
+    page.get_by_role("button", name="Ask people about 40 items").click()
+    expect(page.get_by_text("40 items will be handed out first.")).to_be_visible()
+    assert task.items.filter(priority=1).count() == 40
     assert errors == [] and found == []

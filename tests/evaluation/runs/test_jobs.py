@@ -161,6 +161,15 @@ def test_a_cancelled_run_whose_worker_died_ends_as_cancelled() -> None:
 
 
 @pytest.mark.django_db
+def test_a_run_is_taken_up_again_when_the_clock_was_set_back_after_its_worker_died() -> None:
+    run = runs.start(by=None, task=corpus.make_answered(), params=QUICK)
+    assert runs._claim(run.pk) is not None
+    Run.objects.filter(pk=run.pk).update(heartbeat_at=timezone.now() + dt.timedelta(hours=3))
+    assert jobs.resume_abandoned() == 1
+    assert runs._claim(run.pk) is not None
+
+
+@pytest.mark.django_db
 def test_a_run_at_which_three_workers_died_is_failed_and_not_taken_up_again() -> None:
     run = runs.start(by=None, task=corpus.make_answered(), params=QUICK)
     long_ago = timezone.now() - dt.timedelta(minutes=5)

@@ -36,7 +36,7 @@ from evaluation.methods.core.params import (
 )
 from evaluation.methods.core.votes import Labels
 
-NAME, VERSION = "mace", "2.0"
+NAME, VERSION = "mace", "2.1"
 
 
 def _check_objective(settings: Mapping[str, Any]) -> None:

@@ -10,31 +10,13 @@ say that they have forgotten where they began (Gelman and Rubin 1992).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace.core import e_step, odds
 from evaluation.methods.competence.mace.data import Priors, State, Votes, draw_prevalence
+from evaluation.methods.competence.mace.draws import CHAINS, TINY, Draws, Rounds
+from evaluation.methods.competence.mace.large import Large
 from evaluation.methods.core.base import FloatArray, Hooks
-
-CHAINS = 4
-BURN_IN = 100  # rounds a chain makes before its draws count
-THIN = 2  # rounds a draw
-TINY = 1e-300
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """``competence`` (draws, workers), chains one after the other; ``r_hat`` (workers,).
-
-    ``r_hat`` compares variance between and within chains (Gelman and Rubin 1992); far above 1
-    says that the chains have not found the same distribution.
-    """
-
-    competence: NDArray[np.float32]
-    r_hat: FloatArray
 
 
 def draw(
@@ -51,17 +33,18 @@ def draw(
 
     Raises Cancelled.
     """
-    each = -(-draws // CHAINS)
+    rounds = Rounds.of(draws, votes.matrix.nnz)
     state = overdispersed(votes, state, rng)
-    found = np.empty((CHAINS, each, len(votes.total)), dtype=np.float32)
-    rounds = BURN_IN + THIN * each
-    for done in range(rounds):
-        state = _sweep(votes, priors, state, rng)
-        if done >= BURN_IN and (done - BURN_IN) % THIN == 0:
-            found[:, (done - BURN_IN) // THIN] = state.know.T
+    large = Large.of(votes, priors) if rounds.large else None
+    found = np.empty((CHAINS, rounds.each, len(votes.total)), dtype=np.float32)
+    for done in range(rounds.total):
+        state = large.sweep(state, rng) if large else _sweep(votes, priors, state, rng)
+        place = rounds.draw_after(done)
+        if place is not None:
+            found[:, place] = state.know.T
         if done % 10 == 0:
-            hooks.step("intervals", done, rounds)
-    return Draws(found.reshape(CHAINS * each, -1), r_hat(found))
+            hooks.step("intervals", done, rounds.total)
+    return Draws.of_chains(found, rounds)
 
 
 def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State:
@@ -136,13 +119,3 @@ def truth(votes: Votes, posterior: FloatArray, rng: np.random.Generator) -> Floa
     found = mine < ends
     found[1:] &= mine[1:] >= ends[:-1]
     return found.astype(np.float64)
-
-
-def r_hat(chains: NDArray[np.float32]) -> FloatArray:
-    """Potential scale reduction of chains (m, n, j), split in halves; 1 where nothing varies."""
-    half = chains.shape[1] // 2
-    parts = np.concatenate([chains[:, :half], chains[:, half : 2 * half]]).astype(np.float64)
-    within = parts.var(axis=1, ddof=1).mean(axis=0)
-    between = parts.mean(axis=1).var(axis=0, ddof=1)
-    ratio = between / np.where(within > 0, within, 1.0)
-    return np.where(within > 0, np.sqrt((half - 1) / half + ratio), 1.0)

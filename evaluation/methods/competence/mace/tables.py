@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace.core import Fitted
 from evaluation.methods.competence.mace.data import Priors, Votes, mean_prevalence, summed
-from evaluation.methods.competence.mace.sampler import Draws
+from evaluation.methods.competence.mace.draws import Draws
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
 
@@ -143,8 +143,7 @@ def interval(
     """Equal-tailed quantiles of the draws of each worker (j,), NaN without draws."""
     if draws is None:
         return np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
-    tail = (1 - level) / 2
-    low, high = np.quantile(draws.competence, [tail, 1 - tail], axis=0)
+    low, high = draws.quantiles(level)
     # An estimate outside what was sampled is one more reason to be unsure.
     return np.fmin(low, estimate), np.fmax(high, estimate)
 

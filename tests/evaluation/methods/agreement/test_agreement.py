@@ -131,6 +131,49 @@ def test_votes_given_twice_and_votes_of_weight_two_are_the_same() -> None:
     assert agreement.krippendorff_alpha(twice) > agreement.krippendorff_alpha(data)
 
 
+@pytest.mark.parametrize("labels", [2, 3, 40])  # of 40 no pattern fits into one number
+def test_counting_equal_items_gives_what_a_row_an_item_gives(labels: int) -> None:
+    rng = np.random.default_rng(labels)
+    n = 900
+    votes = Labels.build(
+        np.arange(n),
+        rng.integers(0, 200, n),
+        rng.integers(0, labels, n) // rng.integers(1, 3, n),
+        workers=[str(k) for k in range(n)],
+        items=[str(k) for k in range(210)],  # some have one vote, some none
+        labels=[str(k) for k in range(labels)],
+        weight=rng.integers(1, 4, n).astype(float),
+    )
+    alone = np.arange(210)  # each item a group of its own, so that none is counted with another
+    cases = (
+        (agreement.krippendorff_alpha, agreement.alpha_interval),
+        (agreement.fleiss_kappa, agreement.kappa_interval),
+        (agreement.gwet_ac1, agreement.gwet_interval),
+    )
+    for point, interval in cases:
+        counted = interval(votes, rng=np.random.default_rng(1), resamples=4000)
+        by_item = interval(votes, rng=np.random.default_rng(2), resamples=4000, group=alone)
+        assert point(votes) == pytest.approx(by_item.estimate, abs=1e-9)
+        assert counted.estimate == pytest.approx(by_item.estimate, abs=1e-9)
+        assert counted.n == by_item.n
+        width = by_item.high - by_item.low
+        assert counted.low == pytest.approx(by_item.low, abs=0.1 * width)
+        assert counted.high == pytest.approx(by_item.high, abs=0.1 * width)
+
+
+def test_what_agreement_is_computed_from_does_not_grow_with_the_votes() -> None:
+    sizes = []
+    for items in (2_000, 20_000):
+        counts = np.random.default_rng(0).multinomial(5, [0.2, 0.3, 0.5], items)
+        found = agreement_counts.vote_patterns(votes_of(counts), np.arange(3), 3)
+        assert found is not None
+        kinds, times = found
+        assert times.sum() == items
+        assert np.array_equal(times @ kinds, counts.sum(axis=0))
+        sizes.append(len(kinds))
+    assert max(sizes) <= 21  # that five votes on three labels can be
+
+
 def test_fleiss_kappa_gives_the_textbook_example() -> None:
     assert agreement.fleiss_kappa(votes_of(FLEISS)) == pytest.approx(0.210, abs=5e-4)
 

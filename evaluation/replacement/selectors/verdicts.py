@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Membership, Task
-from annotation.work.snapshots import labels as label_fields
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import known_estimate
@@ -20,6 +19,8 @@ from evaluation.methods.replacement.power import SIZES
 from evaluation.models import Run, RunState
 from evaluation.replacement import texts
 from evaluation.replacement.run import SLUG
+from evaluation.replacement.selectors import asking
+from evaluation.replacement.selectors.naming import label_words
 
 SAID = {
     YES: ("done", "Yes"),
@@ -33,7 +34,6 @@ SENTENCES = {
     NO: "{} cannot replace one of your annotators.",
     UNDECIDED: "There are too few answers to decide about {}.",
 }
-OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the second text"}
 NAMED = 3
 Told = Mapping[str, Any]
 
@@ -52,12 +52,29 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
 
 def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dict[str, Any]:
     """All of the page at an epsilon in hundredths, with one model (its place) opened; 2 queries."""
+    found = models_page(run, told, epsilon=epsilon)
+    rows, at = found["models"], found["epsilon"]
+    opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
+    chosen = next(row for row in rows if row["place"] == opened)
+    return found | {
+        "chosen": chosen,
+        "facts": facts(run, chosen),
+        "curve": curve_of(told, opened, at, chosen["short"]),
+        "people": person_rows(run, told, opened, at / 100),
+        "combined": (combined := combined_rows(run, told, opened)),
+        "has_combined": "combined" if any(one["lines"] for one in combined) else "",
+        "offer": asking.offer(told, at, opened),
+        "draw": told["frame"].get("drawn"),
+        "rates": rate_rows(run, told, opened),
+    }
+
+
+def models_page(run: Run, told: Told, *, epsilon: int | None = None) -> dict[str, Any]:
+    """The part of the page that names no person: the verdict, and a row a model."""
     steps = len(annotator.EPSILONS) - 1
     at = round(100 * run.params["epsilon"]) if epsilon is None else epsilon
     at = min(max(at, 0), steps)
     rows = model_rows(told, at)
-    opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
-    chosen = next(row for row in rows if row["place"] == opened)
     return {
         "verdict": verdict(rows),
         "basis": _basis(run, told),
@@ -67,12 +84,6 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
         "models": rows,
         "rate_axis": charts.forest_axis(_shares()),
         "advantage_axis": charts.forest_axis(_shares()),
-        "chosen": chosen,
-        "facts": facts(run, chosen),
-        "curve": curve_of(told, opened, at, chosen["short"]),
-        "people": person_rows(run, told, opened, at / 100),
-        "combined": combined_rows(run, told, opened),
-        "rates": rate_rows(run, told, opened),
     }
 
 
@@ -239,7 +250,7 @@ def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, A
 
 def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
     """Of each label: its share by people, by the model, and by both, or why there is none."""
-    words = _label_words(run, told)
+    words = label_words(run, told)
     found = []
     for row in told["combined"]:
         if row["model"] != model:
@@ -257,7 +268,7 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
 
 def rate_rows(run: Run, told: Told, model: int) -> dict[str, Any]:
     """Of each label: what the model sees and spares of it, and its share corrected by that."""
-    words = _label_words(run, told)
+    words = label_words(run, told)
     rows = [row for row in told.get("rates", []) if row["model"] == model]
     scale = _shares()
     return {
@@ -278,14 +289,6 @@ def rate_rows(run: Run, told: Told, model: int) -> dict[str, Any]:
             for row in rows
         ],
     }
-
-
-def _label_words(run: Run, told: Told) -> list[str]:
-    """What each stored code of the field is called."""
-    name = told["frame"]["field"][0]
-    fields = label_fields.fields_of(run.task.current)
-    known = next((one.labels for one in fields if one.name == name), OF_PAIRS)
-    return [known.get(code, code) for code in told["frame"]["labels"]]
 
 
 def _lines(row: Told) -> dict[str, Any]:

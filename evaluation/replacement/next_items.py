@@ -1,0 +1,177 @@
+"""Which items people should see next: who may be drawn, with which chance, and what to expect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Task
+from annotation.models.tasks import TaskState
+from annotation.work.snapshots import choices as collected
+from annotation.work.snapshots.choices import ChoiceField
+from crowdqc.errors import Conflict, Invalid
+from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.replacement import active
+from evaluation.methods.replacement.active import BoolArray
+from evaluation.methods.replacement.combined import LABELS
+from evaluation.methods.replacement.method import ACCURACY, COSINE, MOST_LABELS
+from evaluation.models import AdaptivePlan
+from evaluation.replacement import dataset
+from evaluation.replacement.dataset import ChoicesDataset
+from evaluation.runs.adapters import adapter_of
+
+UNSURE, RANDOM = "unsure", "random"
+WAYS = {UNSURE: active.MIX, RANDOM: 1.0}  # the share of the equal chance in each
+USUAL, MOST = 100, 5000  # items to ask about, if nobody says
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Items beside a model: (n,) people's labels and the model's, which are labelled, which not.
+
+    ``at``: the model's index in the data. ``items`` are ids, ``place`` indices of the data.
+    """
+
+    frozen: ChoicesDataset
+    at: int
+    items: tuple[int, ...]
+    place: IntArray
+    judge: FloatArray
+    known: BoolArray
+    group: IntArray
+    doubt: FloatArray
+    redundancy: int
+
+    @property
+    def free(self) -> int:
+        """How many items can be drawn."""
+        return int((~self.known).sum())
+
+    def people(self, label: int) -> FloatArray:
+        """Share of people (n,) who gave the label, or their mean for -1; 0 where nobody did."""
+        data, size = self.frozen.data, self.frozen.data.model.shape[1]
+        said = data.value if label < 0 else (data.value == label).astype(float)
+        given = np.bincount(data.item, minlength=size).clip(1)
+        found: FloatArray = (np.bincount(data.item, said, minlength=size) / given)[self.place]
+        return found
+
+    def errors(self) -> FloatArray:
+        """Expected squared error (n,) of the model: of classes, how often people say otherwise."""
+        data, size = self.frozen.data, self.frozen.data.model.shape[1]
+        own = data.model[self.at][data.item]
+        if data.score == ACCURACY:
+            off = (data.value != own).astype(float)
+        else:
+            difference = np.nan_to_num(data.value - own)
+            off = (difference - difference[~np.isnan(own)].mean()) ** 2
+        given = np.bincount(data.item, minlength=size).clip(1)
+        squares = (np.bincount(data.item, off, minlength=size) / given)[self.place]
+        return active.expected_errors(self.group, self.known, squares, self.doubt)
+
+    def chances(self, wanted: int, way: str) -> FloatArray:
+        """The probability (n,) of each item, 1 where people labelled it already."""
+        found = np.ones(len(self.items))
+        errors = self.errors()[~self.known]
+        found[~self.known] = active.chances(errors, wanted, mix=WAYS[way])
+        return found
+
+    def expected(self, wanted: int, way: str, *, trusted: bool) -> list[tuple[int, float]]:
+        """Half the width of the interval to expect, by label (-1 for a mean)."""
+        data, chance = self.frozen.data, self.chances(wanted, way)
+        codes = range(len(data.labels))[:MOST_LABELS] if data.score == ACCURACY else (-1,)
+        found = []
+        for label in codes:
+            judge = self.judge if label < 0 else (self.judge == label).astype(float)
+            people = self.people(label)
+            half = active.expected_half(
+                people, judge, self.known, self._squares, chance, trusted=trusted
+            )
+            found.append((label, half))
+        return found
+
+    def _squares(self, squares: FloatArray) -> FloatArray:
+        return active.expected_errors(self.group, self.known, squares, self.doubt)
+
+
+def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
+    """The items that the model labelled, as they stand now.
+
+    Raises Conflict where the task is closed or spends its answers by a plan, Invalid where the
+    model labelled nothing, or texts are compared.
+    """
+    if task.current is None or task.state not in (TaskState.OPEN, TaskState.PAUSED):
+        raise Conflict("Open the task first; nobody can answer its items now.")
+    if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
+        raise Conflict("Adaptive collection decides where answers go. Switch it off first.")
+    rows = collected.choices_of(task, field, adapter_of(task).counting_rows(task))
+    names = dataset.names_of(rows)
+    if system_id not in names:
+        raise Invalid("This model labelled nothing here.", fields={"model": "Choose another."})
+    frozen = dataset.to_arrays(rows, field, names)
+    if frozen.data.score == COSINE:
+        raise Conflict("Items are chosen for one question at a time; this task compares lists.")
+    shown = task.items.in_version(task.current.number).filter(expected__isnull=True, repeat=False)
+    live = set(shown.values_list("pk", flat=True))
+    at = frozen.systems.index(system_id)
+    own, size = frozen.data.model[at], frozen.data.model.shape[1]
+    given = np.bincount(frozen.data.item, minlength=size) > 0
+    usable = ~np.isnan(own) & (given | np.array([pk in live for pk in frozen.items]))
+    place = np.flatnonzero(usable)
+    others = np.delete(frozen.data.model, at, axis=0)[:, place]
+    group, doubt = active.group_items(own[place], others)
+    return Candidates(
+        frozen=frozen,
+        at=at,
+        items=tuple(frozen.items[one] for one in place),
+        place=place,
+        judge=own[place],
+        known=given[place],
+        group=group,
+        doubt=doubt,
+        redundancy=task.current.redundancy,
+    )
+
+
+def check_wanted(found: Candidates, wanted: int, way: str) -> None:
+    """Raise Invalid, which names the field, where so many cannot be drawn this way."""
+    most = min(found.free, MOST)
+    if most < LABELS:
+        raise Invalid(
+            f"Only {found.free} items are left that the model labelled and nobody else; an "
+            f"interval needs {LABELS}.",
+            fields={"wanted": "Let the model label more items first."},
+        )
+    if not LABELS <= wanted <= most:
+        said = f"From {LABELS} to {most}."
+        raise Invalid("The number of items is out of range.", fields={"wanted": said})
+    if way not in WAYS:
+        raise Invalid("There is no such way to choose.", fields={"way": ", ".join(WAYS)})
+
+
+def suggested(free: int, needed: float | None, items: int) -> int:
+    """How many items to ask about: what would decide the test, or the usual number; 0 for none."""
+    wanted = math.ceil(needed - items) if needed and needed > items else USUAL
+    return min(max(wanted, LABELS), free, MOST) if free >= LABELS else 0
+
+
+def may_trust(task: Task, field: ChoiceField) -> bool:
+    """Whether what people labelled can be a random part: not where items were chosen as hard."""
+    return not any(one.recipe.get("mix", 1.0) < 1 for one in dataset.draws_of(task, field))
+
+
+def cost_of(task: Task, wanted: int) -> dict[str, Any]:
+    """Answers and pay of so many items, by the version in force."""
+    version = task.current
+    assert version is not None  # noqa: S101 (candidates refuses others)
+    answers = wanted * version.redundancy
+    assignments = math.ceil(answers / max(version.items_per_assignment, 1))
+    return {
+        "answers": answers,
+        "assignments": assignments,
+        "pay": (version.pay or Decimal(0)) * assignments,
+        "redundancy": version.redundancy,
+    }

@@ -1,0 +1,110 @@
+"""What the page shows before people are asked about more items: cost, and what to expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.models import Task
+from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.numbers import score
+from evaluation.models import Run
+from evaluation.replacement import dataset, next_items
+from evaluation.replacement.selectors.naming import label_words
+
+Told = Mapping[str, Any]
+WAYS = (
+    (
+        next_items.UNSURE,
+        "Where the model is least sure",
+        "Narrows the estimate most. The verdict leaves these items out, because they are harder.",
+    ),
+    (next_items.RANDOM, "At random", "Helps the verdict and the estimate."),
+)
+
+
+def offer(told: Told, at: int, model: int) -> dict[str, int]:
+    """How many items people can be asked about beside a model (its place), and its id; or {}."""
+    rest = [row["rest"] for row in told["combined"] if row["model"] == model]
+    if not rest:
+        return {}
+    needed = [row["needed"] for row in told["curve"] if row["model"] == model]
+    items = next((row["items"] for row in told["model"] if row["model"] == model), 0)
+    wanted = next_items.suggested(min(rest), needed[at] if needed else None, items)
+    return {"model": told["frame"]["models"][model][0], "wanted": wanted} if wanted else {}
+
+
+def chosen_of(
+    told: Told, at: int, *, model: int | None, wanted: int | None, way: str, trusted: bool
+) -> dict[str, Any]:
+    """What was asked for, as the action takes it; what is missing or strange is the usual."""
+    systems = [pk for pk, _ in told["frame"]["models"]]
+    system = model if model in systems else systems[0]
+    usual = offer(told, at, systems.index(system)).get("wanted", next_items.USUAL)
+    return {
+        "system_id": system,
+        "wanted": usual if wanted is None else wanted,
+        "way": way if way in next_items.WAYS else next_items.UNSURE,
+        "trusted": trusted,
+    }
+
+
+def in_words(error: DomainError) -> str:
+    """A refusal with what it says of the fields."""
+    return " ".join([error.message, *getattr(error, "fields", {}).values()])
+
+
+def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The context of the page. ``why`` says why nothing can be asked."""
+    field = dataset.collected.field_of(task, told["frame"]["field"][0])
+    context: dict[str, Any] = {
+        "chosen": chosen,
+        "models": told["frame"]["models"],
+        "ways": WAYS,
+        "field": field.label,
+    }
+    try:
+        found = next_items.candidates(task, field, chosen["system_id"])
+        next_items.check_wanted(found, chosen["wanted"], chosen["way"])
+    except (Conflict, Invalid) as problem:
+        return context | {"why": in_words(problem)}
+    may_trust = next_items.may_trust(task, field)
+    trusted = chosen["trusted"] and may_trust
+    expected = {
+        way: dict(found.expected(chosen["wanted"], way, trusted=trusted))
+        for way in (chosen["way"], next_items.RANDOM)
+    }
+    now = _now(run, told, chosen["system_id"])
+    words = label_words(run, told)
+    rows = [
+        {
+            "title": f"Share of “{words[label]}”" if label >= 0 else "Mean",
+            "now": _half(now.get(label)),
+            "then": _half(half),
+            "random": _half(expected[next_items.RANDOM][label]),
+        }
+        for label, half in expected[chosen["way"]].items()
+    ]
+    return context | {
+        "free": found.free,
+        "may_trust": may_trust,
+        "known": int(found.known.sum()),
+        "rows": rows,
+        "cost": next_items.cost_of(task, chosen["wanted"]),
+        "compared": chosen["way"] != next_items.RANDOM,
+    }
+
+
+def _now(run: Run, told: Told, system: int) -> dict[int, float]:
+    """Half the width of the run's intervals of people and the model together, by label."""
+    place = [pk for pk, _ in told["frame"]["models"]].index(system)
+    return {
+        row["label"]: (row["both_high"] - row["both_low"]) / 2
+        for row in told["combined"]
+        if row["model"] == place and not row["reason"]
+    }
+
+
+def _half(value: float | None) -> str:
+    return "none" if value is None or math.isnan(value) else f"± {score(value, 3)}"

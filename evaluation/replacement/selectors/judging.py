@@ -1,0 +1,203 @@
+"""What the page says of how a model judges: leanings, calibration, drift, versions, the panel."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crowdqc.numbers import count, format_signed, plural, score
+from evaluation.charts import boards as charts
+from evaluation.charts.agreement import known_estimate
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION, SELF
+from evaluation.methods.replacement.method import ACCURACY
+from evaluation.models import Run
+from evaluation.replacement.selectors.naming import label_words, short_names
+
+Told = Mapping[str, Any]
+FIGURES = ("leaning", "calibration", "drift", "version", "panel", "weight", "frame", "recipe")
+TITLES = {
+    POSITION: ("Position", "chooses the text shown first"),
+    LENGTH: ("Length", "chooses the longer text"),
+    SELF: ("Self-preference", "chooses the text that it wrote itself"),
+    REPETITION: ("Repetition", "answers the same when asked again"),
+}
+RATED = {
+    LENGTH: ("Length", "rates long texts higher, in points"),
+    SELF: ("Self-preference", "rates its own texts higher, in points"),
+}
+WIDTH = 220.0
+
+
+def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
+    """The context of the page with one model opened; ``none`` where the run has no such tables."""
+    names = short_names(told)
+    opened = model if model is not None and 0 <= model < len(names) else 0
+    context: dict[str, Any] = {
+        "models": list(enumerate(names)),
+        "opened": opened,
+        "name": names[opened],
+        "none": not told.get("leaning"),
+    }
+    if context["none"]:
+        return context
+    classes = told["frame"]["score"] == ACCURACY
+    return context | {
+        "classes": classes,
+        "leanings": leaning_rows(told, opened, classes=classes),
+        "calibration": calibration_rows(run, told, opened, classes=classes),
+        "drift": drift_rows(told, opened, classes=classes),
+        "versions": version_rows(told, names),
+        "panel": panel_rows(run, told, names),
+    }
+
+
+def _of(told: Told, table: str, model: int) -> list[Told]:
+    return [row for row in told.get(table, []) if row["model"] == model]
+
+
+def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+    """A row a leaning: the model's share, people's, and the difference with its interval."""
+    rows = _of(told, "leaning", model)
+    ends = [
+        row[name]
+        for row in rows
+        for name in ("difference_low", "difference_high")
+        if not _none(row)
+    ]
+    scale = Scale.around(
+        [one for one in ends if one is not None] or [0.0], width=WIDTH, include=[0]
+    )
+    return {
+        "axis": charts.forest_axis(scale),
+        "rows": [_leaning(row, scale, classes=classes) for row in rows],
+    }
+
+
+def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
+    title, said = (TITLES if classes else TITLES | RATED)[row["kind"]]
+    one: dict[str, Any] = {**row, "title": title, "said": said, "plot": "", "verdict": ""}
+    if row["reason"]:
+        return one
+    if row["kind"] == REPETITION:
+        return one | {"verdict": f"{score(row['judge'], 2)} of {plural(row['n'], 'item')}"}
+    low, high = row["difference_low"], row["difference_high"]
+    shown = low > 0 or high < 0
+    return one | {
+        "difference_said": format_signed(row["difference"]),
+        "verdict": "More than people" if low > 0 else "Less than people" if shown else "Not shown",
+        "plot": charts.forest_cell(
+            scale, known_estimate(row["difference"], low, high), reference=0.0, name=title
+        ),
+    }
+
+
+def _none(row: Told) -> bool:
+    return bool(row["reason"]) or row["kind"] == REPETITION
+
+
+def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+    """A row a value that the model gave: what people say of these items."""
+    rows = [row for row in _of(told, "calibration", model) if row["n"]]
+    words = label_words(run, told)
+    if classes:
+        scale = Scale(0.0, 1.0, WIDTH, (0.0, 0.25, 0.5, 0.75, 1.0))
+    else:
+        ends = [row[name] for row in rows for name in ("said", "low", "high", "value")]
+        scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
+    found = []
+    for row in rows:
+        title = words[int(row["value"])] if classes else f"{row['value']:g}"
+        estimate = known_estimate(row["said"], row["low"], row["high"])
+        reference = None if classes else row["value"]
+        plot = charts.forest_cell(scale, estimate, reference=reference, name=title)
+        found.append({**row, "title": title, "plot": plot})
+    return {"axis": charts.forest_axis(scale), "rows": found}
+
+
+def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+    """A row a part of the model's answers in time, and a sentence of the two halves."""
+    rows = _of(told, "drift", model)
+    whole = next((row for row in rows if row["part"] < 0), None)
+    parts = [row for row in rows if row["part"] >= 0]
+    if whole is None or whole["reason"]:
+        return {"reason": whole["reason"] if whole else "", "rows": []}
+    ends = [row[name] for row in parts for name in ("agreement", "low", "high")]
+    scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
+    better = whole["agreement"] > 0 if classes else whole["agreement"] < 0
+    shown = whole["low"] > 0 or whole["high"] < 0
+    word = "more" if better else "less"
+    change = (
+        f"{format_signed(whole['agreement'])} (95% CI {score(whole['low'], 2)} to "
+        f"{score(whole['high'], 2)})"
+    )
+    said = (
+        f"The second half agrees {word} with people than the first: {change}."
+        if shown
+        else f"No drift is shown: the second half differs from the first by {change}."
+    )
+    return {
+        "reason": "",
+        "sentence": said,
+        "axis": charts.forest_axis(scale),
+        "rows": [
+            {
+                **row,
+                "title": f"{_day(row['since'])} to {_day(row['until'])}",
+                "plot": charts.forest_cell(
+                    scale,
+                    known_estimate(row["agreement"], row["low"], row["high"]),
+                    name=f"part {row['part'] + 1}",
+                ),
+            }
+            for row in parts
+        ],
+    }
+
+
+def _day(days: float) -> str:
+    return f"{dt.datetime.fromtimestamp(days * 86_400, dt.UTC):%-d %b %Y}"
+
+
+def version_rows(told: Told, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Models of one name: how much better the second agrees with people than the first."""
+    return [
+        {
+            **row,
+            "title": f"{names[row['other']]} less {names[row['model']]}",
+            "difference_said": "" if row["reason"] else format_signed(row["difference"]),
+        }
+        for row in told.get("version", [])
+    ]
+
+
+def panel_rows(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
+    """All models as one judge: the estimate of each label, and the weight of each model in it."""
+    words = label_words(run, told)
+    rows = told.get("panel", [])
+    reasons = {row["reason"] for row in rows}
+    if len(reasons) == 1 and "" not in reasons:
+        return {"reason": reasons.pop(), "rows": []}
+    given = [row for row in rows if not row["reason"]]
+    ends = [row[name] for row in given for name in ("both_low", "both_high")]
+    scale = Scale.around(ends or [0.0], width=WIDTH)
+    weights = {(row["label"], row["model"]): row["weight"] for row in told.get("weight", [])}
+    used = sorted({model for _, model in weights})
+    found = []
+    for row in rows:
+        title = f"Share of “{words[row['label']]}”" if row["label"] >= 0 else "Mean"
+        one: dict[str, Any] = {**row, "title": title}
+        if not row["reason"]:
+            one["weights"] = [weights.get((row["label"], model)) for model in used]
+            one["worth_said"] = count(round(row["worth"]))
+            one["best_said"] = count(round(row["best"]))
+            estimate = Estimate(row["both"], row["both_low"], row["both_high"])
+            one["plot"] = charts.forest_cell(scale, estimate, name=title)
+        found.append(one)
+    return {
+        "reason": "",
+        "axis": charts.forest_axis(scale),
+        "names": [names[model] for model in used],
+        "rows": found,
+    }

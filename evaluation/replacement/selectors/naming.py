@@ -1,0 +1,27 @@
+"""What the pages call the labels of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.work.snapshots import labels as label_fields
+from evaluation.models import Run
+
+Told = Mapping[str, Any]
+OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the second text"}
+
+
+def label_words(run: Run, told: Told) -> list[str]:
+    """What each stored code of the field is called."""
+    name = told["frame"]["field"][0]
+    fields = label_fields.fields_of(run.task.current)
+    known = next((one.labels for one in fields if one.name == name), OF_PAIRS)
+    return [known.get(code, code) for code in told["frame"]["labels"]]
+
+
+def short_names(told: Told) -> list[str]:
+    """The models without their prompt, where that tells them apart."""
+    names = [name for _, name in told["frame"]["models"]]
+    short = [name.partition(",")[0] for name in names]
+    return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]

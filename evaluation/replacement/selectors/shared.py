@@ -1,0 +1,38 @@
+"""What a link shows of a test to people without an account: models, no person and no item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.models import Run
+from evaluation.replacement.selectors import files, verdicts
+from evaluation.runs.results import votes_used
+from evaluation.runs.selectors import lists as reads
+
+METHOD = (
+    "Each annotator is left out in turn and compared with the model on items that others answered "
+    "as well (alternative annotator test). A model passes when it is shown to be as good as at "
+    "least half of the people, within ε."
+)
+
+
+def parts(run: Run, page: Any) -> dict[str, Any]:
+    """Verdict and a row a model, at the ε that the run was started with."""
+    told = reads.figures_of(run, "model", "curve", "frame", "recipe", votes_used.FIGURE)
+    found = verdicts.models_page(run, told)
+    return {
+        "verdict": {
+            "sentence": found["verdict"],
+            "note": f"ε, how much worse a model may be: {found['epsilon_said']}.",
+        },
+        "basis": found["basis"],
+        "method": METHOD,
+        "measure": files.MEASURES["model"],
+        "units": "answer,answers",
+        "notes": [],
+        "axis": found["advantage_axis"],
+        "boards": files.boards_of(found, "model"),
+        "rows": files.shared(run, told, found),
+        "tally": votes_used.tally_of(told),
+        "recipe": reads.recipe_pairs(run, told.get("recipe")),
+    }

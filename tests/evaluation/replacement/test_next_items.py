@@ -1,0 +1,172 @@
+"""People are asked about more items: drawn by a model's doubt, handed out first, weighed after."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Answer, AuditEntry, Item, Membership, System, Task
+from annotation.work.actions import assignments
+from crowdqc.errors import Conflict, Invalid
+from evaluation.bundles import writing as bundle
+from evaluation.bundles.checking import verify
+from evaluation.models import ItemDraw, Run, RunState
+from evaluation.replacement import actions
+from evaluation.runs import engine as runs
+from evaluation.runs.selectors import lists as reads
+from tests.evaluation.corpora import labels as corpus
+from tests.evaluation.corpora.pair_study import client_of, text_of
+from tests.support import factories
+from tests.support.pages import html_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def task(db: None) -> Task:
+    """Labels of 5 people on the first 60 of 200 items, and of two models on all."""
+    found = corpus.make_labelled(items=200, known=0, workers=5, guessing=0)
+    late = Item.objects.filter(task=found).order_by("position")[60:]
+    Answer.objects.filter(item__in=late).delete()
+    Item.objects.filter(pk__in=late).update(held=0)
+    corpus.add_model(found, "Alder", right=0.85, seed=1)
+    corpus.add_model(found, "Birch", right=0.8, seed=2)
+    run_of(found)
+    return found
+
+
+def run_of(task: Task) -> Run:
+    run = runs.start(by=task.project.owner, task=task, method="replacement", params={})
+    assert runs.execute(run.pk) == RunState.DONE, run.error
+    run.refresh_from_db()
+    return run
+
+
+def ask(task: Task, *, wanted: int = 60, way: str = "unsure", seed: int = 3) -> ItemDraw:
+    return actions.ask_about_items(
+        by=task.project.owner,
+        task=task,
+        field=corpus.FIELD,
+        system_id=System.objects.get(name="Alder").pk,
+        wanted=wanted,
+        way=way,
+        trusted=True,
+        seed=seed,
+    )
+
+
+def answer(task: Task, items: list[int]) -> None:
+    """Two people label these items as they deserve, four times in five."""
+    for number, person in enumerate(
+        Membership.objects.filter(project=task.project, role="worker").order_by("pk")[:2]
+    ):
+        given = [
+            (
+                item,
+                corpus.CODES[
+                    (corpus.CODES.index(corpus.truth(item.position)) + (at % 5 == number)) % 3
+                ],
+            )
+            for at, item in enumerate(Item.objects.filter(pk__in=items).order_by("position"))
+        ]
+        corpus.add_labels(task, person, given)
+
+
+def test_a_button_leads_to_what_it_costs_and_shows_and_one_press_hands_the_items_out_first(
+    task: Task,
+) -> None:
+    client = client_of(task)
+    page = html_of(client.get(reverse("replacement", args=[task.project_id, task.pk])))
+    assert "Label 100 more items" in page
+    address = reverse("replacement_ask", args=[task.project_id, task.pk])
+    model = System.objects.get(name="Alder").pk
+    shown = text_of(html_of(client.get(f"{address}?model={model}&wanted=60")))
+    assert "After 60 items" in shown and "The same number at random" in shown
+    assert "Share of “Supported” ± ." in shown and "Ask people about 60 items" in shown
+    assert "140 items can be chosen" in shown
+    assert not ItemDraw.objects.exists()
+    form = {"model": model, "wanted": 60, "way": "unsure", "trusted": "on"}
+    done = client.post(address, form, follow=True)
+    assert "60 items will be handed out first" in html_of(done)
+    made = ItemDraw.objects.get()
+    assert set(task.items.filter(priority=1).values_list("pk", flat=True)) == set(made.drawn)
+    assert sum(made.chances.values()) == pytest.approx(60) and len(made.chances) == 140
+    assert len(made.known) == 60 and made.recipe["model"].startswith("Alder")
+    said = set(AuditEntry.objects.filter(project=task.project).values_list("action", flat=True))
+    assert {"items.draw", "items.priority"} <= said
+    worker = factories.make_worker(project=task.project)
+    held = assignments.claim(by=worker.user, task=task, worker=worker)
+    assert set(held.entries.values_list("item", flat=True)) <= set(made.drawn)
+
+
+def test_drawn_items_give_an_estimate_once_all_are_answered_and_not_before(
+    task: Task, tmp_path: Path
+) -> None:
+    before = [row for row in reads.figures_of(run_of(task))["combined"] if row["model"] == 0]
+    made = ask(task)
+    answer(task, made.drawn[:50])
+    waiting = reads.figures_of(run_of(task))["combined"][0]
+    assert waiting["reason"] == (
+        "people have not answered 10 of the 60 items yet that were drawn for them"
+    )
+    answer(task, made.drawn[50:])
+    others = [pk for pk in map(int, made.chances) if pk not in made.drawn]
+    answer(task, others[:7])  # as they came: they are not used
+    run = run_of(task)
+    told = reads.figures_of(run)
+    rows = [row for row in told["combined"] if row["model"] == 0]
+    truth = [sum(corpus.truth(at) == code for at in range(200)) / 200 for code in corpus.CODES]
+    for row, old, share in zip(rows, before, truth, strict=True):
+        assert (row["drawn"], row["earlier"], row["rest"]) == (60, 60, 80)
+        assert row["both_low"] < share + 0.1 and row["both_high"] > share - 0.1
+        assert row["both_high"] - row["both_low"] < old["both_high"] - old["both_low"]
+    # Chosen items are harder, and those left over easier: the verdict is that of the others.
+    assert told["model"][0]["items"] == 60
+    page = text_of(
+        html_of(client_of(task).get(reverse("replacement", args=[task.project_id, task.pk])))
+    )
+    assert "60 items were drawn where a model was least sure" in page
+    # How each item was drawn travels with the numbers, and is checked.
+    path = tmp_path / "run.zip"
+    path.write_bytes(b"".join(bundle.parts(run)))
+    assert verify(path).good, verify(path).lines
+    with zipfile.ZipFile(path) as archive:
+        draw = json.loads(archive.read("data/draw.json"))
+    assert draw["chances"] == made.chances and draw["drawn"] == made.drawn
+
+
+def test_items_drawn_at_random_help_the_verdict_as_well(task: Task) -> None:
+    made = ask(task, way="random")
+    assert set(made.chances.values()) == {60 / 140}
+    answer(task, made.drawn)
+    told = reads.figures_of(run_of(task))
+    assert told["model"][0]["items"] == 120 and not told["combined"][0]["reason"]
+
+
+def test_a_later_draw_takes_the_place_of_an_earlier_one(task: Task) -> None:
+    first = ask(task)
+    answer(task, first.drawn[:20])
+    second = ask(task, wanted=40, seed=4)
+    # What was chosen as hard is no random part any more.
+    assert (first.recipe["trusted"], second.recipe["trusted"]) == (True, False)
+    assert set(first.drawn[:20]) <= set(second.known) and len(second.chances) == 120
+    assert set(task.items.filter(priority=1).values_list("pk", flat=True)) == set(second.drawn)
+
+
+def test_more_than_there_are_a_closed_task_and_an_unknown_model_are_refused(task: Task) -> None:
+    with pytest.raises(Invalid, match="out of range"):
+        ask(task, wanted=141)
+    with pytest.raises(Invalid, match="out of range"):
+        ask(task, wanted=29)
+    address = reverse("replacement_ask", args=[task.project_id, task.pk])
+    refused = client_of(task).post(address, {"model": 1, "wanted": 141, "way": "unsure"})
+    assert refused.status_code == 422 and "From 30 to 140." in html_of(refused)
+    Task.objects.filter(pk=task.pk).update(state="closed")
+    task.refresh_from_db()
+    with pytest.raises(Conflict, match="Open the task first"):
+        ask(task)
+    assert not ItemDraw.objects.exists()
