@@ -82,20 +82,9 @@ def skills(
     size = np.bincount(counts.item_part, minlength=counts.parts + 1)[1:]
     weight, mistakes = size / size.sum(), _expected(counts, fitted)
     if not draws:
-        unknown, no_class = np.full(len(known), np.nan), np.full(counts.labels, np.nan)
         right = (np.diagonal(fitted.confusion, axis1=1, axis2=2) * share).sum(axis=1)
-        return Skills(
-            competence=np.where(known, right, np.nan),
-            low=unknown,
-            high=unknown,
-            chance=chance,
-            confusion=fitted.confusion,
-            spread=np.full_like(fitted.confusion, np.nan),
-            prevalence=weight @ fitted.prior,
-            class_low=no_class,
-            class_high=no_class,
-            mistakes=mistakes,
-            r_hat=unknown,
+        return _without_draws(
+            fitted, np.where(known, right, np.nan), chance, weight @ fitted.prior, mistakes
         )
     shape = len(data.workers), counts.labels
     given = summed(data.worker * shape[1] + data.label, data.weight, shape[0] * shape[1])
@@ -123,6 +112,30 @@ def skills(
         class_high=class_high,
         mistakes=mistakes,
         r_hat=found.r_hat,
+    )
+
+
+def _without_draws(
+    fitted: Fitted,
+    competence: FloatArray,
+    chance: FloatArray,
+    prevalence: FloatArray,
+    mistakes: FloatArray,
+) -> Skills:
+    """What the EM fit says by itself, without bounds."""
+    unknown, no_class = np.full_like(competence, np.nan), np.full_like(prevalence, np.nan)
+    return Skills(
+        competence=competence,
+        low=unknown,
+        high=unknown,
+        chance=chance,
+        confusion=fitted.confusion,
+        spread=np.full_like(fitted.confusion, np.nan),
+        prevalence=prevalence,
+        class_low=no_class,
+        class_high=no_class,
+        mistakes=mistakes,
+        r_hat=unknown,
     )
 
 
