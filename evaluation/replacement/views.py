@@ -37,6 +37,8 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             reads.page(run, told, epsilon=epsilon, model=model),
             recipe=run_reads.recipe_pairs(run, told.get("recipe")),
         )
+        if not context["access"].is_requester:
+            context["offer"] = {}
     return render(request, "evaluation/replacement/page.html", context)
 
 

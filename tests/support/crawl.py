@@ -98,6 +98,8 @@ NO_PAGE = {
     "task_import_file",
     "home",
     "pair_export",
+    "label_export",
+    "replacement_export",
     "task_export",
     "payment_by_hand_export",
 }

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.models import Task
+from annotation.work.snapshots import choices as collected
 from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.numbers import score
 from evaluation.models import Run
-from evaluation.replacement import dataset, next_items
+from evaluation.replacement import next_items
 from evaluation.replacement.selectors.naming import label_words
 
 Told = Mapping[str, Any]
@@ -57,7 +58,7 @@ def in_words(error: DomainError) -> str:
 
 def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The context of the page. ``why`` says why nothing can be asked."""
-    field = dataset.collected.field_of(task, told["frame"]["field"][0])
+    field = collected.field_of(task, told["frame"]["field"][0])
     context: dict[str, Any] = {
         "chosen": chosen,
         "models": told["frame"]["models"],
