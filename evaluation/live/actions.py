@@ -151,8 +151,8 @@ def _check_judges(
     try:
         models = [chat_model(task, pk) for pk in judges]
     except Invalid as problem:
-        said = {"judges": "Choose models that the project has connected."}
-        raise Invalid(problem.message, fields=said) from problem
+        wrong = {"judges": "Choose models that the project has connected."}
+        raise Invalid(problem.message, fields=wrong) from problem
     names = [one.name for one in models]
     if len(models) > MOST_JUDGES or len(set(names)) < len(names):
         raise Invalid(
