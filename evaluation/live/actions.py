@@ -148,7 +148,11 @@ def _check_judges(
     if decided_by not in DecidedBy.values:
         said = " or ".join(DecidedBy.values)
         raise Invalid("Say who decides.", fields={"decided_by": f"Use {said}."})
-    models = [chat_model(task, pk) for pk in judges]
+    try:
+        models = [chat_model(task, pk) for pk in judges]
+    except Invalid as problem:
+        wrong = {"judges": "Choose models that the project has connected."}
+        raise Invalid(problem.message, fields=wrong) from problem
     names = [one.name for one in models]
     if len(models) > MOST_JUDGES or len(set(names)) < len(names):
         raise Invalid(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Count, F, QuerySet, Sum, Value
-from django.db.models.functions import Greatest
+from django.db.models import Count, QuerySet, Sum
 
 from annotation.authoring.actions import tasks
 from annotation.models import Item, Task, User
@@ -41,21 +40,23 @@ def _pairs(task: Task) -> QuerySet[Item]:
 
 
 def offer(task: Task, run: Run, times: float) -> Offer | None:
-    """What ``times`` the judgments of the run would ask beyond those given or in work (a query).
+    """What ``times`` the judgments of the run would ask beyond those given or in work.
 
-    None where that is nothing, where somebody else decides what is collected (adaptive collection,
+    Two queries. None where that is nothing, where somebody else decides what is collected (adaptive collection,
     a live evaluation), or where nobody could claim it.
     """
     collects = task.state in (TaskState.OPEN, TaskState.PAUSED) and task.current is not None
     if times <= 1 or not collects or task.most_answers is not None or run.snapshot is None:
         return None
     total = rounded(run.snapshot.counts["answers"] * times)
-    found = _pairs(task).aggregate(pairs=Count("pk"), held=Sum("held"))
-    if not found["pairs"]:
+    rows = _pairs(task).values_list("redundancy").annotate(n=Count("pk"), given=Sum("held"))
+    found = list(rows.order_by())  # pairs by how many judges they ask for
+    pairs = sum(n for _, n, _ in found)
+    if not pairs:
         return None
-    judges = math.ceil(total / found["pairs"])
-    asked = _pairs(task).aggregate(s=Sum(Greatest(F("redundancy"), Value(judges))))["s"]
-    votes = asked - found["held"]
+    judges = math.ceil(total / pairs)
+    asked = sum(n * max(redundancy, judges) for redundancy, n, _ in found)
+    votes = asked - sum(given for _, _, given in found)
     if votes <= 0 or judges > MOST_A_PAIR:
         return None
     if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
@@ -63,7 +64,7 @@ def offer(task: Task, run: Run, times: float) -> Offer | None:
     version = task.current
     assert version is not None  # noqa: S101 (as above)
     cost = version.pay * math.ceil(votes / version.items_per_assignment)
-    return Offer(votes, judges, found["pairs"], cost)
+    return Offer(votes, judges, pairs, cost)
 
 
 @transaction.atomic

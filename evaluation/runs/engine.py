@@ -42,7 +42,8 @@ TOO_LONG = (
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
-FOLLOWS = "follows"
+FOLLOWS, LIVE = "follows", "live"
+PARTS = (FOLLOWS, LIVE)  # triggers of runs that nobody started by themselves
 AHEAD = 10  # clocks of machines may differ; one that was set back by more shows in the rows
 
 
@@ -375,9 +376,11 @@ def notify_finished(run: Run, state: str) -> None:
     """Tell who started it; of a failed automatic run staff, and only of the first."""
     data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
     emit(project=run.project, event="run.finished", data=data)
-    if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger == FOLLOWS):
-        return  # by whoever cancelled it; what follows a run is part of it
+    if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger in PARTS):
+        return  # by whoever cancelled it; what follows a run, or serves another page, is part of it
     failed = state == RunState.FAILED
+    if failed and run.trigger == LIVE and _failed_before(run):
+        return  # it is tried again and again
     if run.started_by is not None:
         people = [run.started_by]
     elif failed and not _failed_before(run):
@@ -397,12 +400,12 @@ def notify_finished(run: Run, state: str) -> None:
 
 
 def _failed_before(run: Run) -> bool:
-    """Whether the run of this kind before it, also started automatically, failed too."""
+    """Whether the run of this kind before it, started by the same or by nobody too, failed."""
     before = Run.objects.filter(
         task=run.task_id,
         method=run.method,
         lane=run.lane,
-        started_by=None,
+        started_by=run.started_by,
         pk__lt=run.pk,
         state__in=[RunState.DONE, RunState.FAILED],
     )

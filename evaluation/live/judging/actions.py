@@ -97,7 +97,7 @@ def _start(evaluation: LiveEvaluation, task: Task, judge: Judge) -> str:
             task=task,
             method=pairs.SLUG,
             params=judge.params,
-            trigger="live",
+            trigger=runs.LIVE,
             lane=starting.lane_of(pairs.JUDGE_PAIRS, judge.params),
             limits=limits,
         )

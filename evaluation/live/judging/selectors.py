@@ -56,7 +56,7 @@ def judges_of(evaluation: LiveEvaluation, task: Task) -> list[Judge]:
     )
     models = {one.pk: one for one in found}
     judges = []
-    for pk in evaluation.judges:
+    for pk in (one for one in evaluation.judges if one in models):
         params = {**pairs.DEFAULTS, "model": pk}
         model = models[pk]
         name = pairs.name_of_judge(task, model, params)

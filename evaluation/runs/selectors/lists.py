@@ -35,6 +35,7 @@ TRIGGERS = {
     "schedule": "automatic, on schedule",
     "answers": "automatic, after new answers",
     "follows": "automatic, with its run",
+    "live": "automatic, by a live evaluation",
     "import": "imported",
 }
 STATES = {
@@ -159,7 +160,7 @@ def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
 
 def started_words(run: Run) -> str:
     """Who or what started a run."""
-    if run.started_by and run.trigger != "follows":
+    if run.started_by and run.trigger not in ("follows", "live"):
         how = {"api": " through the API", "command": " by command"}.get(run.trigger, "")
         return f"by {run.started_by}{how}"
     return TRIGGERS.get(run.trigger, run.trigger)

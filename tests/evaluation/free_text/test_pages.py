@@ -428,5 +428,10 @@ def test_pages_ask_the_database_as_often_for_many_workers_as_for_few(
         task, {f"New-{n}": corpus.answers([n % 3], turn=n) for n in range(6)}
     )
     run = scored(task, **clustered)
-    assert {name: queries(client, address(name, task, run)) for name in names} == few
+    many = {name: queries(client, address(name, task, run)) for name in names}
+    # The names of two camps are a query, and so are the vectors of their answers to a question.
+    camps = any(part["found"] for part in run.figures.get(name="camps").data)
+    for name in ("task_results_question", "task_results_questions"):
+        many[name] -= camps
+    assert many == few
     assert max(few.values()) <= 25

@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Answer, HookDelivery, Task
+from annotation.models import Answer, HookDelivery, Notice, Task
 from annotation.notifications.actions import webhooks
 from crowdqc.errors import Invalid
 from evaluation.live import actions as live
@@ -209,6 +209,7 @@ def test_an_endpoint_that_fails_rests_and_people_go_on(monkeypatch: pytest.Monke
         assert len(stub.asked) == asked and evaluation.state == "open"
         assert "Not asked at the moment." in page_of(task)
         assert Run.objects.filter(state=RunState.FAILED).count() == 3
+        assert Notice.objects.filter(kind="run.failed", user=task.project.owner).count() == 1
         Run.objects.update(finished_at=LiveEvaluation.objects.get().opened_at - REST)
         turn(evaluation)
         assert len(stub.asked) > asked
@@ -226,7 +227,7 @@ def test_what_cannot_be_asked_is_refused_when_it_is_opened() -> None:
     LanguageModel.objects.filter(pk=free.pk).update(price_in=None)
     strange = make_model(factories.make_project(), "http://a.example/v1")
     for judges, limits, field in (
-        ([strange.pk], {}, "model"),
+        ([strange.pk], {}, "judges"),
         ([priced.pk, priced.pk], {}, "judges"),
         ([free.pk], {"budget": Decimal("5.00")}, "judges"),
         ([], {"decided_by": "models"}, "judges"),
