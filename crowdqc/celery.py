@@ -14,7 +14,7 @@ from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 
-app = Celery("crowdqc")
+app = Celery("crowdqc", task_cls="crowdqc.jobs.task:Task")
 app.config_from_object("crowdqc.jobs.config")
 app.autodiscover_tasks(["annotation", "evaluation"], related_name="jobs")
 app.set_default()

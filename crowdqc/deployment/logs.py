@@ -55,7 +55,7 @@ def private(_: Any, __: str, event: Event) -> Event:
     args = event.pop("positional_args", ())
     if isinstance(args, dict):  # Celery's: its ``exc`` and ``args`` quote the job's
         known = {key: args[key] for key in ("name", "id") if key in args}
-        event |= {"job": known.get("name"), "job_id": known.get("id")}
+        event.update(job=known.get("name"), job_id=known.get("id"))
         event["event"] = f"job {args.get('description', 'told')}"
     elif args:
         told = tuple(_told(arg, request) for arg in args)
@@ -65,7 +65,7 @@ def private(_: Any, __: str, event: Event) -> Event:
             event["event"] = str(record.msg)
     event["event"] = str(event["event"])[:LONGEST]
     if request is not None and KEPT in request.META:  # Django says some of it after all is done
-        event |= {"request_id": request.META[KEPT], "view": name_of(request)}
+        event.update(request_id=request.META[KEPT], view=name_of(request))
     found = event.pop("exc_info", None)
     error = found[1] if isinstance(found, tuple) else None
     if error is not None:

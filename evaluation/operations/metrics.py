@@ -7,6 +7,7 @@ read is left out and its ``crowdqc_part_up`` is 0, so no graph shows a 0 that no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -129,6 +130,10 @@ PARTS: dict[str, Callable[[], Iterator[Family]]] = {
 }
 
 
+def _listed(families: Callable[[], Iterator[Family]]) -> list[Family]:
+    return list(families())
+
+
 class Installation:
     """A collector of prometheus-client."""
 
@@ -140,9 +145,7 @@ class Installation:
         """Read every part; one that fails takes no other with it."""
         up = []
         for part, families in PARTS.items():
-            found = read(
-                part, lambda families=families: list(families()), database=part != "queues"
-            )
+            found = read(part, partial(_listed, families), database=part != "queues")
             up.append((part, found.value is not None))
             yield from found.value or ()
         said = "Whether this part of the metrics could be read."

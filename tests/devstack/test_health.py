@@ -14,7 +14,7 @@ from django.test import Client
 from annotation import jobs
 from crowdqc.celery import app
 from crowdqc.jobs import worker
-from crowdqc.jobs.broker import default_conninfo, install_queue, oldest_waiting
+from crowdqc.jobs.broker import default_conninfo, install_queue, oldest_waiting, queue_states
 from crowdqc.jobs.queues import ROLES
 from tests.support.processes import empty_queue
 
@@ -105,6 +105,10 @@ def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
     jobs.fetch_key_set.delay("https://keys.example/")  # nobody takes it
     jobs.look_after_files.delay()
     assert set(oldest_waiting(app)) == {"platforms", "default"}
+    states = queue_states(app)
+    assert set(states) == set(ROLES)
+    assert (states["platforms"].waiting, states["platforms"].running) == (1, 0)
+    assert (states["runs"].waiting, states["runs"].oldest, states["runs"].running) == (0, None, 0)
     assert client.get("/readyz").status_code == 200
     settings.CROWDQC_QUEUE_AGE = 0.2
     time.sleep(0.3)

@@ -14,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from crowdqc.celery import app
 from crowdqc.jobs import worker as heartbeat
+from crowdqc.jobs.broker import queue_states
 from crowdqc.jobs.queues import queue_name
 from evaluation.models import JobFailure
 from evaluation.operations.selectors import samples
@@ -78,18 +80,26 @@ def test_a_job_killed_for_its_memory_is_given_out_again_and_a_failed_one_is_note
     tmp_path: Path,
 ) -> None:
     empty_queue()
-    with workers():
+    with workers() as family:
         until(lambda: heartbeat.age("worker-files") is not None, 150, "the worker to be there")
+        (main,) = psutil.Process(family.pid).children()
         done = tmp_path / "done"
         die_once.apply_async((str(done),), queue=queue_name("files"))
         until(_ended(done, 1), 90, "the job to be done at its second delivery")
         take_all_memory.apply_async(("what Ada wrote",), queue=queue_name("files"))
         until(JobFailure.objects.exists, 60, "the failure to be noted")
-        note.apply_async((str(tmp_path / "later"),), queue=queue_name("files"))
+        note.apply_async((str(tmp_path / "later"), 2.0), queue=queue_name("files"))
+        until(lambda: queue_states(app)["files"].running == 1, 60, "the broker to say that it runs")
         until(_ended(tmp_path / "later", 1), 60, "a later job")
-        until(lambda: samples.last_hour("finished")["files"] >= 1, 30, "the jobs to be counted")
+        assert psutil.Process(family.pid).children()[0].pid == main.pid  # it never ended
+        until(lambda: samples.last_hour("finished")["files"] >= 3, 30, "the jobs to be counted")
     row = JobFailure.objects.get()
-    assert (row.job, row.queue, row.error) == (take_all_memory.name, "files", "MemoryError")
+    error = row.error.partition(",")[0]  # without its line
+    assert (row.job, row.queue, error) == (
+        take_all_memory.name,
+        "files",
+        "OutOfMemory in crowdqc.jobs.task",
+    )
     assert samples.last_day("failed")["files"] == 1
 
 

@@ -1,0 +1,29 @@
+"""What every job is: Celery's task, for which no more memory is a failure like any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Task as CeleryTask
+
+
+class OutOfMemory(Exception):
+    """A job found no more memory.
+
+    Celery ends a worker at whose job Python says MemoryError, and gives the job out again: to the
+    next worker, which ends as well. What the job held is free once it has failed.
+    """
+
+
+class Task(CeleryTask):
+    """The class of all jobs."""
+
+    abstract = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do the job."""
+        try:
+            return super().__call__(*args, **kwargs)
+        except MemoryError as error:
+            found = OutOfMemory("there was not enough memory")
+            raise found.with_traceback(error.__traceback__) from None
