@@ -46,7 +46,7 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
 html_math_renderer = "mathml"
-pygments_style = "tango"
+pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "monokai"
 
 
@@ -64,7 +64,7 @@ def visit_math(self: Any, node: nodes.Element) -> None:
 
 
 def visit_equation(self: Any, node: nodes.Element) -> None:
-    self.body.append(self.starttag(node, "div", CLASS="equation"))
+    self.body.append(self.starttag(node, "div", CLASS="equation", tabindex="0"))
     self.body.append(convert(node.astext(), display="block"))
     if node["number"]:
         self.body.append(f'<span class="number">({node["number"]})</span>')
@@ -72,6 +72,18 @@ def visit_equation(self: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+def open_to_all(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """What scrolls can be reached by keyboard, and headings say their level."""
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = body.replace(
+        '<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'
+    )
+    context["furo_navigation_tree"] = context.get("furo_navigation_tree", "").replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+
+
 def setup(app: Any) -> None:
     app.connect("source-read", fill_in)
+    app.connect("html-page-context", open_to_all, priority=900)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_equation, None))

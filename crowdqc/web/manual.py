@@ -34,7 +34,7 @@ def page(request: HttpRequest, path: str) -> HttpResponse | FileResponse:
     name = f"{path}index.html" if not path or path.endswith("/") else path
     if not Path(name).suffix:
         return HttpResponseRedirect(f"{request.path}.html")
-    response = serve(request, name, document_root=settings.CROWDQC_DOCS)
+    response = serve(request, name, document_root=str(settings.CROWDQC_DOCS))
     if name.endswith(".html") and response.status_code == 200:
         file = Path(settings.CROWDQC_DOCS) / name
         response["Content-Security-Policy"] = policy(file, file.stat().st_mtime)
