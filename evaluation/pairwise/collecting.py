@@ -42,8 +42,8 @@ def _pairs(task: Task) -> QuerySet[Item]:
 def offer(task: Task, run: Run, times: float) -> Offer | None:
     """What ``times`` the judgments of the run would ask beyond those given or in work.
 
-    Two queries. None where that is nothing, where somebody else decides what is collected (adaptive
-    collection, a live evaluation), or where nobody could claim it.
+    Two queries. None where that is nothing, where somebody else decides what is collected
+    (adaptive collection, a live evaluation), or where nobody could claim it.
     """
     collects = task.state in (TaskState.OPEN, TaskState.PAUSED) and task.current is not None
     if times <= 1 or not collects or task.most_answers is not None or run.snapshot is None:
