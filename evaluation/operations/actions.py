@@ -58,9 +58,13 @@ def take_samples() -> int:
 def _owed() -> dict[str, Any]:
     """What the ledger owes to workers, by currency."""
     into, out = Q(credit__startswith="worker:"), Q(debit__startswith="worker:")
-    rows = LedgerEntry.objects.order_by().values("currency")
-    rows = rows.annotate(into=Sum("amount", filter=into), out=Sum("amount", filter=out))
-    return {row["currency"]: (row["into"] or 0) - (row["out"] or 0) for row in rows}
+    rows = (
+        LedgerEntry.objects.order_by()
+        .values("currency")
+        .annotate(into=Sum("amount", filter=into), out=Sum("amount", filter=out))
+        .values_list("currency", "into", "out")
+    )
+    return {currency: (into or 0) - (out or 0) for currency, into, out in rows}
 
 
 def add_to_samples(amounts: Mapping[str, float]) -> None:

@@ -15,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.models import LedgerEntry
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
@@ -156,3 +157,17 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are(client: Client, nam
     there |= {f"{one}_bucket" for one in there}
     asked = set(re.findall(r"\bcrowdqc_[a-z_]+", (MONITORING / name).read_text()))
     assert asked and asked <= there, asked - there
+
+
+def test_what_is_owed_to_workers_is_what_the_books_say(client: Client) -> None:
+    task = make.make_task(make.make_project(), 1)
+    own = {"project": task.project, "task": task, "currency": "EUR"}
+    paid, work = "paid:hand", f"work:{task.pk}"
+    LedgerEntry.objects.create(
+        **own, kind="correction", debit=work, credit="worker:1", amount="2.50", key="a"
+    )
+    LedgerEntry.objects.create(
+        **own, kind="payment", debit="worker:1", credit=paid, amount="1.00", key="b"
+    )
+    actions.take_samples()
+    assert scrape(client)['crowdqc_ledger_owed{currency="EUR"}'] == 1.5
