@@ -423,16 +423,14 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = env.int("CROWDQC_CONFIRM_AFTER", default=900)
 CROWDQC_SECURITY_LOG_DAYS = env.int("CROWDQC_SECURITY_LOG_DAYS", default=180)
 
 # -- backups (docs/admin/backup.md) ----------------------------------------------------------------
-# The folder they are written to; empty: none are made by themselves.
+# The folder they are written to, and a file whose first line encrypts them; empty: none.
 CROWDQC_BACKUP_FOLDER = env.str("CROWDQC_BACKUP_FOLDER", default="")
-# A file whose first line encrypts them; without it they are readable, and hold no keys.
 CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", default="")
 # Hours between two, how many are kept, and days between two tests that restore one (0: none).
 CROWDQC_BACKUP_HOURS = env.float("CROWDQC_BACKUP_HOURS", default=24.0)
 CROWDQC_BACKUP_KEEP = env.int("CROWDQC_BACKUP_KEEP", default=14)
 CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)
-# What the apps do to restored rows since time has passed: called with the backup's moment (ISO
-# 8601), they give sentences for whoever restores.
+# Called with a restored backup's moment, as time has passed since; they say what they changed.
 CROWDQC_AFTER_RESTORE = ["annotation.payouts.actions.restored.hold_payments"]
 
 CELERY_BEAT_SCHEDULE = schedule.PERIODIC

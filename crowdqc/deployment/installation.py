@@ -34,5 +34,4 @@ def default_home() -> Path:
         return Path(named).resolve()
     if CHECKOUT:
         return BASE / "var"
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data).resolve() / "crowdqc"
+    return Path.home().resolve() / ".local" / "share" / "crowdqc"

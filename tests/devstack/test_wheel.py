@@ -58,7 +58,7 @@ def test_its_commands_and_pages_work_elsewhere(installed: Path, tmp_path: Path) 
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(installed),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "HOME": str(tmp_path),
         "DATABASE_URL": test_database_url(),
     }
     done = subprocess.run(
@@ -72,6 +72,6 @@ def test_its_commands_and_pages_work_elsewhere(installed: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     places, told = done.stdout.splitlines()[-2:]
     home, template, static = places.split()
-    assert home == str(tmp_path / "data" / "crowdqc")
+    assert home == str(tmp_path / ".local" / "share" / "crowdqc")
     assert template.startswith(str(installed)) and static.startswith(str(installed))
     assert f'version = "{told}"' in (ROOT / "pyproject.toml").read_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
@@ -82,8 +82,9 @@ def last_backup() -> BackupState:
         "(SELECT max(id) FROM crowdqc_backup WHERE NOT tested AND error = ''), 0) "
         "ORDER BY id DESC LIMIT 1"
     )
-    return BackupState(
-        *(made[0] if made else ()),
-        **({"tested_at": tested[0][0], "test_error": tested[0][1]} if tested else {}),
-        **({"failed_at": failed[0][0], "failure": failed[0][1]} if failed else {}),
-    )
+    state = BackupState(*made[0]) if made else BackupState()
+    if tested:
+        state = replace(state, tested_at=tested[0][0], test_error=tested[0][1])
+    if failed:
+        state = replace(state, failed_at=failed[0][0], failure=failed[0][1])
+    return state

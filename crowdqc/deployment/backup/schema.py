@@ -180,7 +180,7 @@ def other_sessions() -> int:
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
         "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    return count  # type: ignore[no-any-return]
+    return count
 
 
 def swap(schema: str) -> None:
