@@ -239,7 +239,7 @@ def test_the_page_costs_the_same_number_of_queries_at_any_size(client: Client, o
         other = make.make_project()
         failed_run(other), failed_file(other), failed_delivery(other)
     assert cost() == few
-    assert few < 80
+    assert few < 90  # with Redis as the broker two more than with PostgreSQL
 
 
 def test_the_report_holds_figures_and_no_name(client: Client, owner: User) -> None:
