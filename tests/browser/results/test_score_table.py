@@ -59,7 +59,8 @@ def test_a_dropped_table_of_300_votes_leads_to_a_verdict(
     engine.execute(run.pk)
     run.refresh_from_db()
     assert run.state == RunState.DONE, run.error
-    page.goto(live_server.url + reverse("label_results", args=[run.project_id, run.task_id]))
+    # The page asks every second, and leads there by itself.
+    page.wait_for_url("**" + reverse("label_results", args=[run.project_id, run.task_id]))
     expect(page.get_by_text("8 of 10 workers do better than guessing")).to_be_visible()
     assert (found, errors) == ([], [])
 
@@ -95,6 +96,7 @@ def test_a_dropped_table_of_comparisons_leads_to_a_leaderboard(
         expect(page.get_by_text("Scoring", exact=True)).to_be_visible(timeout=15_000)
     run = Run.objects.get()
     engine.execute(run.pk)
-    page.goto(live_server.url + reverse("pair_results", args=[run.project_id, run.task_id]))
+    # The page asks every second, and leads there by itself.
+    page.wait_for_url("**" + reverse("pair_results", args=[run.project_id, run.task_id]))
     expect(page.get_by_role("cell", name="alder", exact=True).first).to_be_visible()
     assert (found, errors) == ([], [])

@@ -44,7 +44,8 @@ def made(shared_rows: None) -> dict[str, int]:
     """A finished run of every kind that can be shared."""
     labelled = label_corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
     runs = (scored(pair_corpus.make_judged()), scored_labels(labelled))
-    others = [run_of(method) for method in ("aqer", "ratings")]
+    names = ("aqer", "ratings", "replacement", "replacement_texts")
+    others = [run_of(method) for method in names]
     return {run.method: run.pk for run in (*runs, *others)}
 
 
@@ -78,7 +79,7 @@ def test_no_form_of_any_kind_names_a_worker_or_shows_an_item_or_answer(
     assert set(made) == {slug for slug, kind in RUN_TYPES.items() if kind.shared}
     for method, pk in made.items():
         run = get(pk)
-        publish(run, f"of-{method}")
+        publish(run, slug_of(method))
         people = Membership.objects.filter(project=run.project).select_related("user")
         names = {one.pseudonym for one in people} | {one.external_id for one in people}
         for user in [run.project.owner, *(one.user for one in people if one.user)]:
@@ -87,12 +88,16 @@ def test_no_form_of_any_kind_names_a_worker_or_shows_an_item_or_answer(
         items = run.task.items.all()
         secret = {*names, *(one.question for one in items), *answers_of(run)} - {""}
         for form in FORMS:
-            response = Client().get(address(f"of-{method}", form))
+            response = Client().get(address(slug_of(method), form))
             assert response.status_code == 200
             content = response.content.decode()
             found = [one for one in secret if one in content]
             assert not found, (method, form, found)
             assert not response.cookies and "Cookie" not in response.headers.get("Vary", "")
+
+
+def slug_of(method: str) -> str:
+    return f"of-{method}".replace("_", "-")
 
 
 def answers_of(run: Run) -> list[str]:
@@ -278,14 +283,15 @@ def bundled(run: Run, slug: str = "our-study") -> RunShare:
 def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
     made: dict[str, int], tmp_path: Path
 ) -> None:
+    assert {"labels", "pairwise", "ratings"} == {m for m in made if RUN_TYPES[m].public_bundle}
     for method, pk in made.items():
         run = get(pk)
-        if method == "aqer":  # its vectors would say what people wrote
+        if not RUN_TYPES[method].public_bundle:  # AQER's vectors would say what people wrote
             with pytest.raises(Conflict, match="no public bundle"):
-                bundled(run, "of-aqer")
+                bundled(run, slug_of(method))
             continue
-        share = bundled(run, f"of-{method}")
-        response = Client().get(address(f"of-{method}", "zip"))
+        share = bundled(run, slug_of(method))
+        response = Client().get(address(slug_of(method), "zip"))
         assert response.status_code == 200 and response["Content-Type"] == "application/zip"
         path = tmp_path / f"{method}.zip"
         path.write_bytes(response.content)
@@ -308,12 +314,12 @@ def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
         told = json.loads(files["manifest.json"])
         assert told["board"]["largest_difference_of_scores"] <= 1e-6
         assert not {"project", "task", "task_versions"} & set(told)
-        page = html_of(Client().get(address(f"of-{method}")))
+        page = html_of(Client().get(address(slug_of(method))))
         assert "Bundle that computes the board again" in page
         BoardBundle.objects.filter(share=share).update(data=None, made_at=None)
         public.write_bundle(share.pk)
         cache.clear()
-        second = Client().get(address(f"of-{method}", "zip"))
+        second = Client().get(address(slug_of(method), "zip"))
         with zipfile.ZipFile(io.BytesIO(second.content)) as archive:
             assert archive.read("data/answers.jsonl").decode() != files["data/answers.jsonl"]
 
