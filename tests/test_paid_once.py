@@ -42,7 +42,7 @@ from tests.support.processes import Worker, empty_queue, until
 from tests.support.servers import prolific
 
 pytestmark = [
-    pytest.mark.queue,
+    pytest.mark.db,
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]

@@ -173,7 +173,7 @@ def is_done(run: Run) -> bool:
     return found.state == RunState.DONE
 
 
-@pytest.mark.queue
+@pytest.mark.db
 @pytest.mark.slow
 def test_one_worker_and_two_make_the_same_bytes(two_workers: list[Worker]) -> None:
     task = corpus.make_answered()
@@ -191,7 +191,7 @@ def test_one_worker_and_two_make_the_same_bytes(two_workers: list[Worker]) -> No
     assert first == second and result == same
 
 
-@pytest.mark.queue
+@pytest.mark.db
 @pytest.mark.slow
 def test_a_killed_worker_loses_one_part_and_the_run_goes_on(two_workers: list[Worker]) -> None:
     task = corpus.make_answered()

@@ -109,7 +109,7 @@ def test_eight_jobs_with_the_same_questions_ask_each_once() -> None:
     assert Endpoint.objects.get(pk=model.endpoint_id).spent == different * ONE
 
 
-@pytest.mark.queue
+@pytest.mark.db
 @pytest.mark.slow
 def test_a_run_whose_worker_was_killed_goes_on_and_asks_nothing_twice(worker: Worker) -> None:
     calls, parallel = 120, 4

@@ -186,7 +186,7 @@ def test_a_run_at_which_three_workers_died_is_failed_and_not_taken_up_again() ->
     assert runs.execute(run.pk) == "not mine"
 
 
-@pytest.mark.queue
+@pytest.mark.db
 def test_a_started_run_is_worked_on_by_the_queue(worker: Worker) -> None:
     task = corpus.make_answered()
     run = runs.start(by=task.project.owner, task=task, params=QUICK)
@@ -194,7 +194,7 @@ def test_a_started_run_is_worked_on_by_the_queue(worker: Worker) -> None:
     assert WorkerScore.objects.filter(run=run).count() == 12
 
 
-@pytest.mark.queue
+@pytest.mark.db
 @pytest.mark.slow
 def test_a_run_whose_worker_was_killed_goes_on_with_the_vectors_it_had(worker: Worker) -> None:
     task = corpus.make_answered()

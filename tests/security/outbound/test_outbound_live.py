@@ -36,7 +36,7 @@ from tests.support.processes import ROOT, empty_queue, test_database_url, until
 from tests.support.servers import prolific
 from tests.support.servers.llm import make_model
 
-pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.slow]
+pytestmark = [pytest.mark.db, pytest.mark.slow]
 # A payment and a webhook may take this long, so that both are at it until the test ends.
 HELD = 60.0
 WAYS_IN = 8
