@@ -63,7 +63,7 @@ def prune(folder: Path, keep: int) -> list[str]:
 
 
 def make_due_backup() -> str:
-    """What the scheduler asks for every hour: a backup where one is due; gives its name."""
+    """What the scheduler asks for every ten minutes: a backup where one is due; gives its name."""
     if not settings.CROWDQC_BACKUP_FOLDER or not is_due(records.last_backup()):
         return ""
     folder, file = Path(settings.CROWDQC_BACKUP_FOLDER), settings.CROWDQC_BACKUP_PASSPHRASE_FILE
