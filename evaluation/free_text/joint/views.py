@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,7 +11,7 @@ from annotation.access import get_task
 from crowdqc.errors import Missing
 from evaluation.free_text.joint import selectors as reads
 from evaluation.free_text.joint.run import SLUG
-from evaluation.free_text.views.results import number_of
+from evaluation.free_text.views.results import method_frame, number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 
@@ -25,16 +23,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     _, task = get_task(request, project_id, task_id)
     require_fit(task, SLUG, Missing("Only answers in free text are scored by AQER."))
     run = reads.shown_run(task, number_of(request))
-    context: dict[str, Any] = {
-        "task": task,
-        "title": run_reads.title_of(task),
-        "run": run,
-        "view": "joint",
-        "keep": "",
-        "runs": [],
-        "active": run_reads.active_of(task, SLUG),
-        "method": SLUG,
-    }
+    context = method_frame(task, run, view="joint", method=SLUG)
     if run is not None:
         told = run_reads.figures_of(run)
         context.update(reads.page(run, told, request.GET.get("page")))

@@ -100,6 +100,20 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
     }
 
 
+def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
+    """What the page of another method on a task's texts says of its run."""
+    return {
+        "task": task,
+        "title": reads.title_of(task),
+        "run": run,
+        "view": view,
+        "keep": "",
+        "runs": [],
+        "active": reads.active_of(task, method),
+        "method": method,
+    }
+
+
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int) -> HttpResponse:

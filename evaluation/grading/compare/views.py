@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import number_of
+from evaluation.free_text.views.results import method_frame, number_of
 from evaluation.grading.compare import selectors as reads
 from evaluation.grading.compare.run import SLUG
 from evaluation.runs.run_types import require_fit
@@ -25,17 +23,8 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     _, task = get_task(request, project_id, task_id)
     require_fit(task, SLUG, Missing("Only answers in free text are scored by these methods."))
     run = reads.shown_run(task, number_of(request))
-    context: dict[str, Any] = {
-        "task": task,
-        "title": run_reads.title_of(task),
-        "run": run,
-        "view": "compare",
-        "keep": "",
-        "runs": [],
-        "active": run_reads.active_of(task, SLUG),
-        "method": SLUG,
-        "graded": task.gradings.exists(),
-    }
+    context = method_frame(task, run, view="compare", method=SLUG)
+    context["graded"] = task.gradings.exists()
     if run is not None:
         told = run_reads.figures_of(run)
         chosen = request.GET.get("board", "")
