@@ -79,7 +79,7 @@ def test_a_second_start_attaches_at_once_to_the_running_server(running: Cluster)
     pid, second = running.pid(), Cluster(running.home)
     began = time.perf_counter()
     second.start()
-    assert time.perf_counter() - began < 0.05
+    assert time.perf_counter() - began < 1  # a start of its own takes several seconds
     assert second.pid() == pid
     second.release()
     assert running.is_running()

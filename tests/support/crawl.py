@@ -385,10 +385,12 @@ def worker(visitor: Visitor, username: str, *, writes: bool) -> None:
         if go_on.count():
             go_on.first.click()
         forward = page.get_by_role("button", name=re.compile("^Continue"))  # past a text shown once
+        field = page.locator("textarea.answer")
+        forward.or_(field).wait_for()  # the next page comes by script, after the click has returned
         if forward.count():
             visitor.look("work_item-text-shown-once")
             forward.first.click()
-        page.locator("textarea.answer").fill("The text says so in its second sentence.")
+        field.fill("The text says so in its second sentence.")
         page.locator("[data-saved=server]").wait_for()
         visitor.look("work_item-answering")
     visitor.follow("/work/")
