@@ -69,6 +69,11 @@ SHARED = Limit("shared-network", 120, MINUTE)
 VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
 # Changes of one's own account: name, address, password.
 CHANGES = Limit("change-person", 20, HOUR)
+THEMES = Limit("theme-person", 60, HOUR)
+# Messages between workers and the people of a project, and what is told to all workers of a task.
+MESSAGES = Limit("message-person", 30, HOUR)
+REPORTS = Limit("report-person", 20, HOUR)
+ANNOUNCEMENTS = Limit("announcement-task", 5, DAY)
 
 _COUNT = """
 INSERT INTO crowdqc_limit AS kept (key, tries, ends)

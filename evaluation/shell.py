@@ -43,6 +43,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     access: Access | None = getattr(request, "access", None)
     if access is None or not access.is_staff:
         return {
+            "theme": user.theme,
             "nav": _worker_nav(request, is_owner=user.is_superuser),
             "running": None,
             "person": {"name": str(user), "role": "owner" if user.is_superuser else ""},
@@ -56,6 +57,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         url = reverse("run", args=[access.project.pk, run.number])
         running = {"label": "1 run", "url": url, "percent": percent(run)}
     return {
+        "theme": user.theme,
         "nav": _project_nav(request, access, {**counts, "runs": int(bool(run))}),
         "running": running,
         "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},

@@ -19,6 +19,8 @@ from annotation.accounts.signing.sso import let_out
 from annotation.accounts.tokens import actions as tokens
 from annotation.accounts.tokens.selectors import projects_for, tokens_of
 from annotation.models import ApiToken, User
+from annotation.notifications.actions.notices import DAILY_HOUR
+from annotation.notifications.selectors import kinds_for
 from crowdqc.errors import Conflict, Invalid
 
 
@@ -74,6 +76,9 @@ def account(request: HttpRequest) -> HttpResponse:
         "made": made,
         "text": text,
         "page": account_page(request, user),
+        "kinds": kinds_for(user),
+        "themes": User.Theme.choices,
+        "daily_hour": DAILY_HOUR,
         "name_form": NameForm(initial={"display_name": user.display_name}),
         "email_form": EmailForm(user=user),
     }

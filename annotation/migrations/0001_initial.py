@@ -691,6 +691,7 @@ class Migration(FirstTables):
                 ("external_id", models.CharField(blank=True, max_length=120)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("removed_at", models.DateTimeField(blank=True, null=True)),
+                ("messages_blocked_at", models.DateTimeField(blank=True, null=True)),
                 ("erase_asked_at", models.DateTimeField(blank=True, null=True)),
                 ("erased_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -3298,5 +3299,156 @@ class Migration(FirstTables):
             constraint=models.UniqueConstraint(
                 fields=("project", "sha256"), name="media_once_a_project"
             ),
+        ),
+        migrations.CreateModel(
+            name="Announcement",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text", models.TextField()),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("workers", models.PositiveIntegerField(default=0)),
+                ("key", models.UUIDField(unique=True)),
+                ("removed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="announcements",
+                        to="annotation.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Conversation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("last_at", models.DateTimeField()),
+                ("written_at", models.DateTimeField(blank=True, null=True)),
+                ("waits", models.BooleanField(default=False)),
+                ("seen", models.BigIntegerField(default=0)),
+                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="conversations",
+                        to="annotation.task",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="conversations",
+                        to="annotation.membership",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["worker", "-last_at"], name="conversation_of_worker")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("task", "worker"), name="conversation_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Message",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("from_worker", models.BooleanField()),
+                ("text", models.TextField(blank=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("key", models.UUIDField(blank=True, null=True)),
+                ("reported_at", models.DateTimeField(blank=True, null=True)),
+                ("removed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "announcement",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="annotation.announcement",
+                    ),
+                ),
+                (
+                    "assignment",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="annotation.assignment",
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="annotation.conversation",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="annotation.item",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("reported_at__isnull", False)),
+                        fields=["conversation"],
+                        name="message_reported",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("conversation", "key"), name="message_once")
+                ],
+            },
         ),
     ]

@@ -83,7 +83,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("display_name", models.CharField(blank=True, max_length=80)),
+                (
+                    "theme",
+                    models.CharField(
+                        blank=True,
+                        choices=[("", "System"), ("light", "Light"), ("dark", "Dark")],
+                        default="",
+                        max_length=5,
+                    ),
+                ),
                 ("wants_mail", models.BooleanField(default=True)),
+                ("mail_daily", models.BooleanField(default=False)),
                 ("muted", models.JSONField(blank=True, default=list)),
                 (
                     "groups",

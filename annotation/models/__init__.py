@@ -23,7 +23,7 @@ from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile, ExportPart
 from annotation.models.imports import ImportFile, ImportPart
 from annotation.models.media import MediaContent, MediaFile
-from annotation.models.notices import Notice
+from annotation.models.notices import Announcement, Conversation, Message, Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
     Consent,
@@ -53,6 +53,7 @@ from annotation.models.tasks import Exclusion, Item, ItemGroup, Task, TaskVersio
 
 __all__ = [
     "AccountMail",
+    "Announcement",
     "Answer",
     "AnswerCount",
     "ApiToken",
@@ -63,6 +64,7 @@ __all__ = [
     "ChoiceValue",
     "Consent",
     "ConsentText",
+    "Conversation",
     "Correction",
     "EventBatch",
     "EventStream",
@@ -84,6 +86,7 @@ __all__ = [
     "MediaContent",
     "MediaFile",
     "Membership",
+    "Message",
     "Notice",
     "Panel",
     "PanelMember",

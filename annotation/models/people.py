@@ -13,9 +13,17 @@ from django.db.models.functions import Lower
 class User(AbstractUser):
     """A person who can sign in. What they may do is said by their memberships alone."""
 
+    class Theme(models.TextChoices):
+        SYSTEM = "", "System"
+        LIGHT = "light", "Light"
+        DARK = "dark", "Dark"
+
     display_name = models.CharField(max_length=80, blank=True)
-    # Whether notices come by e-mail as well.
+    # Colours of pages; empty: as the device says.
+    theme = models.CharField(max_length=5, blank=True, choices=Theme.choices, default=Theme.SYSTEM)
+    # Whether notices come by e-mail as well, and then as one mail a day.
     wants_mail = models.BooleanField(default=True)
+    mail_daily = models.BooleanField(default=False)
     # Kinds of notices that the person switched off (notice_kinds).
     muted = models.JSONField(default=list, blank=True)
 
@@ -89,6 +97,8 @@ class Membership(models.Model):
     external_id = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
+    # Since when a manager lets them write no messages; they still get some.
+    messages_blocked_at = models.DateTimeField(null=True, blank=True)
     # When erasing the person's texts and log was decided, and when it was done; the pseudonym and
     # the money stay.
     erase_asked_at = models.DateTimeField(null=True, blank=True)

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -29,13 +30,18 @@ from crowdqc.errors import DomainError, Invalid
 from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
+MAIL_TOLD = {
+    "on": "Notices are mailed at once.",
+    "daily": "Notices are mailed once a day.",
+    "off": "Notices are not mailed. You find them in the app.",
+}
 
 
 @login_required
 @require_safe
 @never_cache
 def notice_list(request: HttpRequest) -> HttpResponse:
-    """All of them, the newest first, and the switch for mail."""
+    """All of them, the newest first."""
     page = Paginator(notices_of(request.user), PER_PAGE).get_page(request.GET.get("page"))
     rows = list(page.object_list)
     context = {
@@ -43,7 +49,6 @@ def notice_list(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "upto": rows[0].pk if rows and page.number == 1 else 0,
         "given_up": MAX_TRIES,
-        "kinds": kinds_for(request.user),
     }
     return render(request, "annotation/notifications/notices/list.html", context)
 
@@ -74,12 +79,13 @@ def notice_read_all(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def notice_mail(request: HttpRequest) -> HttpResponse:
-    """Have notices by mail as well, or not."""
-    wanted = request.POST.get("mail") == "on"
-    actions.set_mail(by=request.user, wanted=wanted)  # type: ignore[arg-type]
-    told = "Notices come by mail, too." if wanted else "No more mail. Notices stand here."
-    messages.success(request, told)
-    return redirect("notice_list")
+    """Have notices by mail at once, as one mail a day, or not at all."""
+    how = request.POST.get("mail", "off")
+    if how not in MAIL_TOLD:
+        raise Invalid("Choose one of the three.", fields={"mail": f"Not {how[:20]}."})
+    actions.set_mail(by=request.user, wanted=how != "off", daily=how == "daily")  # type: ignore[arg-type]
+    messages.success(request, MAIL_TOLD[how])
+    return redirect(reverse("account") + "#notices-settings")
 
 
 @login_required
@@ -91,7 +97,7 @@ def notice_kinds(request: HttpRequest) -> HttpResponse:
     kept = set(request.user.muted) - offered  # type: ignore[union-attr]
     actions.set_muted(by=request.user, kinds=off | kept)  # type: ignore[arg-type]
     messages.success(request, "Your notification settings are saved.")
-    return redirect("notice_list")
+    return redirect(reverse("account") + "#notices-settings")
 
 
 @csrf_exempt  # a mailbox posts here by itself (RFC 8058); the signed link says for whom

@@ -69,7 +69,11 @@ def _claim_notices() -> list[Notice] | None:
     first = due.filter(~Exists(just)).order_by("mail_at", "pk").first()
     if first is None:
         return None
-    mine = due.filter(user=first.user_id).select_related("user", "project")
+    # What failed goes again as it was, under the same Message-ID; what came since goes by itself.
+    same = {"mail_attempts": first.mail_attempts}
+    if first.mail_attempts:
+        same["mail_at"] = first.mail_at
+    mine = due.filter(user=first.user_id, **same).select_related("user", "project")
     rows = list(mine.order_by("pk")[:AT_ONCE])
     person = first.user
     wanted = person.is_active and person.wants_mail and bool(person.email)

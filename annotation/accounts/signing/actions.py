@@ -122,6 +122,18 @@ def change_name(*, by: User, display_name: str) -> str:
 
 
 @transaction.atomic
+def set_theme(*, by: User, theme: str) -> None:
+    """The colours in which the person sees every page."""
+    if theme not in User.Theme.values:
+        raise Invalid("There is no such theme.", fields={"theme": "System, light or dark."})
+    user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if user.theme != theme:
+        user.theme = by.theme = theme
+        user.save(update_fields=["theme"])
+        record(by=by, project=None, action="account.theme", on=user)
+
+
+@transaction.atomic
 def set_password(*, by: User, password: str, keep_session: str | None) -> None:
     """A new password; sessions elsewhere and all programs are signed out."""
     by.set_password(password)

@@ -17,7 +17,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -224,6 +224,16 @@ def name_change(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Your name was changed.")
             return redirect("account")
     return render(request, "account/name_change.html", {"form": form}, status=422)
+
+
+@login_required
+@require_POST
+def theme_change(request: HttpRequest) -> HttpResponse:
+    """Light, dark, or as the device says."""
+    user = cast(User, request.user)
+    limits.hold(limits.THEMES, user.pk, "Too many changes.")
+    actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
+    return redirect(reverse("account") + "#profile")
 
 
 @login_required

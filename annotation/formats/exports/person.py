@@ -317,7 +317,9 @@ def _profile(user: User) -> Rows:
             "email": user.email,
             "joined": user.date_joined,
             "last_sign_in": user.last_login,
+            "theme": user.theme,
             "mail": user.wants_mail,
+            "mail_daily": user.mail_daily,
             "notices_off": user.muted,
         }
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 
 from django.core import signing
@@ -15,6 +16,7 @@ from crowdqc.errors import Invalid, Missing
 from crowdqc.queue import enqueue
 
 SALT = "crowdqc.no-more-mail"
+DAILY_HOUR = 7  # of the server's time zone: when the one mail a day leaves
 
 
 def notify(
@@ -51,7 +53,9 @@ def notify(
             text=text[:400],
             url=url,
             key=key,
-            mail_at=now if mail and person.wants_mail and person.email else None,
+            mail_at=_mail_time(person, now, at_once=always)
+            if mail and person.wants_mail and person.email
+            else None,
         )
         for person in people.values()
         if person.pk not in before
@@ -60,6 +64,15 @@ def notify(
     if any(notice.mail_at for notice in fresh):
         send_mail_soon()
     return len(fresh)
+
+
+def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
+    """When a mail is due: now, or with the next one of the day."""
+    if at_once or not person.mail_daily:
+        return now
+    here = timezone.localtime(now)
+    due = here.replace(hour=DAILY_HOUR, minute=0, second=0, microsecond=0)
+    return due if due > here else due + dt.timedelta(days=1)
 
 
 def send_mail_soon() -> None:
@@ -90,16 +103,33 @@ def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
     return unread.update(read_at=timezone.now(), mail_at=None)
 
 
+def mark_read_at(*, by: User, url: str) -> None:
+    """The same for all notices that lead to a page, which the person has opened by itself."""
+    Notice.objects.filter(user=by, url=url, read_at=None).update(
+        read_at=timezone.now(), mail_at=None
+    )
+
+
 @transaction.atomic
-def set_mail(*, by: User, wanted: bool) -> None:
-    """Let notices come by mail too, or not; without, no mail that is still owed leaves."""
+def set_mail(*, by: User, wanted: bool, daily: bool = False) -> None:
+    """Let notices come by mail too, at once or as one mail a day, or not.
+
+    Without mail, nothing that is still owed leaves; at once, it leaves now.
+    """
     person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    owed = Notice.objects.filter(user=person, mail_at__isnull=False)
     if not wanted:
-        Notice.objects.filter(user=person, mail_at__isnull=False).update(mail_at=None)
+        owed.update(mail_at=None)
+    elif person.mail_daily and not daily and owed.update(mail_at=timezone.now()):
+        send_mail_soon()
     if person.wants_mail != wanted:
         person.wants_mail = wanted
         person.save(update_fields=["wants_mail"])
         record(by=by, project=None, action="mail.on" if wanted else "mail.off", on=person)
+    if wanted and person.mail_daily != daily:
+        person.mail_daily = daily
+        person.save(update_fields=["mail_daily"])
+        record(by=by, project=None, action="mail.daily", on=person, daily=daily)
 
 
 @transaction.atomic

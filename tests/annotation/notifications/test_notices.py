@@ -198,7 +198,7 @@ def test_the_count_costs_staff_no_query_and_workers_one(
     for number in (1, 30):
         for n in range(number):
             tell(world.manager, world.worker.user, key=f"run.ended:{number}-{n}")  # type: ignore[arg-type]
-        with django_assert_num_queries(6):  # session, user, roles; notices: number, rows, unread
+        with django_assert_num_queries(5):  # session, user; notices: number, rows, unread
             pass_through = works.get(reverse("notice_list"))
         assert pass_through.status_code == 200
         page = staff.get(reverse("people", args=[world.project.pk])).content.decode()
@@ -291,6 +291,35 @@ def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
     later()
     assert mail.send_due() == 1
     assert len({one.extra_headers["Message-ID"] for one in outbox.outbox}) == 1
+
+
+def test_one_mail_a_day_holds_the_day_once_whenever_a_worker_dies(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in(ada).post(reverse("notice_mail"), {"mail": "daily"})
+    ada.refresh_from_db()
+    for n in range(3):
+        tell(ada, key=f"run.ended:{n}", text=f"Run {n} is done.")
+    due = Notice.objects.values_list("mail_at", flat=True).distinct().get()
+    assert timezone.localtime(due).hour == notices.DAILY_HOUR and due > timezone.now()
+    assert mail.send_due() == 0
+    tell(ada, kind="rejection", key="rejection:1", text="Rejected.")  # never waits for the day
+    assert mail.send_due() == 1 and outbox.outbox.pop().subject == "Rejected."
+    later(24 * 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(mail, "deliver", lambda *args: [EmailMessage.send(args[0]), 1 / 0])
+        with pytest.raises(ZeroDivisionError):
+            mail.send_due()
+    later()
+    tell(ada, key="run.ended:3", text="Run 3 is done.")  # of the next day
+    assert mail.send_due() == 1 and mail.send_due() == 0
+    first, again = outbox.outbox
+    assert first.subject == "3 notices from crowdqc" and first.body == again.body
+    assert first.extra_headers["Message-ID"] == again.extra_headers["Message-ID"]
+    assert Notice.objects.exclude(mail_at=None).get().text == "Run 3 is done."
+    signed_in(ada).post(reverse("notice_mail"), {"mail": "on"})  # what is owed leaves now
+    later(11)
+    assert mail.send_due() == 1 and outbox.outbox[-1].subject == "Run 3 is done."
 
 
 def test_a_mailbox_ends_all_mail_by_one_post_without_signing_in(ada: User) -> None:

@@ -127,7 +127,7 @@ def test_any_notice_can_be_switched_off_but_a_rejection_cannot(
 ) -> None:
     client = Client()
     client.force_login(world.worker.user)
-    page = client.get(reverse("notice_list")).content.decode()
+    page = client.get(reverse("account")).content.decode()
     assert 'name="kind" value="work.approved" checked' in page
     assert 'name="kind" value="rejection" checked disabled' in page
     assert "payout.waits" not in page  # what managers get is none of theirs
