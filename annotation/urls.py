@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from annotation.accounts import urls as accounts
 from annotation.authoring import urls as authoring
+from annotation.conversations import urls as conversations
 from annotation.formats import urls as formats
 from annotation.gallery import urls as gallery
 from annotation.notifications import urls as notifications
@@ -26,6 +27,7 @@ IN_PROJECT = (
     gallery,
     payouts,
     recruitment,
+    conversations,
     notifications,
     records,
 )
@@ -34,6 +36,9 @@ urlpatterns = [
     path("", include(work)),
     path("api/", include("annotation.api.urls")),
     path("", include("annotation.accounts.signing.urls")),
-    *(path("", include(room)) for room in (accounts, recruitment, privacy, notifications)),
+    *(
+        path("", include(room))
+        for room in (accounts, recruitment, conversations, privacy, notifications)
+    ),
     *(path(PROJECT, include(room.project_patterns)) for room in IN_PROJECT),
 ]

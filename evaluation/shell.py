@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from annotation.access import Access
-from annotation.accounts.projects.shell import tab_counts, unread_of
+from annotation.accounts.projects.shell import own_counts, tab_counts
 from evaluation.runs.selectors.shell import active_run, percent
 
 # Tab: label, address, which count stands beside it, which names of addresses belong to it.
 TABS = (
     ("Overview", "project", "", ("project",)),
-    ("Tasks", "task_list", "tasks", ("task", "import", "recruitment")),
-    ("People", "people", "people", ("people", "worker_card", "invitation", "panel", "worker_data")),
+    (
+        "Tasks",
+        "task_list",
+        "tasks",
+        ("task", "import", "recruitment", "announcement", "announcements"),
+    ),
+    (
+        "People",
+        "people",
+        "people",
+        ("people", "worker_card", "invitation", "panel", "worker_data", "message", "conversation"),
+    ),
     (
         "Results",
         "results",
@@ -42,15 +53,16 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         return {"nav": [], "running": None, "person": None}
     access: Access | None = getattr(request, "access", None)
     if access is None or not access.is_staff:
+        # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
+        counts = cache(partial(own_counts, user))
         return {
             "theme": user.theme,
-            "nav": _worker_nav(request, is_owner=user.is_superuser),
+            "nav": _worker_nav(request, counts, is_owner=user.is_superuser),
             "running": None,
             "person": {"name": str(user), "role": "owner" if user.is_superuser else ""},
-            # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
-            "unread": cache(unread_of(user).count),
+            "unread": lambda: counts()["unread"],
         }
-    counts = tab_counts(access.project, user)
+    numbers = tab_counts(access.project, user)
     run = active_run(access.project)
     running = None
     if run:
@@ -58,10 +70,10 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         running = {"label": "1 run", "url": url, "percent": percent(run)}
     return {
         "theme": user.theme,
-        "nav": _project_nav(request, access, {**counts, "runs": int(bool(run))}),
+        "nav": _project_nav(request, access, {**numbers, "runs": int(bool(run))}),
         "running": running,
         "person": {"name": str(user), "role": ", ".join(sorted(access.roles))},
-        "unread": counts["unread"],
+        "unread": numbers["unread"],
         "access": access,
         "project": access.project,
     }
@@ -96,15 +108,24 @@ def _project_nav(
     ]
 
 
-def _worker_nav(request: HttpRequest, *, is_owner: bool) -> list[dict[str, Any]]:
+def _worker_nav(
+    request: HttpRequest, counts: Callable[[], dict[str, int]], *, is_owner: bool
+) -> list[dict[str, Any]]:
     name = _name(request)
-    own = (("Operations", "operations"),) if is_owner else ()  # of the installation
+    own = (("Operations", "operations", ()),) if is_owner else ()  # of the installation
     return [
-        {"label": label, "url": reverse(address), "count": None, "current": name == address}
-        for label, address in (
-            ("Work", "work_home"),
-            ("My data", "work_record"),
-            ("Projects", "project_list"),
+        {
+            "label": label,
+            "url": reverse(address),
+            "count": (lambda: counts()["messages"] or None) if address == "work_messages" else None,
+            "current": name == address or name in beside,
+        }
+        for label, address, beside in (
+            ("Work", "work_home", ()),
+            ("Earnings", "work_earnings", ()),
+            ("Messages", "work_messages", ("work_conversation", "work_ask")),
+            ("My data", "work_record", ()),
+            ("Projects", "project_list", ()),
             *own,
         )
     ]

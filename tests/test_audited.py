@@ -32,6 +32,8 @@ EXCEPTIONS = {
     "work.actions.events.open_stream": "part of the log, which is append-only itself",
     "formats.uploads.process.process": "was asked for, and each import records what it wrote",
     "notifications.actions.notices.mark_read": "a person reads what they were told",
+    "notifications.actions.notices.mark_read_at": "a person reads what they were told",
+    "conversations.actions.mark_seen": "a person reads what was written to them",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle_proposal": "a part of approving, which records",
     "records.actions.replies.keep_reply": "a copy of a reply, whose request records what it did",

@@ -38,6 +38,10 @@ KINDS: dict[str, Kind] = {
         WORKER, "A task’s results leave answers out, or include them again.", mailed=False
     ),
     "pay.corrected": Kind(WORKER, "A correction changed the amount owed."),
+    "message.worker": Kind(STAFF, "A worker wrote a message."),
+    "message.staff": Kind(WORKER, "A requester wrote to you."),
+    "message.announcement": Kind(WORKER, "An announcement about a task that you started."),
+    "message.reported": Kind(MANAGERS, "A message was reported."),
     "panel.watch": Kind(STAFF, "A run flags members of a watched panel."),
     "consent.changed": Kind(
         "workers who had agreed", "The text that workers agree to has changed.", mailed=False

@@ -9,6 +9,7 @@ REPLY = "work/rejections/<int:rejection_id>/reply/"
 RECORD = "work/record/<int:assignment_id>/"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("work/", pages.home, name="work_home"),
+    path("work/earnings/", pages.earnings_page, name="work_earnings"),
     path(f"{PROJECT}consent/", pages.consent, name="work_consent"),
     path(f"{PROJECT}withdraw/", pages.withdraw, name="work_withdraw"),
     path("work/tasks/<int:task_id>/claim/", pages.claim, name="work_claim"),

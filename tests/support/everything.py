@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from annotation.accounts.projects.actions import invitation_token, invite
 from annotation.accounts.tokens import actions as tokens
 from annotation.authoring.actions import tasks
+from annotation.conversations import actions as conversations
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import process
 from annotation.formats.uploads.actions import keep_file, keep_table
@@ -25,6 +26,7 @@ from annotation.models import (
     Rejection,
     Role,
     RoleGrant,
+    Task,
 )
 from annotation.notifications.actions import notices
 from annotation.notifications.actions import webhooks as hooks
@@ -168,6 +170,14 @@ def told_values(world: factories.World) -> dict[str, Any]:
     }
 
 
+def written_values(world: factories.World, task: Task) -> dict[str, Any]:
+    """A message of the worker about a task of theirs, and an announcement to its workers."""
+    told = {"task": task, "text": "Something.", "key": uuid4()}
+    found = conversations.write_as_worker(by=world.worker.user, worker=world.worker, **told)
+    made = conversations.announce(by=world.requester, **told)
+    return {"conversation_id": found.pk, "announcement_id": made.pk}
+
+
 def second_person_values(world: factories.World) -> dict[str, Any]:
     """A role that awaits confirmation, and a correction that awaits a second manager."""
     grant = RoleGrant.objects.create(
@@ -301,6 +311,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "what": "answers",
         "form": "csv",
         **told_values(world),
+        **written_values(world, task),
         **second_person_values(world),
         "export_id": export_files.request_export(
             by=world.requester, project=project, task=task, what="all", form="csv"

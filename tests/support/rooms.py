@@ -23,6 +23,7 @@ ROOMS = (
     "annotation.pairs",
     "annotation.recruitment",
     "annotation.work",
+    "annotation.conversations",
     "annotation.payouts",
     "annotation.formats",
     "annotation.gallery",

@@ -70,7 +70,7 @@ def _claim_notices() -> list[Notice] | None:
     if first is None:
         return None
     # What failed goes again as it was, under the same Message-ID; what came since goes by itself.
-    same = {"mail_attempts": first.mail_attempts}
+    same: dict[str, Any] = {"mail_attempts": first.mail_attempts}
     if first.mail_attempts:
         same["mail_at"] = first.mail_at
     mine = due.filter(user=first.user_id, **same).select_related("user", "project")

@@ -19,6 +19,7 @@ from annotation.accounts.projects import actions
 from annotation.accounts.projects import selectors as members
 from annotation.accounts.projects.forms import InvitationForm, add_errors
 from annotation.accounts.roles.selectors import open_grants
+from annotation.conversations.selectors import waiting_in
 from annotation.models import Invitation, Role
 from crowdqc.errors import Invalid, Missing, TooMuch
 from crowdqc.numbers import plural
@@ -61,6 +62,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "open_invitations": sum(row.is_open for row in invitations),
         "form": form,
         "root": root,
+        "waiting": waiting_in(access.project),
     }
 
 

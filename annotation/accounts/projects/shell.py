@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from annotation.models import Membership, Notice, PayoutBatch, Project, Role, Task, User
+from annotation.models import Membership, Message, Notice, PayoutBatch, Project, Role, Task, User
 
 
 def unread_of(user: User) -> QuerySet[Notice]:
     """Notices that the person has not opened."""
     return Notice.objects.filter(user=user, read_at=None)
+
+
+def new_messages_of(user: User) -> QuerySet[Message]:
+    """Messages to the person as a worker that they have not seen."""
+    return Message.objects.filter(
+        conversation__worker__user=user,
+        conversation__worker__removed_at=None,
+        from_worker=False,
+        removed_at=None,
+        pk__gt=F("conversation__seen"),
+    )
+
+
+def own_counts(user: User) -> dict[str, int]:
+    """The person's unread notices, and their new messages as a worker: one query."""
+    told = {"unread_there": _number(unread_of(user)), "new_there": _number(new_messages_of(user))}
+    row: Any = User.objects.values(**told).get(pk=user.pk)
+    return {"unread": row["unread_there"], "messages": row["new_there"]}
 
 
 def _number(rows: QuerySet[Any]) -> Coalesce:

@@ -28,6 +28,7 @@ from annotation.models import (
     Item,
     LedgerEntry,
     Membership,
+    Message,
     Notice,
     PanelMember,
     Qualification,
@@ -90,7 +91,7 @@ def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bo
     hidden = [one.project.name for one in members if not one.project.show_scores]
     if hidden:
         said += ["", f"Scores are not shown to workers in: {', '.join(hidden)}. Ask its people."]
-    said += ["", "What others wrote, and what is known of others, is not in these files.", ""]
+    said += ["", "What others wrote, but for messages to you, is not in these files.", ""]
     return "\n".join(said)
 
 
@@ -190,6 +191,25 @@ def _standing(members: Members) -> Iterator[Row]:
             "why": seat.why,
             "since": seat.since,
             "until": seat.until,
+        }
+
+
+def _messages(members: Members) -> Iterator[Row]:
+    """Both sides of a conversation; who of the project wrote is not the worker's to know."""
+    rows = Message.objects.filter(conversation__worker__in=members).order_by("pk")
+    rows = rows.select_related("announcement", "conversation__task__current", "item")
+    for one in rows.iterator(chunk_size=CHUNK):
+        task = one.conversation.task
+        yield {
+            "at": one.at,
+            "task": task.current.title if task.current else "",
+            "from": "you" if one.from_worker else "the project",
+            "assignment": one.assignment_id,
+            "item": _key(one.item) if one.item else None,
+            "announcement": one.announcement_id is not None,
+            "text": one.announcement.text if one.announcement else one.text,
+            "reported": one.reported_at,
+            "removed": one.removed_at,
         }
 
 
@@ -305,6 +325,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
             "entered=entered_at outcome state=status",
         ),
     ),
+    ("messages", "What you and the people of a project wrote to one another.", _messages),
     ("log", "What the projects’ audit logs say that you did.", _done),
 )
 
@@ -357,6 +378,15 @@ OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
         "notices",
         "What you were told.",
         _own(Notice, "at=created_at text read=read_at mailed=mailed_at"),
+    ),
+    (
+        "messages_sent",
+        "What you wrote to workers as a requester or manager.",
+        lambda user: (
+            lambda _: _query(Message, "by", "at project=conversation__task__project__name text")(
+                [user]
+            )
+        ),
     ),
     (
         "tokens",

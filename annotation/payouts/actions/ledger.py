@@ -177,7 +177,7 @@ def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
         kind="pay.corrected",
         key=f"pay.corrected:{entry.pk}",
         project=entry.project,
-        url=reverse("work_home"),
+        url=reverse("work_earnings"),
         text=f"A correction in {entry.project.name} {'adds' if more else 'takes'} "
         f"{money(entry.amount, entry.currency)} {'to' if more else 'from'} what you are owed.",
     )

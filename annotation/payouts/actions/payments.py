@@ -156,7 +156,7 @@ def confirm(
             text=text,
             project=project,
             key=f"payment.done:{payment.pk}",
-            url=reverse("work_home") + "#approved",
+            url=reverse("work_earnings") + "#approved",
         )
     emit(
         project=project,

@@ -149,7 +149,7 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
         if rejection.replied_at
         else f"A rejection of your work in {project.name} {said}.",
         key=f"rejection.decided:{rejection.pk}",
-        url=reverse("work_home") + ("#waiting" if overturn else "#rejected"),
+        url=reverse("work_earnings") + ("#waiting" if overturn else "#rejected"),
     )
     emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
     return rejection

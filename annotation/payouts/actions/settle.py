@@ -138,7 +138,7 @@ def _write_rejections(
                 f"it; you may reply once, until {last:%d %B %Y}."
             ),
             key=f"rejection:{line.assignment_id}",
-            url=reverse("work_home") + "#rejected",
+            url=reverse("work_earnings") + "#rejected",
             project=batch.project,
         )
 
@@ -161,7 +161,7 @@ def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
             kind="work.approved",
             project=batch.project,
             key=f"work.approved:{batch.pk}:{pk}",
-            url=reverse("work_home") + "#approved",
+            url=reverse("work_earnings") + "#approved",
             text=f"{plural(len(lines), 'assignment')} in {batch.project.name} {verb} "
             f"approved: {money(total, currency)}{of_it}.{why}",
         )

@@ -29,10 +29,12 @@ from annotation.models import (
     AssignmentItem,
     Candidate,
     ChoiceValue,
+    Conversation,
     ExportFile,
     Item,
     KeptReply,
     Membership,
+    Message,
     Notice,
     PanelMember,
     Payment,
@@ -261,6 +263,7 @@ def finish(*, worker: int) -> Membership:
         if member.erased_at:
             return member
         blank_texts(Candidate.objects.filter(author=member))
+        Conversation.objects.filter(worker=member).delete()  # with its messages
         with erasing():
             forget_names(worker=member)
         if member.user is not None:
@@ -312,12 +315,18 @@ KEPT_DAYS = 30  # what was received, sent or made, and has done its work
 
 
 def sweep(now: dt.datetime | None = None) -> int:
-    """Erase payloads, replies, files and uploads that have done their work; how many rows."""
-    before = (now or timezone.now()) - dt.timedelta(days=KEPT_DAYS)
+    """Erase payloads, replies, files and uploads that have done their work; how many rows.
+
+    Messages as well, after the days that their project keeps texts.
+    """
+    now = now or timezone.now()
+    before = now - dt.timedelta(days=KEPT_DAYS)
     gone = (
         PlatformEvent.objects.filter(received_at__lt=before, applied_at__isnull=False)
         .exclude(payload={})
         .update(payload={})
     )
     gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
+    days = reads.project_days("conversation__task__project__answer_days_kept")
+    gone += Message.objects.annotate(kept=days).filter(at__lt=now - F("kept")).delete()[0]
     return gone + drop_stale(before=before) + security_log.sweep(now)

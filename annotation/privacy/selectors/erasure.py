@@ -32,6 +32,7 @@ from annotation.models import (
     Candidate,
     Item,
     Membership,
+    Message,
     Payment,
     PlatformEvent,
     Project,
@@ -82,6 +83,7 @@ class HeldData:
     recordings: int  # of their voice
     judged: int  # their texts that others judge
     replies: int
+    messages: int  # of their conversations, both sides
     logs: KeptLogs
     visits: int  # names that a platform knows them by
     choices: int  # answers whose judgments, ratings and ticks stay
@@ -117,6 +119,7 @@ def held_data(worker: Membership) -> HeldData:
         recordings=Recording.objects.filter(entry__assignment__worker=worker).count(),
         judged=Candidate.objects.filter(author=worker).exclude(text="").count(),
         replies=replies.count(),
+        messages=Message.objects.filter(conversation__worker=worker).count(),
         logs=kept_of_workers([worker])[worker.pk],
         visits=Visit.objects.filter(worker=worker).count(),
         choices=main.filter(choices__isnull=False).distinct().count(),
@@ -131,6 +134,11 @@ def drafts_of(assignments: QuerySet[Assignment]) -> QuerySet[AssignmentItem]:
     return AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
 
 
+def project_days(path: str) -> ExpressionWrapper:
+    """The days that a project keeps texts, as a length of time; null where it keeps them."""
+    return ExpressionWrapper(F(path) * ONE_DAY, output_field=DurationField())
+
+
 def due(now: dt.datetime) -> QuerySet[Assignment]:
     """Assignments whose texts were kept for as long as their project says.
 
@@ -139,11 +147,7 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
     """
     ended = Coalesce("submitted_at", "expires_at")
     until = ExpressionWrapper(
-        ended
-        + ExpressionWrapper(
-            F("task__project__answer_days_kept") * ONE_DAY, output_field=DurationField()
-        ),
-        output_field=DateTimeField(),
+        ended + project_days("task__project__answer_days_kept"), output_field=DateTimeField()
     )
     judged = Item.objects.filter(
         Q(first__source_answer__assignment=OuterRef("pk"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from annotation.access import work_ever, worker_memberships
@@ -21,11 +21,8 @@ from annotation.models import (
     Consent,
     ConsentText,
     ItemGroup,
-    LedgerEntry,
     Membership,
     PanelMember,
-    Payment,
-    PayoutLine,
     Qualification,
     Task,
     User,
@@ -37,27 +34,6 @@ from annotation.panels import selectors
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 from annotation.work.selectors import quiz as quizzes
-
-
-def explain(assignments: Sequence[Assignment]) -> None:
-    """Put on each its approved line (``line``, or None), and whether its money has left."""
-    lines = {
-        line.assignment_id: line
-        for line in PayoutLine.objects.filter(
-            assignment__in=[row.pk for row in assignments],
-            live=True,
-            batch__state="approved",
-            decision=PayoutLine.Decision.APPROVE,
-        )
-    }
-    states: dict[int, set[str]] = {}
-    paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
-    for pk, state in paid.values_list("assignment", "state"):
-        states.setdefault(pk, set()).add(state)
-    for row in assignments:
-        row.line = lines.get(row.pk)  # type: ignore[attr-defined]
-        row.has_left = states.get(row.pk, set()) == {"done"}  # type: ignore[attr-defined]
-
 
 __all__ = [
     "Home",
@@ -76,7 +52,6 @@ __all__ = [
     "recorded_assignments",
     "seconds_left",
     "seconds_to_wait",
-    "stands_rejected",
     "steps",
     "texts_of",
     "with_texts",
@@ -141,14 +116,27 @@ class Home:
     """The worker's home, all projects together."""
 
     memberships: list[Membership]  # with ``agreed``: the consent in force, or None
-    offers: list[Offer]
+    offers: list[Offer]  # best paid by the hour first, as far as that is known
     in_work: list[InWork]
-    waiting: list[Assignment]
-    rejected: list[Assignment]
-    approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
-    paid: list[tuple[str, Decimal]]  # per currency, from the ledger
     rounds: list[Qualification]  # what was said of qualification rounds
     tries: list[Assignment]  # of quizzes, submitted
+
+    @property
+    def minutes(self) -> int | None:
+        """What one assignment of each open task takes together; None where one is not known."""
+        known = [offer.minutes for offer in self.offers if offer.minutes is not None]
+        return round(sum(known)) if known and len(known) == len(self.offers) else None
+
+    @property
+    def pay(self) -> Decimal:
+        """And what they pay together."""
+        return sum((offer.pay for offer in self.offers), Decimal(0))
+
+    @property
+    def currency(self) -> str:
+        """The one currency of what is open; empty where there are several."""
+        found = {offer.currency for offer in self.offers}
+        return found.pop() if len(found) == 1 else ""
 
 
 def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
@@ -171,35 +159,12 @@ def memberships_with_consent(user: User, project_id: int | None = None) -> list[
 
 def home(user: User) -> Home:
     """Everything on the worker's home, in a number of queries that does not grow."""
-    members, ever = memberships_with_consent(user), work_ever(user)
-    own = _of(ever)
-    settled = list(
-        own.filter(settled_at__isnull=False)
-        .exclude(source="import")
-        .exclude(quiz__isnull=False, pay=0)  # nothing was to be decided
-        .select_related("rejection")
-        .order_by("-settled_at")[: 2 * SHOWN]
-    )
-    explain(settled)
-    rejected = [row for row in settled if stands_rejected(row)]
-    # A rejection that was overturned is unsettled again and waits with the others.
-    waiting = own.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
-    ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
-    paid = dict(
-        ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
-    )
+    members = memberships_with_consent(user)
+    own = _of(work_ever(user))
     return Home(
         memberships=members,
-        offers=list_offers(members),
+        offers=sorted(list_offers(members), key=lambda one: -(one.hourly or 0)),
         in_work=in_work(members),
-        waiting=list(waiting.select_related("rejection").order_by("-submitted_at")[:SHOWN]),
-        rejected=rejected,
-        approved=[(row, paid.get(row.pk, Decimal(0))) for row in settled if row not in rejected][
-            :SHOWN
-        ],
-        paid=list(
-            ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
-        ),
         rounds=selectors.latest_verdicts(members),
         tries=list(
             own.filter(quiz__isnull=False, state=AssignmentState.SUBMITTED).order_by(
@@ -207,12 +172,6 @@ def home(user: User) -> Home:
             )[:SHOWN]
         ),
     )
-
-
-def stands_rejected(assignment: Assignment) -> bool:
-    """Whether it was rejected and that was not overturned; needs ``rejection`` selected."""
-    rejection = getattr(assignment, "rejection", None)
-    return rejection is not None and rejection.outcome != "overturned"
 
 
 def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,13 +17,15 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation.access import TASK, get_access, get_own_assignment, worker_in
 from annotation.accounts.projects import actions as people
 from annotation.authoring.selectors.steps import problem_of, settings_of
-from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task
+from annotation.conversations.selectors import conversations_of
+from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task, User
+from annotation.notifications.selectors import notices_of
 from annotation.recruitment.selectors import visit_to
 from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
 from annotation.work.actions.leases import MAX_EXTENSIONS
-from annotation.work.selectors import known, work
+from annotation.work.selectors import earnings, known, work
 from annotation.work.selectors import quiz as quizzes
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
@@ -53,8 +55,26 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @require_GET
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """What is open, in work, waiting, decided and paid."""
-    return render(request, "annotation/work/home/home.html", {"home": work.home(request.user)})  # type: ignore[arg-type]
+    """What is open and in work, what it earned, and what is new."""
+    user = cast(User, request.user)
+    context = {
+        "home": work.home(user),
+        "earnings": earnings.earnings_of(user),
+        "to_reply": earnings.open_rejections(user),
+        "told": notices_of(user)[:3],
+        "conversations": conversations_of(user)[:3],
+    }
+    return render(request, "annotation/work/home/home.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def earnings_page(request: HttpRequest) -> HttpResponse:
+    """What waits, was rejected with its reason, and was approved and paid."""
+    user = cast(User, request.user)
+    context = {"history": earnings.history_of(user), "earnings": earnings.earnings_of(user)}
+    return render(request, "annotation/work/home/earnings.html", context)
 
 
 # Agreement ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -114,4 +115,4 @@ def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
         messages.error(request, error.message)
     else:
         messages.success(request, "Your reply is sent. A manager reads it and answers here.")
-    return redirect("work_home")
+    return redirect(reverse("work_earnings") + "#rejected")

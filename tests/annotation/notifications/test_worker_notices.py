@@ -70,7 +70,7 @@ def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
     client.force_login(world.worker.user)
     for notice in Notice.objects.filter(user=world.worker.user):
         there = client.get(reverse("notice", args=[notice.pk]))
-        assert there.url == reverse("work_home") + "#approved"
+        assert there.url == reverse("work_earnings") + "#approved"
         assert 'id="approved"' in client.get(there.url).content.decode()
 
 

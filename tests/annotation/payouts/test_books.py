@@ -134,7 +134,7 @@ def test_less_than_agreed_needs_a_reason_that_the_worker_reads(world: World) -> 
     approved(world, ProposedLine(one.pk, base=Decimal("1.00"), reason=LESS))
     client = Client()
     client.force_login(one.worker.user)
-    page = client.get(reverse("work_home")).content.decode()
+    page = client.get(reverse("work_earnings")).content.decode()
     assert LESS in page and "Less than the agreed" in page
 
 

@@ -53,7 +53,7 @@ def test_who_was_removed_still_sees_a_rejection_and_replies_once(world: World) -
     people.remove_member(by=world.requester, member=rejection.assignment.worker)
     client = Client()
     client.force_login(rejection.assignment.worker.user)
-    assert REJECTION[:40] in client.get(reverse("work_home")).content.decode()
+    assert REJECTION[:40] in client.get(reverse("work_earnings")).content.decode()
     client.post(
         reverse("work_rejection_reply", args=[rejection.pk]), {"reply": "Please read it again."}
     )
@@ -69,7 +69,7 @@ def test_after_the_window_a_reply_is_refused_kindly_and_may_still_be_overturned(
     rejection.save()
     client, worker = Client(), rejection.assignment.worker.user
     client.force_login(worker)
-    assert "Replies were open until" in client.get(reverse("work_home")).content.decode()
+    assert "Replies were open until" in client.get(reverse("work_earnings")).content.decode()
     with pytest.raises(Conflict, match="a manager may still take the rejection back"):
         rejections.reply_to_rejection(by=worker, rejection=rejection, text="Too late?")
     rejections.decide_reply(by=world.manager, rejection=rejection, overturn=True, note="Ours.")
@@ -97,6 +97,6 @@ def test_an_overdue_answer_is_named_everywhere_until_it_is_given(world: World) -
     ):
         assert says in client.get(reverse(name, args=[world.project.pk])).content.decode()
     client.force_login(rejection.assignment.worker.user)
-    assert "An answer was owed by" in client.get(reverse("work_home")).content.decode()
+    assert "An answer was owed by" in client.get(reverse("work_earnings")).content.decode()
     rejections.decide_reply(by=world.manager, rejection=rejection, overturn=False, note="It is so.")
     assert rejections.remind_overdue() == 0

@@ -22,7 +22,7 @@ from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 JSON = {"HTTP_ACCEPT": "application/json"}
-HOME_QUERIES = 15
+HOME_QUERIES = 18
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
 RECORD_QUERIES = 11
@@ -308,7 +308,7 @@ def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
     client = signed_in(world.worker)
-    assert reason in client.get(reverse("work_home")).content.decode()
+    assert reason in client.get(reverse("work_earnings")).content.decode()
     done.refresh_from_db()
     url = reverse("work_rejection_reply", args=[done.rejection.pk])
     assert signed_in(factories.make_worker(world.project)).post(url).status_code == 404
@@ -316,7 +316,7 @@ def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
         client.post(url, {"reply": text})
     done.rejection.refresh_from_db()
     assert done.rejection.reply == "They do not."
-    assert "They do not." in client.get(reverse("work_home")).content.decode()
+    assert "They do not." in client.get(reverse("work_earnings")).content.decode()
 
 
 def test_paid_amounts_come_from_the_ledger(world: factories.World) -> None:
@@ -326,9 +326,9 @@ def test_paid_amounts_come_from_the_ledger(world: factories.World) -> None:
         by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("2.20"))
-    home = signed_in(world.worker).get(reverse("work_home")).context["home"]
-    assert home.paid == [("EUR", Decimal("2.20"))]
-    assert [paid for _, paid in home.approved] == [Decimal("2.20")]
+    found = signed_in(world.worker).get(reverse("work_earnings")).context
+    assert found["history"].total == found["earnings"].due == [("EUR", Decimal("2.20"))]
+    assert [paid for _, paid in found["history"].approved] == [Decimal("2.20")]
 
 
 def test_all_that_is_recorded_can_be_read(world: factories.World, held: Assignment) -> None:

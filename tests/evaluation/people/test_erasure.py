@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
+from annotation.conversations import actions as conversations
 from annotation.models import (
     Answer,
     Assignment,
@@ -20,7 +21,9 @@ from annotation.models import (
     Item,
     LedgerEntry,
     Membership,
+    Message,
     Payment,
+    Project,
     Recruitment,
     Rejection,
     TextValue,
@@ -112,6 +115,8 @@ def erased() -> Erased:
     thought(world, user)
     platform(world, worker, lease)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    told = {"worker": worker, "task": world.task, "key": uuid.uuid4()}
+    conversations.write_as_worker(by=user, text=f"{MARK} asks what a stork is", **told)
     notify(to=[user], kind="x", text=f"{MARK}, you were paid", key="paid", project=world.project)
     written = list(Answer.objects.filter(assignment=lease, stage="main").exclude(pk=judged.pk))
     runs = {
@@ -284,6 +289,18 @@ def test_no_run_begins_while_somebody_is_to_be_erased_and_pay_goes_first() -> No
     assert Run.objects.get(pk=run.pk).state == "queued"
     assert erasure.carry_out(paid.worker_id) == "done"
     assert runs.execute(run.pk) != "not mine"
+
+
+def test_messages_go_after_the_days_kept() -> None:
+    world = factories.make_world(1)
+    factories.claim(world.task, world.worker)
+    told = {"worker": world.worker, "task": world.task, "key": uuid.uuid4()}
+    conversations.write_as_worker(by=world.worker.user, text="Is it?", **told)
+    now, later = timezone.now(), timezone.now() + dt.timedelta(days=31)
+    for days, at, left in ((None, later, 1), (30, now, 1), (30, later, 0)):
+        Project.objects.update(answer_days_kept=days)
+        collected.sweep(at)
+        assert Message.objects.count() == left
 
 
 def test_texts_go_after_the_days_kept_and_only_of_decided_work() -> None:

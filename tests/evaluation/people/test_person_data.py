@@ -6,12 +6,14 @@ import io
 import json
 import zipfile
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.accounts.projects.actions import CONSENT_TEXT
+from annotation.conversations import actions as conversations
 from annotation.models import AuditEntry, Item, Membership, Project, User
 from evaluation.models import Run, WorkerScore
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -57,6 +59,9 @@ def unpacked(response: Any) -> dict[str, str]:
 
 
 def test_a_worker_gets_everything_of_theirs_and_a_sentence_on_each_file(world: World) -> None:
+    told = {"task": world.task, "worker": world.worker}
+    conversations.write_as_worker(by=world.worker.user, text="Is it?", key=uuid4(), **told)
+    conversations.write_as_staff(by=world.requester, text="It is.", key=uuid4(), **told)
     files = unpacked(signed_in(world.worker.user).get(reverse("own_data")))
     said = files.pop("README.txt")
     assert all(f"{name}:" in said for name in files)
@@ -65,6 +70,9 @@ def test_a_worker_gets_everything_of_theirs_and_a_sentence_on_each_file(world: W
     assert answer["texts"][0]["text"] == "My own words on storks."
     assert rows["events.jsonl"][0]["events"][0]["method"] == "open"
     assert rows["consents.jsonl"][0]["text"].strip() == CONSENT_TEXT.strip()
+    sides = [(row["from"], row["text"]) for row in rows["messages.jsonl"]]
+    assert sides == [("you", "Is it?"), ("the project", "It is.")]
+    assert world.requester.username not in "".join(files.values())
     assert rows["account.jsonl"][0]["username"] == world.worker.user.username  # type: ignore[union-attr]
     assert "submitted an assignment" in [row["what"] for row in rows["log.jsonl"]]
     everything = "".join(files.values())

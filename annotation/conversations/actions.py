@@ -1,0 +1,339 @@
+"""Writing, reporting and moderating messages, and telling all workers of a task something.
+
+A worker is a pseudonym to the people of a project, and they are "the requester" to the worker:
+nothing here, and no notice, names a person.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.conversations.selectors import recipients
+from annotation.models import (
+    Announcement,
+    Assignment,
+    Conversation,
+    Membership,
+    Message,
+    Notice,
+    Project,
+    Role,
+    Task,
+    User,
+)
+from annotation.notifications.actions.notices import mark_read_at, notify, people_of
+from annotation.records.actions.audit import record
+from annotation.records.cleaning import clean_text
+from crowdqc import limits
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+
+MOST = 2000  # characters of a message
+BATCH = 1000  # rows in one statement
+LEFT = "This worker has left the project and gets no messages."
+
+
+def worker_url(task_id: int) -> str:
+    """Where a worker reads what was written about a task."""
+    return f"{reverse('work_messages')}?task={task_id}"
+
+
+def _text(text: str) -> str:
+    found = clean_text(text, "text", MOST)
+    if not found:
+        raise Invalid("The message is empty.", fields={"text": "Write your message."})
+    return found
+
+
+@transaction.atomic
+def write_as_worker(
+    *,
+    by: User,
+    worker: Membership,
+    task: Task,
+    text: str,
+    key: uuid.UUID,
+    assignment: Assignment | None = None,
+    item_id: int | None = None,
+) -> Conversation:
+    """A worker writes to the people of the project about a task of theirs, or one of its items.
+
+    Raises NotAllowed for whoever never took the task or is blocked, Conflict where the
+    conversation is closed, TooMuch beyond the limit of an hour.
+    """
+    if worker.user_id != by.pk or worker.removed_at is not None:
+        raise NotAllowed("Nobody writes in somebody else's place.")
+    if not Assignment.objects.filter(task=task, worker=worker).exists():
+        raise NotAllowed("You can write about tasks that you have started.")
+    if worker.messages_blocked_at:
+        raise NotAllowed("A manager has blocked your messages in this project.")
+    found, is_new = _write(
+        by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
+    )
+    if is_new:
+        task_title = task.current.title if task.current else ""
+        _notify_once(
+            to=[one for one in people_of(worker.project) if one.pk != by.pk],
+            kind="message.worker",
+            text=f"A worker wrote about “{task_title}”.",
+            url=reverse("conversation", args=[worker.project_id, found.pk]),
+            project=worker.project,
+        )
+    return found
+
+
+@transaction.atomic
+def write_as_staff(
+    *,
+    by: User,
+    worker: Membership,
+    task: Task,
+    text: str,
+    key: uuid.UUID,
+    assignment: Assignment | None = None,
+    item_id: int | None = None,
+) -> Conversation:
+    """Somebody of the project writes to a worker: an answer, or feedback on what they submitted.
+
+    Raises Conflict where the worker has left, came from a file, or the conversation is closed.
+    """
+    if worker.removed_at is not None or worker.user_id is None:
+        raise Conflict(LEFT)
+    if worker.user_id == by.pk:
+        raise NotAllowed("This is your own work.")
+    found, is_new = _write(
+        by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
+    )
+    if is_new:
+        task_title = task.current.title if task.current else ""
+        _notify_once(
+            to=[worker.user],
+            kind="message.staff",
+            text=f"The requester of {worker.project.name} wrote to you about “{task_title}”.",
+            url=worker_url(task.pk),
+            project=worker.project,
+        )
+    return found
+
+
+def _write(
+    *,
+    by: User,
+    task: Task,
+    worker: Membership,
+    text: str,
+    key: uuid.UUID,
+    assignment: Assignment | None,
+    item_id: int | None,
+) -> tuple[Conversation, bool]:
+    """The conversation with the message in it, and whether it is new there."""
+    text = _text(text)
+    now = timezone.now()
+    Conversation.objects.get_or_create(task=task, worker=worker, defaults={"last_at": now})
+    found = Conversation.objects.select_for_update(no_key=True).get(task=task, worker=worker)
+    if found.messages.filter(key=key).exists():
+        return found, False  # the same, sent again
+    if found.closed_at:
+        raise Conflict("This conversation is closed.")
+    limits.hold(limits.MESSAGES, by.pk, "You wrote many messages.")
+    from_worker = by.pk == worker.user_id
+    made = Message.objects.create(
+        conversation=found,
+        by=by,
+        from_worker=from_worker,
+        assignment=assignment,
+        item_id=item_id,
+        text=text,
+        key=key,
+    )
+    found.last_at = found.written_at = made.at
+    found.waits = from_worker
+    if from_worker:
+        found.seen = made.pk
+    found.save(update_fields=["last_at", "written_at", "waits", "seen"])
+    record(
+        by=by,
+        project=worker.project,
+        action="message.send",
+        on=found,
+        message=made.pk,
+        characters=len(text),
+    )
+    return found, True
+
+
+def _notify_once(
+    *, to: list[User | None], kind: str, text: str, url: str, project: Project
+) -> None:
+    """One notice a conversation until it is read, however many messages come."""
+    unread = Notice.objects.filter(
+        user__in=[one for one in to if one], kind=kind, url=url, read_at=None
+    )
+    known = set(unread.values_list("user", flat=True))
+    notify(
+        to=[one for one in to if one is not None and one.pk not in known],
+        kind=kind,
+        text=text,
+        key=f"{kind}:{uuid.uuid4()}",
+        url=url,
+        project=project,
+    )
+
+
+@transaction.atomic
+def mark_seen(*, by: User, conversation: Conversation, upto: int) -> None:
+    """Note that the worker has seen the messages up to this one; notices of them are read."""
+    Conversation.objects.filter(pk=conversation.pk, seen__lt=upto).update(seen=upto)
+    mark_read_at(by=by, url=worker_url(conversation.task_id))
+
+
+# -- moderation ------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
+    """Report what the other side wrote; the project's managers and owner are told."""
+    message = _message(conversation, message_id)
+    own = message.from_worker == (by.pk == conversation.worker.user_id)
+    if own:
+        raise Conflict("You can report messages of the other side.")
+    if message.reported_at:
+        return message
+    limits.hold(limits.REPORTS, by.pk, "You reported many messages.")
+    message.reported_at = timezone.now()
+    message.save(update_fields=["reported_at"])
+    project = conversation.worker.project
+    record(by=by, project=project, action="message.report", on=conversation, message=message.pk)
+    notify(
+        to=[one for one in (*people_of(project, Role.MANAGER), project.owner) if one.pk != by.pk],
+        kind="message.reported",
+        text=f"A message in {project.name} was reported.",
+        key=f"message.reported:{message.pk}",
+        url=reverse("conversation", args=[project.pk, conversation.pk]),
+        project=project,
+    )
+    return message
+
+
+def _message(conversation: Conversation, message_id: int) -> Message:
+    """A message that stands, locked."""
+    found = (
+        conversation.messages.select_for_update(no_key=True)
+        .filter(pk=message_id, removed_at=None)
+        .first()
+    )
+    if found is None:
+        raise Missing("There is no such message in this conversation.")
+    return found
+
+
+def _moderates(by: User, worker: Membership) -> None:
+    if worker.user_id == by.pk:
+        raise NotAllowed("Somebody else moderates a conversation of yours.")
+
+
+@transaction.atomic
+def remove(*, by: User, conversation: Conversation, message_id: int) -> None:
+    """Remove a message for both sides; its text is gone. An announcement is removed as a whole."""
+    _moderates(by, conversation.worker)
+    message = _message(conversation, message_id)
+    if message.announcement_id:
+        raise Conflict("Remove an announcement on its task’s page.")
+    message.text, message.removed_at, message.reported_at = "", timezone.now(), None
+    message.save(update_fields=["text", "removed_at", "reported_at"])
+    project = conversation.worker.project
+    record(by=by, project=project, action="message.remove", on=conversation, message=message.pk)
+
+
+@transaction.atomic
+def dismiss(*, by: User, conversation: Conversation, message_id: int) -> None:
+    """Keep a message that was reported."""
+    _moderates(by, conversation.worker)
+    message = _message(conversation, message_id)
+    if message.reported_at:
+        message.reported_at = None
+        message.save(update_fields=["reported_at"])
+        project = conversation.worker.project
+        record(by=by, project=project, action="message.keep", on=conversation, message=message.pk)
+
+
+@transaction.atomic
+def set_closed(*, by: User, conversation: Conversation, closed: bool) -> None:
+    """Close a conversation, so that nobody writes in it, or open it again."""
+    _moderates(by, conversation.worker)
+    row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
+    if bool(row.closed_at) != closed:
+        row.closed_at = timezone.now() if closed else None
+        row.waits = row.waits and not closed
+        row.save(update_fields=["closed_at", "waits"])
+        project = conversation.worker.project
+        record(by=by, project=project, action="message.close", on=row, closed=closed)
+
+
+@transaction.atomic
+def set_blocked(*, by: User, worker: Membership, blocked: bool) -> None:
+    """Let a worker write no messages in the project any more, or let them write again."""
+    _moderates(by, worker)
+    row = Membership.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    if bool(row.messages_blocked_at) != blocked:
+        row.messages_blocked_at = timezone.now() if blocked else None
+        row.save(update_fields=["messages_blocked_at"])
+        record(by=by, project=worker.project, action="message.block", on=row, blocked=blocked)
+
+
+# -- announcements ---------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement:
+    """Tell all workers of a task something: once each, in the app and by mail as they chose."""
+    text = _text(text)
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    known = Announcement.objects.filter(key=key, task=task).first()
+    if known is not None:
+        return known
+    workers = list(recipients(task).exclude(user=by).select_related("user"))
+    if not workers:
+        raise Conflict("No worker has started this task yet.")
+    limits.hold(limits.ANNOUNCEMENTS, task.pk, "This task had many announcements today.")
+    made = Announcement.objects.create(task=task, by=by, text=text, key=key, workers=len(workers))
+    Conversation.objects.bulk_create(
+        [Conversation(task=task, worker=one, last_at=made.at) for one in workers],
+        batch_size=BATCH,
+        ignore_conflicts=True,
+    )
+    rows = Conversation.objects.filter(task=task, worker__in=workers)
+    rows.update(last_at=made.at)
+    Message.objects.bulk_create(
+        [
+            Message(conversation=one, by=by, from_worker=False, announcement=made)
+            for one in rows.order_by("pk")
+        ],
+        batch_size=BATCH,
+    )
+    project = task.project
+    record(by=by, project=project, action="message.announce", on=made, workers=len(workers))
+    title = task.current.title if task.current else ""
+    notify(
+        to=[one.user for one in workers],
+        kind="message.announcement",
+        text=f"The requester of {project.name} announced something about “{title}”.",
+        key=f"message.announcement:{made.pk}",
+        url=worker_url(task.pk),
+        project=project,
+    )
+    return made
+
+
+@transaction.atomic
+def remove_announcement(*, by: User, announcement: Announcement) -> None:
+    """Remove it for everybody; its text is gone."""
+    row = Announcement.objects.select_for_update(no_key=True).get(pk=announcement.pk)
+    if row.removed_at is None:
+        row.text, row.removed_at = "", timezone.now()
+        row.save(update_fields=["text", "removed_at"])
+        row.messages.update(removed_at=row.removed_at, reported_at=None)
+        record(by=by, project=announcement.task.project, action="message.withdraw", on=row)

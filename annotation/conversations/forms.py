@@ -1,0 +1,51 @@
+"""One message as people write it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+
+from annotation.accounts.projects.forms import add_errors
+from annotation.conversations.actions import MOST
+from crowdqc.errors import DomainError
+
+
+class MessageForm(forms.Form):
+    """A text, and a key by which the same message sent twice is known."""
+
+    text = forms.CharField(
+        label="Message",
+        strip=True,
+        max_length=MOST,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
+        error_messages={"required": "Write your message."},
+    )
+    key = forms.UUIDField(widget=forms.HiddenInput, error_messages={"required": "Send it again."})
+
+    def __init__(self, *args: Any, help_text: str = "", label: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["text"].help_text = help_text
+        self.fields["text"].widget.attrs.pop("maxlength", None)  # a browser cuts at it silently
+        if label:
+            self.fields["text"].label = label
+        self.initial.setdefault("key", uuid.uuid4())
+
+
+def send(
+    request: HttpRequest, form: MessageForm, write: Callable[[dict[str, Any]], object], told: str
+) -> int:
+    """Write what the form holds; the status of the answer. What was typed stays in the form."""
+    if not form.is_valid():
+        return 422
+    try:
+        write(form.cleaned_data)
+    except DomainError as error:
+        add_errors(form, error)
+        return error.status
+    messages.success(request, told)
+    return 201

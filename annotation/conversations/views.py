@@ -1,0 +1,220 @@
+"""Conversations of a project with its workers, and announcements. HTTP only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import Access, get_access, get_task
+from annotation.conversations import actions, selectors
+from annotation.conversations.forms import MessageForm, send
+from annotation.models import Announcement, Assignment, Conversation, Role
+from annotation.notifications.actions.notices import mark_read_at
+from crowdqc.errors import Invalid, Missing, NotAllowed
+from crowdqc.numbers import parse_whole
+
+PER_PAGE = 50
+SENT = "Message sent."
+MODERATED = {
+    "remove": "The message was removed.",
+    "keep": "The message stays.",
+    "close": "The conversation is closed.",
+    "open": "The conversation is open again.",
+    "block": "This worker can write no messages in the project.",
+    "unblock": "This worker can write messages again.",
+}
+
+
+@login_required
+@require_safe
+@never_cache
+def message_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Conversations that await an answer, were reported, or all."""
+    access = get_access(request, project_id)
+    show = request.GET.get("show", "waiting")
+    show = show if show in selectors.STATES else "waiting"
+    rows = selectors.conversations_in(access.project, show)
+    context = {
+        "page": Paginator(rows, PER_PAGE).get_page(request.GET.get("page")),
+        "show": show,
+        "waiting": selectors.waiting_in(access.project),
+    }
+    return render(request, "annotation/conversations/list.html", context)
+
+
+def _render(
+    request: HttpRequest,
+    access: Access,
+    found: Conversation | None,
+    form: MessageForm,
+    status: int,
+    **more: Any,
+) -> HttpResponse:
+    worker = found.worker if found else more["worker"]
+    context = {
+        "open": found,
+        "lines": selectors.lines_of(found) if found else [],
+        "form": form,
+        "worker": worker,
+        "task": found.task if found else more["task"],
+        "moderates": access.is_manager and worker.user_id != access.user.pk,
+        "is_own": worker.user_id == access.user.pk,
+        "left": worker.removed_at is not None or worker.user_id is None,
+        **more,
+    }
+    return render(request, "annotation/conversations/conversation.html", context, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def conversation(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
+    """One conversation, and answering in it."""
+    access = get_access(request, project_id)
+    found = selectors.conversation_in(access.project, conversation_id)
+    form = MessageForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = send(
+            request,
+            form,
+            lambda data: actions.write_as_staff(
+                by=access.user, worker=found.worker, task=found.task, **data
+            ),
+            SENT,
+        )
+        if status < 300:
+            return redirect("conversation", project_id, found.pk)
+    elif request.method == "GET":
+        mark_read_at(by=access.user, url=request.path)
+    return _render(request, access, found, form, status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> HttpResponse:
+    """Writing to a worker about their work, or about one of its items or answers: feedback."""
+    access = get_access(request, project_id)
+    rows = Assignment.objects.select_related("task__current", "worker__user")
+    held = rows.filter(pk=assignment_id, task__project=access.project).first()
+    if held is None:
+        raise Missing("There is no such assignment in this project.")
+    held.worker.project = held.task.project = access.project
+    about = selectors.about_entry(held, parse_whole(request.GET.get("item", "")))
+    if about is None:
+        about = selectors.about_answer(held, parse_whole(request.GET.get("answer", "")))
+    form = MessageForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = send(
+            request,
+            form,
+            lambda data: actions.write_as_staff(
+                by=access.user,
+                worker=held.worker,
+                task=held.task,
+                assignment=held,
+                item_id=about.item_id if about else None,
+                **data,
+            ),
+            SENT,
+        )
+        if status < 300:
+            return redirect(request.get_full_path())
+    found = selectors.conversation_about(held.worker, held.task_id)
+    if found:
+        found.worker, found.task = held.worker, held.task
+    more = {"worker": held.worker, "task": held.task, "about": about, "assignment": held}
+    return _render(request, access, found, form, status, **more)
+
+
+def _message_of(request: HttpRequest) -> int:
+    number = parse_whole(request.POST.get("message", ""))
+    if number is None:
+        raise Invalid("Say which message.", fields={"message": "A number."})
+    return number
+
+
+@login_required
+@require_POST
+def report(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
+    """Report a worker's message to the project's managers."""
+    access = get_access(request, project_id)
+    found = selectors.conversation_in(access.project, conversation_id)
+    actions.report(by=access.user, conversation=found, message_id=_message_of(request))
+    messages.success(request, "Reported. A manager of the project looks at it.")
+    return redirect("conversation", project_id, found.pk)
+
+
+@login_required
+@require_POST
+def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
+    """Remove or keep a message, close a conversation, block a worker; and back. By managers."""
+    access = get_access(request, project_id, Role.MANAGER)
+    found = selectors.conversation_in(access.project, conversation_id)
+    by, step = access.user, request.POST.get("step", "")
+    if step not in MODERATED:
+        raise Invalid("There is no such step.", fields={"step": "Choose one."})
+    if step == "remove":
+        actions.remove(by=by, conversation=found, message_id=_message_of(request))
+    elif step == "keep":
+        actions.dismiss(by=by, conversation=found, message_id=_message_of(request))
+    elif step in ("close", "open"):
+        actions.set_closed(by=by, conversation=found, closed=step == "close")
+    else:
+        actions.set_blocked(by=by, worker=found.worker, blocked=step == "block")
+    messages.success(request, MODERATED[step])
+    return redirect("conversation", project_id, found.pk)
+
+
+# -- announcements ---------------------------------------------------------------------------------
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """What all workers of a task were told, and telling them something."""
+    access, task = get_task(request, project_id, task_id)
+    form = MessageForm(request.POST or None, label="Announcement")
+    status = 200
+    if request.method == "POST":
+        told = "Announcement sent."
+        status = send(
+            request, form, lambda data: actions.announce(by=access.user, task=task, **data), told
+        )
+        if status < 300:
+            return redirect("announcements", project_id, task.pk)
+    context = {
+        "task": task,
+        "form": form,
+        "workers": selectors.recipients(task).exclude(user=access.user).count(),
+        "rows": selectors.announcements_of(task),
+    }
+    return render(request, "annotation/conversations/announcements.html", context, status=status)
+
+
+@login_required
+@require_POST
+def announcement_remove(
+    request: HttpRequest, project_id: int, task_id: int, announcement_id: int
+) -> HttpResponse:
+    """Remove an announcement: its author, or a manager."""
+    access, task = get_task(request, project_id, task_id)
+    found = Announcement.objects.filter(pk=announcement_id, task=task).first()
+    if found is None:
+        raise Missing("There is no such announcement of this task.")
+    if found.by_id != access.user.pk and not access.is_manager:
+        raise NotAllowed("Only its author or a manager removes an announcement.")
+    found.task = task
+    actions.remove_announcement(by=access.user, announcement=found)
+    messages.success(request, "The announcement was removed.")
+    return redirect("announcements", project_id, task.pk)

@@ -1,0 +1,230 @@
+"""What a worker earned: approved, waiting, paid out, by the hour; and what became of their work."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Case, Count, F, Max, Q, QuerySet, Sum, When
+from django.utils import timezone
+
+from annotation.access import work_ever
+from annotation.authoring.selectors.cost import an_hour
+from annotation.models import (
+    Assignment,
+    LedgerEntry,
+    Membership,
+    Payment,
+    PayoutLine,
+    User,
+)
+from annotation.models.assignments import AssignmentState
+from crowdqc.numbers import money, plural, short_date
+
+SHOWN = 50  # assignments listed of each kind
+LAST = 20  # submitted assignments that a worker's pay by the hour is read from
+FEWEST = 3  # of these, before it is told
+Amounts = list[tuple[str, Decimal]]  # by currency
+
+
+@dataclass(frozen=True)
+class Earnings:
+    """A worker's money, all projects together, in each currency."""
+
+    approved: Amounts  # since the month began
+    approved_works: int
+    waiting: Amounts  # as agreed, for submitted work that nobody has decided about
+    waiting_works: int
+    paid: Amounts
+    paid_at: dt.datetime | None
+    due: Amounts  # approved and not paid yet
+    hourly: Decimal | None  # median of the last submitted assignments, by their real times
+    hourly_currency: str
+    hourly_works: int
+
+    @property
+    def figures(self) -> list[dict[str, str]]:
+        """The strip of figures on the worker's pages."""
+        last = f"last on {short_date(timezone.localtime(self.paid_at))}" if self.paid_at else ""
+        return [
+            {
+                "label": "Approved this month",
+                "value": in_words(self.approved),
+                "note": plural(self.approved_works, "assignment"),
+            },
+            {
+                "label": "Waiting for approval",
+                "value": in_words(self.waiting),
+                "note": plural(self.waiting_works, "assignment"),
+            },
+            {"label": "Paid out", "value": in_words(self.paid), "note": last},
+            {
+                "label": "Median per hour",
+                "value": money(self.hourly, self.hourly_currency) if self.hourly else "–",
+                "note": f"your last {plural(self.hourly_works, 'assignment')}"
+                if self.hourly
+                else "not known yet",
+            },
+        ]
+
+
+def in_words(amounts: Amounts) -> str:
+    """``€86.40``, or ``€86.40 + $3.00``; what is zero is told of one currency only."""
+    told = [money(amount, currency) for currency, amount in amounts if amount]
+    return " + ".join(told) or money(Decimal(0), amounts[0][0] if amounts else "EUR")
+
+
+def earnings_of(user: User) -> Earnings:
+    """The worker's money, in three queries."""
+    ever = work_ever(user)
+    begun = timezone.localtime().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    month = Q(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS], at__gte=begun)
+    payment = Q(kind=LedgerEntry.Kind.PAYMENT)
+    owed = Case(
+        When(credit__startswith="worker:", then=F("amount")),
+        When(debit__startswith="worker:", then=-F("amount")),
+        default=Decimal(0),
+    )
+    books = list(
+        LedgerEntry.objects.filter(worker__in=ever)
+        .order_by("currency")
+        .values("currency")
+        .annotate(
+            approved=Sum("amount", filter=month, default=Decimal(0)),
+            works=Count("assignment", filter=month, distinct=True),
+            paid=Sum("amount", filter=payment, default=Decimal(0)),
+            last=Max("at", filter=payment),
+            due=Sum(owed),
+        )
+    )
+    waiting = list(
+        _waiting(ever)
+        .order_by("task__project__currency")
+        .values_list("task__project__currency")
+        .annotate(total=Sum("pay"), works=Count("pk"))
+    )
+    hourly, currency, works = _hourly(ever)
+    return Earnings(
+        approved=[(row["currency"], row["approved"]) for row in books],
+        approved_works=sum(row["works"] for row in books),
+        waiting=[(name, total) for name, total, _ in waiting],
+        waiting_works=sum(number for _, _, number in waiting),
+        paid=[(row["currency"], row["paid"]) for row in books],
+        paid_at=max((row["last"] for row in books if row["last"]), default=None),
+        due=[(row["currency"], row["due"]) for row in books if row["due"] > 0],
+        hourly=hourly,
+        hourly_currency=currency,
+        hourly_works=works,
+    )
+
+
+def _hourly(members: QuerySet[Membership]) -> tuple[Decimal | None, str, int]:
+    """The median pay by the hour of the last assignments, in the currency of the newest."""
+    rows = list(
+        Assignment.objects.filter(
+            worker__in=members, state=AssignmentState.SUBMITTED, opened_at__isnull=False
+        )
+        .exclude(source="import")
+        .filter(quiz__isnull=True)
+        .order_by("-submitted_at")
+        .values_list("task__project__currency", "pay", "opened_at", "submitted_at")[:LAST]
+    )
+    currency = rows[0][0] if rows else "EUR"
+    rates = [
+        rate
+        for name, pay, opened, submitted in rows
+        if name == currency
+        and opened
+        and submitted
+        and (rate := an_hour(pay, (submitted - opened).total_seconds() / 60)) is not None
+    ]
+    if len(rates) < FEWEST:
+        return None, currency, len(rates)
+    return Decimal(statistics.median(rates)).quantize(Decimal("0.01")), currency, len(rates)
+
+
+# -- what became of the work -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class History:
+    """A worker's submitted work by what was decided about it, the newest first."""
+
+    waiting: list[Assignment]
+    rejected: list[Assignment]
+    approved: list[tuple[Assignment, Decimal]]  # with what the ledger says
+    total: Amounts  # approved ever
+
+
+def _of(members: QuerySet[Membership]) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
+
+
+def _waiting(members: QuerySet[Membership]) -> QuerySet[Assignment]:
+    # A rejection that was overturned is unsettled again and waits with the others.
+    return _of(members).filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+
+
+def history_of(user: User) -> History:
+    """Everything that was submitted, in a number of queries that does not grow."""
+    ever = work_ever(user)
+    settled = list(
+        _of(ever)
+        .filter(settled_at__isnull=False)
+        .exclude(source="import")
+        .exclude(quiz__isnull=False, pay=0)  # nothing was to be decided
+        .select_related("rejection")
+        .order_by("-settled_at")[: 2 * SHOWN]
+    )
+    _explain(settled)
+    rejected = [row for row in settled if _stands_rejected(row)]
+    ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
+    paid = dict(
+        ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
+    )
+    approved = [row for row in settled if row not in rejected][:SHOWN]
+    return History(
+        waiting=list(_waiting(ever).select_related("rejection").order_by("-submitted_at")[:SHOWN]),
+        rejected=rejected,
+        approved=[(row, paid.get(row.pk, Decimal(0))) for row in approved],
+        total=list(
+            ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
+        ),
+    )
+
+
+def open_rejections(user: User) -> list[Assignment]:
+    """Rejected work to which the worker can still reply."""
+    now = timezone.now()
+    rows = _of(work_ever(user)).filter(rejection__isnull=False, rejection__replied_at=None)
+    rows = rows.exclude(rejection__outcome="overturned").exclude(rejection__reply_until__lt=now)
+    return list(rows.select_related("rejection").order_by("-rejection__rejected_at")[:SHOWN])
+
+
+def _explain(assignments: Sequence[Assignment]) -> None:
+    """Put on each its approved line (``line``, or None), and whether its money has left."""
+    lines = {
+        line.assignment_id: line
+        for line in PayoutLine.objects.filter(
+            assignment__in=[row.pk for row in assignments],
+            live=True,
+            batch__state="approved",
+            decision=PayoutLine.Decision.APPROVE,
+        )
+    }
+    states: dict[int, set[str]] = {}
+    paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
+    for pk, state in paid.values_list("assignment", "state"):
+        states.setdefault(pk, set()).add(state)
+    for row in assignments:
+        row.line = lines.get(row.pk)  # type: ignore[attr-defined]
+        row.has_left = states.get(row.pk, set()) == {"done"}  # type: ignore[attr-defined]
+
+
+def _stands_rejected(assignment: Assignment) -> bool:
+    """Whether it was rejected and that was not overturned; needs ``rejection`` selected."""
+    rejection = getattr(assignment, "rejection", None)
+    return rejection is not None and rejection.outcome != "overturned"
