@@ -346,9 +346,9 @@ def _profile(user: User) -> Rows:
     ]
 
 
-def _own(model: type[Model], columns: str) -> Callable[[User], Rows]:
+def _own(model: type[Model], columns: str, whose: str = "user") -> Callable[[User], Rows]:
     """What is stored of an account, as one query."""
-    rows: Callable[[Any], Iterable[Row]] = _query(model, "user", columns)
+    rows: Callable[[Any], Iterable[Row]] = _query(model, whose, columns)
     return lambda user: lambda _: rows([user])
 
 
@@ -382,11 +382,7 @@ OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
     (
         "messages_sent",
         "What you wrote to workers as a requester or manager.",
-        lambda user: (
-            lambda _: _query(Message, "by", "at project=conversation__task__project__name text")(
-                [user]
-            )
-        ),
+        _own(Message, "at project=conversation__task__project__name text", "by"),
     ),
     (
         "tokens",

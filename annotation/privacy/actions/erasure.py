@@ -34,7 +34,6 @@ from annotation.models import (
     Item,
     KeptReply,
     Membership,
-    Message,
     Notice,
     PanelMember,
     Payment,
@@ -327,6 +326,5 @@ def sweep(now: dt.datetime | None = None) -> int:
         .update(payload={})
     )
     gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
-    days = reads.project_days("conversation__task__project__answer_days_kept")
-    gone += Message.objects.annotate(kept=days).filter(at__lt=now - F("kept")).delete()[0]
+    gone += reads.old_messages(now).delete()[0]
     return gone + drop_stale(before=before) + security_log.sweep(now)

@@ -134,9 +134,16 @@ def drafts_of(assignments: QuerySet[Assignment]) -> QuerySet[AssignmentItem]:
     return AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
 
 
-def project_days(path: str) -> ExpressionWrapper:
-    """The days that a project keeps texts, as a length of time; null where it keeps them."""
-    return ExpressionWrapper(F(path) * ONE_DAY, output_field=DurationField())
+def _after(time: Any, days: str) -> ExpressionWrapper:
+    """The time so many days later; null where the project keeps texts for good."""
+    kept = ExpressionWrapper(F(days) * ONE_DAY, output_field=DurationField())
+    return ExpressionWrapper(time + kept, output_field=DateTimeField())
+
+
+def old_messages(now: dt.datetime) -> QuerySet[Message]:
+    """Messages that were kept for as long as their project says."""
+    until = _after(F("at"), "conversation__task__project__answer_days_kept")
+    return Message.objects.annotate(kept_until=until).filter(kept_until__lte=now)
 
 
 def due(now: dt.datetime) -> QuerySet[Assignment]:
@@ -146,9 +153,7 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
     still judge a text made from it.
     """
     ended = Coalesce("submitted_at", "expires_at")
-    until = ExpressionWrapper(
-        ended + project_days("task__project__answer_days_kept"), output_field=DateTimeField()
-    )
+    until = _after(ended, "task__project__answer_days_kept")
     judged = Item.objects.filter(
         Q(first__source_answer__assignment=OuterRef("pk"))
         | Q(second__source_answer__assignment=OuterRef("pk")),

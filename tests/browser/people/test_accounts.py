@@ -21,6 +21,7 @@ from tests.support.servers import oidc_provider
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADA = "ada@example.org"
+PAPER = "rgb(251, 250, 247)"  # of the light theme, which these browsers ask for
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def test_a_passkey_signs_in_without_a_password(
     heading(page, "Account")
 
 
-def test_other_devices_are_signed_out_from_the_list(
+def test_a_theme_holds_on_every_device_and_others_are_signed_out(
     page: Page, browser: Browser, root: str
 ) -> None:
     made()
@@ -171,6 +172,16 @@ def test_other_devices_are_signed_out_from_the_list(
     enters(other, root)
     expect(other.locator("h1")).to_have_text("Account")
     enters(page, root)
+    theme = page.get_by_role("button", name="Dark", exact=True)
+    theme.press("Enter")  # by keyboard alone
+    expect(theme).to_have_attribute("aria-pressed", "true")
+    for device in (page, other):
+        loaded = device.reload()
+        assert loaded is not None and 'data-theme="dark"' in loaded.text()  # before any script
+        assert device.evaluate("getComputedStyle(document.body).backgroundColor") != PAPER
+    page.get_by_role("button", name="System", exact=True).click()
+    expect(page.locator("html:not([data-theme])")).to_be_attached()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER
     sessions = page.locator("#sessions")
     expect(sessions).to_contain_text("Safari on iPhone")
     page.get_by_role("button", name="Sign out everywhere else").click()
