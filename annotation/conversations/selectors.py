@@ -155,7 +155,7 @@ class Line:
 
 def lines_of(conversation: Conversation) -> list[Line]:
     """The newest messages of a conversation in their order."""
-    rows = conversation.messages.select_related("announcement").order_by("-pk")[:NEWEST]
+    rows = conversation.messages.select_related("announcement", "by").order_by("-pk")[:NEWEST]
     messages = list(reversed(rows))
     places = _places(conversation, messages)
     return [
