@@ -57,12 +57,14 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 def home(request: HttpRequest) -> HttpResponse:
     """What is open and in work, what it earned, and what is new."""
     user = cast(User, request.user)
+    conversations = list(conversations_of(user)[:3])
     context = {
         "home": work.home(user),
         "earnings": earnings.earnings_of(user),
         "to_reply": earnings.open_rejections(user),
         "told": notices_of(user)[:3],
-        "conversations": conversations_of(user)[:3],
+        "conversations": conversations,
+        "new": sum(one.new for one in conversations),  # type: ignore[attr-defined]
     }
     return render(request, "annotation/work/home/home.html", context)
 

@@ -70,7 +70,8 @@ def test_a_message_is_asked_answered_and_read_on_a_phone(
         page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
     )
     expect(page.locator("nav.tabs")).to_contain_text("Messages 1")
-    page.locator("#messages").get_by_text("1 new").click()
+    expect(page.locator("#messages h2")).to_have_text("Messages 1 new")
+    page.locator("#messages .thread-list a").click()
     expect(page.locator(".message").last).to_contain_text("No. Choose “Unsure” then.")
     expect(page.locator(".message").last).to_contain_text("Requester of Birds")
     assert misfits(page, "phone") == []
