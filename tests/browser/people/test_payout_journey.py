@@ -114,6 +114,7 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     worker, manager = enters(world.worker.user), enters(world.manager)
 
     worker.go("/work/")
+    worker.follow("Reply by")
     expect(worker.page.get_by_text("You may reply once, until")).to_be_visible()
     worker.page.get_by_text("Reply, once").click()
     worker.page.get_by_label("Your reply").fill("I answered both questions from the text.")
@@ -127,7 +128,7 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     manager.page.get_by_label("will read").fill(NOTE)
     manager.press("Overturn it")
     expect(manager.page.get_by_text("Its work may be proposed for pay again.")).to_be_visible()
-    worker.go("/work/")
+    worker.go("/work/earnings/")
     expect(worker.page.get_by_text("the rejection was withdrawn")).to_be_visible()
 
     again = payouts.propose_payout(
@@ -145,5 +146,5 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     assert kinds == [("base", Decimal("1.80")), ("payment", Decimal("1.80"))]
     [trial] = trial_balances(world.project)
     assert trial.balances and trial.owed == 0
-    worker.go("/work/")
+    worker.go("/work/earnings/")
     expect(worker.page.get_by_text("€1.80 | paid")).to_be_visible()
