@@ -32,7 +32,7 @@ def test_a_message_is_asked_answered_and_read_on_a_phone(
     is_saved(page)
     page.locator("body").press("Escape")
     page.locator("#main").focus()
-    tab_to(page, ".ask a")
+    tab_to(page, ".ask-requester a")
     page.keyboard.press("Enter")
     expect(page.locator(".thread-open")).to_contain_text("About question 1")
     tab_to(page, "textarea")
