@@ -204,6 +204,10 @@ class Inspector:
     seen: set[str] = field(default_factory=set)  # role and name
     read: set[str] = field(default_factory=set)  # names that axe has read
 
+    def knows(self, name: str, *, wanted: bool) -> bool:
+        """Whether the page was looked at and looks the same to this role."""
+        return not self.thorough and not wanted and re.sub(r"-\d$", "", name) in self.read
+
     def look(self, page: Page, role: str, name: str, *, wanted: bool = True) -> None:
         """Everything about the page as it stands; ``wanted``: it looks its own way to this role."""
         self.seen.add(f"{role}-{name}")
@@ -211,10 +215,10 @@ class Inspector:
             "(([{responseEnd, requestStart}]) => (responseEnd - requestStart) / 1000)"
             "(performance.getEntriesByType('navigation'))"
         )
+        if self.knows(name, wanted=wanted):
+            return
         if not self.thorough:
             name = re.sub(r"-\d$", "", name)
-            if name in self.read and not wanted:
-                return  # it was looked at, and looks the same to this role
         found = overflows(page) + crowded(page) + misled(page)
         key = f"{role}-{name}" if self.thorough and wanted and role in SEEN_BY else name
         if key not in self.read:
@@ -297,6 +301,8 @@ class Visitor:
             self.visited.add(address)
             if self.seen.get(name, 0) >= MORE.get(name, 1):
                 continue
+            if self.inspector.knows(name, wanted=wanted is None or name in wanted):
+                continue  # where it leads, others have followed
             try:
                 page = self.go(address)
             except PlaywrightError as error:

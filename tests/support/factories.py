@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import secrets
+import string
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -38,9 +40,11 @@ from annotation.models import (
     User,
 )
 from annotation.work.actions import answers, assignments, events
+from tests.support.kept import kept
 
 _numbers = itertools.count(1)
-_RUN = uuid.uuid4().hex[:6]  # two processes may fill one database
+# Two processes may fill one database; letters, as tests look for numbers on pages.
+_RUN = "".join(secrets.choice(string.ascii_lowercase) for _ in range(6))
 PASSWORD = "a-long-test-password-7"
 # A reason for a rejection, long enough for every platform.
 REJECTION = (
@@ -81,6 +85,7 @@ def session_of(user: User) -> str:
     return session.session_key or ""
 
 
+@kept
 def make_project(
     *, owner: User | None = None, name: str = "Birds", also_manager: bool = False, **fields: Any
 ) -> Project:
@@ -119,6 +124,7 @@ def make_consent(worker: Membership) -> Consent:
     return people.give_consent(by=worker.user, member=worker, text=text, agreed=True)
 
 
+@kept
 def make_task(
     project: Project | None = None,
     n: int = 4,
@@ -273,6 +279,7 @@ class World:
     task: Task
 
 
+@kept
 def make_world(n: int = 4, **fields: Any) -> World:
     """The usual start of a test: everybody is there, nothing is answered yet."""
     project = make_project()

@@ -17,6 +17,7 @@ from annotation.task_types.pairwise import page as judging
 from annotation.work.actions import answers
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 PASSAGES = [
@@ -34,6 +35,7 @@ PLAIN = {
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """Two topics in two styles, published, to be written on twice each."""
     project = factories.make_project()

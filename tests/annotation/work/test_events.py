@@ -16,6 +16,7 @@ from annotation.work.actions import events
 from annotation.work.selectors import log, log_words
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 
@@ -40,6 +41,7 @@ def run(
 
 
 @pytest.fixture
+@kept
 def opened() -> dict[str, Any]:
     """What ``append`` needs: an open stream of a worker's assignment."""
     world = factories.make_world(2)

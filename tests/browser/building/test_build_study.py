@@ -15,6 +15,7 @@ from annotation.models import Task
 from annotation.task_types.pairwise import type as pairwise
 from tests.browser.sign_in import goes_to, is_well, reporting, saves, sign_in
 from tests.support import factories, uploads
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TOPICS = 12
@@ -22,6 +23,7 @@ QUESTIONS = [f"What is known about bird number {n + 1}?" for n in range(TOPICS)]
 
 
 @pytest.fixture
+@kept
 def world() -> factories.World:
     """A free-text task that two people have answered in full."""
     world = factories.make_world(TOPICS, questions=QUESTIONS, redundancy=2)

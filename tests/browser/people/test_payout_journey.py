@@ -19,12 +19,14 @@ from annotation.payouts.selectors.balance import trial_balances
 from tests.browser.sign_in import Person, misfits, sign_in
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NOTE = "You answered from the text; we had looked at another version of it. It is paid."
 
 
 @pytest.fixture
+@kept
 def world() -> World:
     world = factories.make_world(2, redundancy=9)
     world.project.hourly_floor = Decimal("12.00")

@@ -12,11 +12,13 @@ from annotation.models import Assignment
 from tests.annotation.work.test_quiz import SECRET, WHY, make_quiz
 from tests.browser.sign_in import fits
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
+@kept
 def world() -> factories.World:
     """The project of a task with a quiz; its worker is signed in."""
     task, user = make_quiz(), factories.make_user()

@@ -17,6 +17,7 @@ from annotation.pairs.actions.candidates import add_candidates
 from annotation.task_types.checklist.type import ORDINALS
 from evaluation.checklists.filled.text_scores import HUMAN, publish
 from tests.support import factories
+from tests.support.kept import kept
 from tests.support.servers.llm import Body, Chances, Stub, serving
 
 QUESTIONS = (
@@ -67,6 +68,7 @@ def make_texts(project: Project, topics: int = TOPICS) -> list[Candidate]:
     return list(Candidate.objects.filter(project=project, key__startswith="tea-").order_by("pk"))
 
 
+@kept
 def make_task(
     project: Project,
     *,
@@ -133,6 +135,7 @@ def score_by_people(task: Task, *, role: str = HUMAN, name: str = "two readers")
     return run
 
 
+@kept
 def make_study(*, topics: int = TOPICS, people: int = 2, scored: bool = True) -> Task:
     """A published task, filled by people, and human scores of its texts."""
     project = factories.make_project()

@@ -27,6 +27,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import Values
 from tests.support import factories
+from tests.support.kept import kept
 
 FIELD = "verdict"
 OPTIONS = (
@@ -55,6 +56,7 @@ FIELDS: tuple[dict[str, Any], ...] = (
 )
 
 
+@kept
 def make_task(
     *,
     items: int = 40,
@@ -102,6 +104,7 @@ def truth(number: int) -> str:
     return CODES[(2 * number + number // 5) % 3]
 
 
+@kept
 def make_labelled(
     *,
     items: int = 40,
@@ -201,6 +204,7 @@ def add_model(
     store_system_answers(by=task.project.owner, task=task, system=(name, "labels@1"), rows=rows)
 
 
+@kept
 def make_compared(*, items: int = 160, seen: int = 120) -> Task:
     """Labels of 8 people on the first ``seen`` items, and three models: one as good as they are,
     one that is not, and one whose labels are too few to tell."""

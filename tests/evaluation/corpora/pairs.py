@@ -30,6 +30,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
 from tests.support import factories
+from tests.support.kept import kept
 
 SOURCES = (
     ("model-a", "essay"),
@@ -77,6 +78,7 @@ def make_texts(
     return made
 
 
+@kept
 def make_task(
     *,
     topics: int = 4,
@@ -129,6 +131,7 @@ def make_task(
     return task
 
 
+@kept
 def make_judged(*, workers: int = 12, seed: int = 1, task: Task | None = None) -> Task:
     """The same study with every slot filled; the last two workers guess or vote always left."""
     task = task or make_task()
@@ -151,6 +154,7 @@ def merit(text: Candidate) -> float:
     return MERITS[SOURCES.index((text.origin, text.style))]
 
 
+@kept
 def make_fragile() -> tuple[Task, Membership]:
     """A study whose first is so by one worker alone, and that worker; nobody is shown turned.
 
@@ -242,6 +246,7 @@ def judge(
             )
 
 
+@kept
 def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
     """The same texts rated one by one from 1 to 5 by five people, the better sources higher."""
     project = factories.make_project(also_manager=True)

@@ -11,6 +11,7 @@ from annotation.models import Answer, Assignment, Item, ItemGroup, Membership, P
 from annotation.task_types.writing.type import STYLES
 from annotation.work.selectors.log import utf16_length
 from tests.support import factories
+from tests.support.kept import kept
 
 PASSAGES = [
     (
@@ -50,6 +51,7 @@ PASSAGES = [
 QUERY = "Why do the Voyagers still answer?"
 
 
+@kept
 def make_task(project: Project | None = None, responses: int = 1, passages: int = 40) -> Task:
     """A published task of one topic in ``responses`` styles."""
     project = project or factories.make_project()

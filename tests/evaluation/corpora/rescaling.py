@@ -26,6 +26,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from tests.support import factories
+from tests.support.kept import kept
 
 POINTS = [
     {"value": 0, "label": "misses everything"},
@@ -60,6 +61,7 @@ SAYS = {
 }
 
 
+@kept
 def make_task(items: int = 6, project: Project | None = None, **fields: Any) -> Task:
     """A published rating task of one document; nobody has rated yet."""
     project = project or factories.make_project(also_manager=True)
@@ -197,6 +199,7 @@ def add_ratings(
     return answers
 
 
+@kept
 def make_rated(*, items: int = 12, raters: int = 4, seed: int = 3, evidence: int = 3) -> Task:
     """The task with every item rated by everybody; raters differ in how strict they are.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.models import Project, Task
 from tests.support import factories
+from tests.support.kept import kept
 
 PASSAGE = (
     "The lighthouse on Gull Rock was built in 1862 from grey granite, which was brought by sea. "
@@ -129,6 +130,7 @@ def people() -> Iterator[tuple[str, dict[str, str]]]:
         yield f"wrong-{turn}", answers([WRONG], turn=turn)
 
 
+@kept
 def make_task(project: Project | None = None) -> Task:
     """The task, published and without answers."""
     return factories.make_task(
@@ -141,6 +143,7 @@ def make_task(project: Project | None = None) -> Task:
     )
 
 
+@kept
 def make_answered(project: Project | None = None, *, systems: bool = True) -> Task:
     """The task with everybody's answers, one worker of two answers, and two systems."""
     task = make_task(project)

@@ -11,6 +11,7 @@ from annotation.authoring.actions import tasks
 from annotation.models import Item, Membership, Project, Task
 from annotation.work.actions import answers, assignments
 from tests.support import factories
+from tests.support.kept import kept
 from tests.support.servers.llm import Body
 
 DIMENSION = "Order"
@@ -44,6 +45,7 @@ THOUGHTS = [
 ]
 
 
+@kept
 def make_task(project: Project | None = None, *, publish: bool = True) -> Task:
     """One dimension with a rubric and four scored samples."""
     project = project or factories.make_project()
@@ -83,6 +85,7 @@ def think(task: Task, texts: list[str], pseudonym: str) -> Membership:
     return worker
 
 
+@kept
 def make_thought(project: Project | None = None) -> Task:
     """The task with the sessions of two people."""
     task = make_task(project)

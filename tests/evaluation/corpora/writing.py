@@ -33,6 +33,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types.writing.citations import parse
 from annotation.task_types.writing.type import ENTRY_TEMPLATE, EXIT_TEMPLATE, STYLES, citation_spans
 from tests.support import factories
+from tests.support.kept import kept
 
 PASSAGES = 10
 WORDS = (
@@ -52,6 +53,7 @@ def passage(topic: int, rank: int) -> str:
     return " ".join(rng.choice(WORDS, 40)).capitalize() + f" in source {topic} {rank}."
 
 
+@kept
 def make_task(*, topics: int = 6, project: Project | None = None, styles: int = 2) -> Task:
     """A published writing task of every topic in every style; nobody has written yet."""
     project = project or factories.make_project(also_manager=True)
@@ -116,6 +118,7 @@ def text_of(item: Item, author: int, *, machine: bool) -> str:
     return " ".join(parts)
 
 
+@kept
 def make_written(*, workers: int = 6, task: Task | None = None, models: bool = True) -> Task:
     """The same task with a response of two people (and a model) to every item."""
     task = task or make_task()

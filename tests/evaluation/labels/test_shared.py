@@ -20,12 +20,14 @@ from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, text_of
 from tests.evaluation.labels.test_runs import scored
 from tests.support import factories
+from tests.support.kept import kept
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
+@kept
 def run() -> Run:
     return scored(corpus.make_labelled(items=30, known=6, workers=6, guessing=1))
 

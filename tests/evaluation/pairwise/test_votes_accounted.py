@@ -25,6 +25,7 @@ from evaluation.runs.freezing import snapshots
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 MODELS = ("Crane", "Heron", "Owl", "Stork", "Swift", "Wren")
@@ -93,6 +94,7 @@ def test_a_second_vote_on_the_same_two_texts_is_a_repeat_and_is_listed(tmp_path:
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """A judged study with one vote of each kind that no board uses."""
     task = pair_corpus.make_judged()

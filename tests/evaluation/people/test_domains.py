@@ -19,6 +19,7 @@ from evaluation.people.selectors.domains import MEASURES, domain_page
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import text_of
 from tests.support import factories
+from tests.support.kept import kept
 from tests.support.studies import judging
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +51,7 @@ def scored_task(project: Project, seed: int, level: float, people: tuple[str, ..
 
 
 @pytest.fixture
+@kept
 def project() -> Project:
     cache.clear()
     made = factories.make_project()

@@ -20,12 +20,14 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.kept import kept
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
+@kept
 def world() -> World:
     made = factories.make_world(1)
     mine = factories.claim_and_submit(made.task, made.worker, "My own words on storks.")
@@ -125,9 +127,9 @@ def test_the_pages_say_what_goes_and_a_requester_sets_for_how_long_texts_stay(
     assert own.post(address, {"although_undecided": "1"}).status_code == 302
     assert Membership.objects.get(pk=world.worker.pk).erase_asked_at
     keep = reverse("project_settings_kept", args=[world.project.pk])
-    for days, kept in (("5", None), ("90", 90), ("x", 90), ("", None)):
+    for days, stays in (("5", None), ("90", 90), ("x", 90), ("", None)):
         staff.post(keep, {"days": days})
-        assert Project.objects.get(pk=world.project.pk).answer_days_kept == kept
+        assert Project.objects.get(pk=world.project.pk).answer_days_kept == stays
     settings = html_of(staff.get(reverse("project_settings", args=[world.project.pk])))
     assert "Data retention" in settings
 

@@ -38,6 +38,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import QUICK, finish, use_recipe
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = pytest.mark.django_db
 # Another encoder and another similarity: the scores are on another scale and in another order.
@@ -51,6 +52,7 @@ def _nothing_kept() -> None:
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """Eleven workers' answers that wait for their pay, two systems, and a quick default recipe."""
     made = factories.make_task(

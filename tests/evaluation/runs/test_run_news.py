@@ -10,11 +10,13 @@ from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """One whose runs fail at once: nobody is there to compare with."""
     made = corpus.make_task()

@@ -25,11 +25,13 @@ from tests.evaluation.corpora import replay as replay_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.replay import Session
 from tests.support import factories
+from tests.support.kept import kept
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
+@kept
 def written() -> tuple[Answer, Session, Assignment]:
     cache.clear()
     return replay_corpus.submitted(replay_corpus.make_task())

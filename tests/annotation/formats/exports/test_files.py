@@ -27,12 +27,14 @@ from annotation.formats.selectors import files as reads
 from annotation.models import Answer, AuditEntry, ExportFile, Notice, Task, TextValue
 from crowdqc.errors import Conflict, Invalid, Missing
 from tests.support import factories as make
+from tests.support.kept import kept
 
 pytestmark = pytest.mark.django_db
 LONG = "They nest on chimneys and poles, and come back to the same nest each spring." * 14
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     task = make.make_task(n=3)
     make.claim_and_submit(task)

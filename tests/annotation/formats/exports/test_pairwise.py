@@ -26,6 +26,7 @@ from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.pairwise import dataset as judged
 from tests.evaluation.methods.bradley_terry.battles import pairs_from_battles
 from tests.support import factories as make
+from tests.support.kept import kept
 from tests.support.studies.crowdrag_study import make_folder
 from tests.support.studies.judging import make_pairs, make_ratings
 
@@ -61,6 +62,7 @@ def judge(task: Task, worker: Membership, votes: Iterator[str]) -> None:
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """Five pairs, shown straight and turned, judged by four workers; one is then excluded."""
     project = make.make_project()

@@ -36,6 +36,7 @@ from crowdqc.errors import Conflict, Invalid
 from tests.evaluation.corpora import pair_checked
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories as make
+from tests.support.kept import kept
 from tests.support.studies.judging import make_pairs, make_ratings
 from tests.support.uploads import work
 
@@ -106,6 +107,7 @@ def twin(task: Task, *, turned: bool) -> Task:
 
 
 @pytest.fixture
+@kept
 def task() -> Task:
     """Five pairs, judged in the browser by three workers and by a model, in both orders twice.
 
