@@ -17,7 +17,7 @@ from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
-from evaluation.free_text.views.results import run_frame, send
+from evaluation.free_text.views.results import run_frame, send, send_csv
 from evaluation.pairwise import collecting
 from evaluation.pairwise.run import CORE, RATED
 from evaluation.pairwise.selectors import agreement as pair_agreement
@@ -208,10 +208,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     if run is not None and request.GET.get("table") == pair_kinds.TABLE:
         told = reads.figures_of(run, *pair_kinds.FIGURES)
         content = pair_kinds.table(told, pair_boards.rows_of(run, told))
-        response = HttpResponse(content, content_type="text/csv; charset=utf-8")
-        name = f"task-{task.pk}-run-{run.number}-{pair_kinds.TABLE}.csv"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        return send_csv(run, pair_kinds.TABLE, content)
     return send(request, run)
 
 
