@@ -11,7 +11,7 @@ from crowdqc.numbers import score
 from evaluation.charts.boards import Estimate
 from evaluation.charts.svg import image, line, nice_ticks, path, px, text
 
-SIZE, LEFT, FOOT, EDGE = 220.0, 40.0, 36.0, 10.0
+SIZE, LEFT, FOOT, EDGE = 160.0, 40.0, 36.0, 10.0
 
 
 @dataclass(frozen=True)

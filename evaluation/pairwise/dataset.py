@@ -274,10 +274,7 @@ def to_arrays(
     counts: Counts | None = None,
     metadata: Metadata | None = None,
 ) -> PairsDataset:
-    """What was read as arrays, with the texts, their sources' names and what is counted in them.
-
-    ``metadata`` are columns of the items, of which those that name kinds split the board.
-    """
+    """What was read as arrays, with the texts, their sources' names, counts, and items' columns."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)
@@ -293,15 +290,12 @@ def to_arrays(
     workers = sorted({row.worker_id for row in people if row.worker_id is not None})
     machines = sorted({row.system_id for row in machine if row.system_id is not None})
     at = {row.candidate_id: k for k, row in enumerate(shown)}
-    labels = [str(pairs[pair]) for pair in order]
+    ids = [pairs[pair] for pair in order]
 
     def votes(rows: Sequence[Judgment], authors: Sequence[int]) -> ShownVotes:
-        return _shown(read, rows, authors, place, labels)
+        return _shown(read, rows, authors, place, [str(pk) for pk in ids])
 
-    grouped = {
-        name: _grouped(shown, sources, [getattr(row, name) for row in shown])
-        for name in ("origin", "style")
-    }
+    grouped = _groups(shown, sources)
     data = Judgments.build(
         votes(people, workers),
         [at[first] for first, _ in order],
@@ -315,12 +309,7 @@ def to_arrays(
         machine=votes(machine, machines) if machine else None,
         groups={name: found for name, (_, found) in grouped.items()},
         counts=_by_name(counts or {}, [row.candidate_id for row in shown]),
-        columns={}
-        if metadata is None
-        else _columns(
-            [metadata.get(pairs[pair], {}) for pair in order],
-            [texts[first].topic for first, _ in order],
-        ),
+        columns=_columns(metadata, ids, [texts[first].topic for first, _ in order]),
     )
     return PairsDataset(
         data=data,
@@ -331,15 +320,20 @@ def to_arrays(
         sources=tuple(sources),
         candidates=tuple(row.candidate_id for row in shown),
         texts=tuple(shown),
-        pair_items=tuple(pairs[pair] for pair in order),
+        pair_items=tuple(ids),
         asked=tuple(read.asked),
         groups={name: found for name, (found, _) in grouped.items()},
     )
 
 
-def _columns(known: Sequence[Mapping[str, str]], topics: Sequence[str]) -> dict[str, Column]:
+def _columns(
+    metadata: Metadata | None, items: Sequence[int], topics: Sequence[str]
+) -> dict[str, Column]:
     """What splits pairs into kinds: topics where these are few, and columns of their items."""
-    found = {}
+    found: dict[str, Column] = {}
+    if metadata is None:
+        return found
+    known = [metadata.get(item, {}) for item in items]
     if 1 < len(set(topics)) <= MOST_TOPICS:
         found["topic"] = _column(topics)
     for name in sorted({name for one in known for name in one} - set(found)):
@@ -360,6 +354,16 @@ def _by_name(counts: Counts, shown: Sequence[int]) -> dict[str, list[int]]:
     if not all(pk in counts for pk in shown):
         return {}
     return {name: [counts[pk][k] for pk in shown] for k, name in enumerate(STYLE)}
+
+
+def _groups(
+    texts: Sequence[TextRow], sources: Sequence[int]
+) -> dict[str, tuple[tuple[str, ...], IntArray]]:
+    """The groupings of sources by name, as ``_grouped`` gives each."""
+    return {
+        name: _grouped(texts, sources, [getattr(row, name) for row in texts])
+        for name in ("origin", "style")
+    }
 
 
 def _grouped(

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.methods.competence.mace.data import summed
 from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
-from evaluation.methods.core.units import LEAST, SHARE, wilson
+from evaluation.methods.core.units import LEAST, SHARE, joined_bins, wilson
 from evaluation.methods.core.votes import Labels
 
 NONE = -1
@@ -169,11 +169,11 @@ def compare_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Ta
 
 
 def reliability_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Table:
-    """A row a method and bin of confidence that holds known answers: how often its label is right.
+    """A row a method and range of confidence: how often its labels of known answers are right.
 
-    The bins are those of ``calibration_error``; ``confidence`` is the mean in the bin, ``right``
-    the share that is right with Wilson's interval, NaN below the least number. None at all below
-    CALIBRATED known answers.
+    The ranges are the bins of ``calibration_error``; one with fewer known answers than an interval
+    needs is joined with the next. ``confidence`` is the mean, ``right`` the share that is right
+    with Wilson's interval. None at all below CALIBRATED known answers.
     """
     rows: list[dict[str, float]] = []
     for method, one in enumerate(found):
@@ -181,10 +181,9 @@ def reliability_table(found: Sequence[Labelled], gold: IntArray, level: float) -
         if len(known) < CALIBRATED:
             continue
         right, sure, place = _binned(one.probability[known], gold[known])
-        for bin_ in np.unique(place).tolist():
-            own = place == bin_
-            n, share = int(own.sum()), float(right[own].mean())
-            low, high = wilson(share, n, level) if n >= LEAST[SHARE] else (np.nan, np.nan)
+        for own in joined_bins(place, LEAST[SHARE]):
+            n, share = len(own), float(right[own].mean())
+            low, high = wilson(share, n, level)
             rows.append(
                 {"method": method, "confidence": float(sure[own].mean()), "right": share}
                 | {"low": low, "high": high, "n": n}

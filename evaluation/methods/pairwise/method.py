@@ -175,8 +175,8 @@ def fit(
     ``side``, ``within_item``, ``across_item``, ``straight``, ``straight_worker``, ``repeat``,
     ``repeat_worker``, ``interdependence``, ``judge``, ``judge_pair``, ``person``, and what
     ``resistance`` finds (``controlled``, ``style``, ``length``, ``top``, ``change``,
-    ``change_vote``, ``split``) and ``strata`` (``stratum``, ``stratum_system``, ``shift``): as said
-    where they are made.
+    ``change_vote``, ``split``) and ``strata`` (``stratum``, ``stratum_system``, ``shift``): as
+    said where they are made.
 
     Raises BadParameter, Cancelled.
     """
@@ -194,12 +194,9 @@ def fit(
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }
-    held, notes = resistance(
-        data, people, competence, settings, board=board, rng=rngs[5], hooks=hooks
-    )
-    tables |= held
-    ranked = set(board.system["dimension"].tolist())
-    tables |= strata(data, people, competence, settings, known=ranked, rng=rngs[6], hooks=hooks)
+    asked = (data, people, competence, settings)
+    held, notes = resistance(*asked, board=board, rng=rngs[5], hooks=hooks)
+    tables |= held | strata(*asked, board=board, rng=rngs[6], hooks=hooks)
     return PARAMS.result(
         settings,
         tables,

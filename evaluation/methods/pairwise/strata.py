@@ -25,7 +25,14 @@ from numpy.typing import NDArray
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
 from evaluation.methods.core.units import count_in_words, simultaneous
 from evaluation.methods.core.votes import FIRST, SECOND
-from evaluation.methods.pairwise.boards import FEWEST, SYSTEM, BoardVotes, board_of, votes_of
+from evaluation.methods.pairwise.boards import (
+    FEWEST,
+    SYSTEM,
+    Boards,
+    BoardVotes,
+    board_of,
+    votes_of,
+)
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY
 
@@ -77,11 +84,11 @@ def strata(
     competence: FloatArray | None,
     settings: dict[str, Any],
     *,
-    known: set[int],
+    board: Boards,
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> dict[str, Table]:
-    """The boards by column and stratum of the ``known`` dimensions.
+    """The boards by column and stratum of the dimensions that have a ``board``.
 
     ``stratum``, a row a stratum: dimension, ``column`` (a name of ``data.columns`` or DIFFICULTY),
     stratum (its name), votes, pairs, topics, workers, ``disagreement`` (the mean; NaN but for
@@ -93,6 +100,7 @@ def strata(
     all systems and pairs of strata of the column at once. Its standard error is the sum of both, as
     people judge in several strata; that holds however the two go together.
     """
+    known = set(board.system["dimension"].tolist())
     votes = votes_of(data, people, competence)
     rows: dict[str, list[dict[str, Any]]] = {"stratum": [], "stratum_system": [], "shift": []}
     hard = [disagreement(one.outcome, one.pair) for one in votes]

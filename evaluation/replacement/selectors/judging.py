@@ -19,7 +19,10 @@ from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
 
 Told = Mapping[str, Any]
-FIGURES = ("leaning", "calibration", "drift", "version", "panel", "weight", "frame", "recipe")
+FIGURES = (
+    *("leaning", "calibration", "reliability", "drift", "version", "panel", "weight"),
+    *("frame", "recipe"),
+)
 TITLES = {
     POSITION: ("Position", "chooses the text shown first"),
     LENGTH: ("Length", "chooses the longer text"),
@@ -109,7 +112,8 @@ def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict
     else:
         ends = [row[name] for row in rows for name in ("said", "low", "high", "value")]
         scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
-    curve = None if classes or len(rows) < 2 else _curve(rows)
+    points = _of(told, "reliability", model)
+    curve = _curve(points) if points else None
     found = []
     for row in rows:
         title = words[int(row["value"])] if classes else f"{row['value']:g}"

@@ -21,16 +21,10 @@ from tests.evaluation.methods.pairwise.studies import RNG, study
 QUICK: dict[str, Any] = {**pairwise.DEFAULTS, "resamples": 100}
 
 
-def split(data: Judgments, known: tuple[int, ...] = (EVERY, 0)) -> dict[str, list[dict[str, Any]]]:
-    found = strata(
-        data,
-        data.votes.once(),
-        None,
-        QUICK,
-        known={*known},
-        rng=RNG(0),
-        hooks=Hooks(),
-    )
+def split(data: Judgments) -> dict[str, list[dict[str, Any]]]:
+    asked = (data, data.votes.once(), None, QUICK)
+    whole = boards(*asked, rng=RNG(1), hooks=Hooks())
+    found = strata(*asked, board=whole, rng=RNG(0), hooks=Hooks())
     return {name: table.rows() for name, table in found.items()}
 
 
@@ -106,7 +100,7 @@ def test_pairs_that_are_all_alike_give_the_same_gap_whether_easy_or_hard() -> No
             dimensions=1,
             ties=0.0,
         )
-        rows = of(split(data, (0,))["stratum_system"], column=DIFFICULTY)
+        rows = of(split(data)["stratum_system"], column=DIFFICULTY, dimension=0)
         [votes] = votes_of(data, data.votes.once(), None)
         lead = np.where(votes.outcome == FIRST, 1, -1)
         own = np.abs(np.bincount(votes.pair, lead)[votes.pair])
@@ -149,24 +143,24 @@ def test_a_system_that_is_better_at_one_kind_alone_is_found_and_named() -> None:
         candidates=(*prose.candidates, *(f"c{name}" for name in code.candidates)),
         topics=(*prose.topics, *(f"c{name}" for name in code.topics)),
     )
-    found = split(by_topic(data, ("prose", "code"), np.arange(60) // 30), (0,))
-    shifted = {row["system"]: row for row in of(found["shift"], column="category")}
+    found = split(by_topic(data, ("prose", "code"), np.arange(60) // 30))
+    shifted = {row["system"]: row for row in of(found["shift"], column="category", dimension=0)}
     assert set(shifted) == {0, 2}
     assert shifted[0]["low"] > 0 > shifted[2]["high"]
     for stratum, best in (("prose", 0), ("code", 2)):
-        rows = of(found["stratum_system"], column="category", stratum=stratum)
+        rows = of(found["stratum_system"], column="category", stratum=stratum, dimension=0)
         assert [row["system"] for row in rows if row["rank_high"] == 1] == [best]
-    alike = split(by_topic(prose, ("odd", "even"), np.arange(30) % 2), (0,))
+    alike = split(by_topic(prose, ("odd", "even"), np.arange(30) % 2))
     assert of(alike["shift"], column="category") == []
 
 
 def test_kinds_with_few_pairs_have_a_reason_and_no_board() -> None:
     data = by_topic(study(RNG(4), topics=9, dimensions=1), ("a", "b", "c"), [0] * 4 + [1] * 4 + [2])
-    found = split(data, (0,))
-    told = {row["stratum"]: row for row in of(found["stratum"], column="category")}
+    found = split(data)
+    told = {row["stratum"]: row for row in of(found["stratum"], column="category", dimension=0)}
     assert told["c"]["reason"] == "3 pairs; a board needs 10" and told["c"]["level"] is None
     assert told["a"]["reason"] == told["b"]["reason"] == ""
     assert not of(found["stratum_system"], stratum="c")
-    thin = split(by_topic(data, ("a", "b"), [0] * 8 + [1]), (0,))
-    [row] = of(thin["stratum"], column="category")
+    thin = split(by_topic(data, ("a", "b"), [0] * 8 + [1]))
+    [row] = of(thin["stratum"], column="category", dimension=0)
     assert row["reason"] == "fewer than two kinds have 10 pairs" and row["stratum"] == ""
