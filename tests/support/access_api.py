@@ -237,6 +237,7 @@ CHANGE: dict[tuple[str, str], str] = {
     ("put", "api_task_panels"): REQUESTER,
     ("patch", "api_panel"): REQUESTER,
     ("patch", "api_hook"): REQUESTER,
+    ("patch", "api_live"): REQUESTER,
     ("delete", "api_hook"): REQUESTER,
     ("delete", "api_file"): EITHER,
     ("put", "api_draft"): MINE,
