@@ -10,6 +10,7 @@ from evaluation.operations import urls as operations
 from evaluation.panels import urls as panels
 from evaluation.payouts import urls as payouts
 from evaluation.people import urls as people
+from evaluation.replacement import urls as replacement
 from evaluation.runs import api, views
 from evaluation.runs.sharing import views as sharing
 from evaluation.score_table import urls as score_table
@@ -71,7 +72,7 @@ runs_api = [
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
 project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
-apis = (runs_api, live.api, llm_runs.api, payouts.api, panels.api, people.api)
+apis = (*(runs_api, live.api, replacement.api, llm_runs.api, payouts.api, panels.api, people.api),)
 urlpatterns = [
     path("score/", include(score_table)),
     path("", include(operations)),

@@ -306,6 +306,10 @@ class Client:
     def live(self, task: int) -> Live:
         return Live.of(self.call("GET", f"/api/tasks/{task}/live/"))
 
+    def raise_live(self, task: int, **limits: Any) -> Live:
+        """Raise its limits: ``max_judgments``, ``budget``; what is left out stays."""
+        return Live.of(self.call("PATCH", f"/api/tasks/{task}/live/", limits))
+
     def end_live(self, task: int) -> Live:
         return Live.of(self.call("POST", f"/api/tasks/{task}/live/end/"))
 

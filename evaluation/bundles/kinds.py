@@ -22,7 +22,13 @@ from annotation.work.snapshots import choices as chosen_fields
 from annotation.work.snapshots import labels as label_fields
 from annotation.work.snapshots.answers import AnswerText
 from annotation.work.snapshots.choices import Choice, ChoiceField
-from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
+from annotation.work.snapshots.judgments import (
+    AskedDimension,
+    ItemRow,
+    Judgment,
+    TextRow,
+    item_metadata,
+)
 from annotation.work.snapshots.labels import LabelField, LabelVote
 from annotation.work.snapshots.other_fields import OtherField, other_fields
 from crowdqc.errors import Conflict
@@ -195,10 +201,18 @@ class OfJudgments:
             ANSWERS,
             jsonl({**row._asdict(), "votes": read.votes[row.answer_id]} for row in read.rows),
         )
+        known = {} if self.rated else item_metadata(snapshot.task)
         # All items: the first one that named a pair stands for it, judged or not.
         yield (
             ITEMS,
-            jsonl({**row._asdict(), "judged": row.item_id in used} for row in read.items.values()),
+            jsonl(
+                {
+                    **row._asdict(),
+                    "judged": row.item_id in used,
+                    "metadata": known.get(row.item_id, {}),
+                }
+                for row in read.items.values()
+            ),
         )
         counts = {} if self.rated else judged.counts_of(texts)
         # The texts stay here; what was counted in them goes along.
@@ -234,7 +248,8 @@ class OfJudgments:
             frozen = judged.arranged_ratings(read, texts, names)
         else:
             known = {pk: found for pk, found in counts.items() if found is not None}
-            frozen = judged.to_arrays(read, texts, names, counts=known)
+            kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
+            frozen = judged.to_arrays(read, texts, names, counts=known, metadata=kinds)
         done = pair_runs.fit(run, frozen, hooks)
         return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
 
@@ -248,6 +263,7 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
     items = {}
     for row in read_jsonl(files[ITEMS]):
         row.pop("judged")
+        row.pop("metadata", None)
         items[row["item_id"]] = ItemRow(**row)
     asked = [
         AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))

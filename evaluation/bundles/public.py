@@ -93,6 +93,10 @@ class Renamed:
         self.items.draw([*ids, *(int(item) for one in self.others for item in _of_items(one))])
         self.texts.draw(one["candidate_id"] for one in self.shown)
         self.topics.draw(one["topic"] for one in self.shown)
+        self.columns, self.values = Codes(drawn), Codes(drawn)
+        known = [pair for one in self.asked for pair in one.get("metadata", {}).items()]
+        self.columns.draw(sorted({name for name, _ in known}))
+        self.values.draw(sorted(set(known)))
 
     def data(self) -> dict[str, bytes]:
         """The files under data/."""
@@ -138,7 +142,9 @@ class Renamed:
     def _item(self, row: Row) -> Row:
         code = self.items.of(row["item_id"])
         named = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
-        return {**row, **named, "item_id": code, "key": f"i{code}"}
+        said = row.get("metadata", {}).items()
+        kinds = {f"column {self.columns.of(one[0])}": f"kind {self.values.of(one)}" for one in said}
+        return {**row, **named, "item_id": code, "key": f"i{code}", "metadata": kinds}
 
     def _text(self, row: Row) -> Row:
         code = self.texts.of(row["candidate_id"])

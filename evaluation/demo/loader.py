@@ -38,6 +38,7 @@ from crowdqc.errors import Conflict
 from evaluation.demo import checklist as demo_checklist
 from evaluation.demo import grading as demo_grading
 from evaluation.demo import labels as demo_labels
+from evaluation.demo import live as demo_live
 from evaluation.demo import money as demo_money
 from evaluation.demo import side as demo_side
 from evaluation.demo.clock import clock_at
@@ -139,6 +140,7 @@ class Loader(DemoContext):
         begun = demo_side.make(self, project)
         think, check = demo_checklist.make(self, project)
         labelled = demo_labels.make(self, project)
+        ended, going = demo_live.make(self, project)
         study.stay_in_work()
         self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
@@ -157,6 +159,8 @@ class Loader(DemoContext):
             checklist=check.pk,
             labels=labelled.pk,
             begun=begun.pk,
+            live_ended=ended.pk,
+            live=going.pk,
         )
         return task
 

@@ -213,8 +213,8 @@ def figures(frozen: LabelsDataset, result: Result) -> Row:
     agreement = tables["agreement"].rows()
     for row in agreement:
         row["label"] = _code(frozen, row["label"])
-    compare = tables["compare"].rows()
-    for row in compare:
+    compare, reliability = tables["compare"].rows(), tables["reliability"].rows()
+    for row in (*compare, *reliability):
         row["method"] = METHODS[row["method"]]
     diagnostics = dict(result.diagnostics)
     # The whole field has one board, which uses every label that was frozen.
@@ -231,6 +231,7 @@ def figures(frozen: LabelsDataset, result: Result) -> Row:
         "class": _classes(frozen, result),
         "agreement": agreement,
         "compare": compare,
+        "reliability": reliability,
         "paired": _paired(result),
         "summary": _summary(result),
         "pooled": _pooled(frozen, result),

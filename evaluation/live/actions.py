@@ -46,6 +46,14 @@ State, Reason, DecidedBy = LiveEvaluation.State, LiveEvaluation.Reason, LiveEval
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What an evaluation may ask for and cost; ``budget`` None: no limit."""
+
+    max_judgments: int
+    budget: Decimal | None
+
+
+@dataclass(frozen=True)
 class Batch:
     """What was added; ``again``: by an earlier request under the same key."""
 
@@ -240,6 +248,52 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
         if alone:
             judging.forbid_people(fresh, by)
     return Batch(len(prompts), pairs, again=False)
+
+
+@transaction.atomic
+def raise_limits(
+    *, by: User, task: Task, max_judgments: int | None = None, budget: Decimal | None = None
+) -> LiveEvaluation:
+    """Let an open evaluation ask for more judgments, or cost more; None leaves a limit as it is.
+
+    The intervals hold at every look, so that collecting may go on after one. The precision that
+    ends it stays, since they are made for it. Raises Invalid for less than it has, and Conflict
+    where it has ended.
+    """
+    evaluation = _held(task)
+    if evaluation.state != State.OPEN:
+        raise Conflict("This live evaluation has ended.", code="ended")
+    old = Limits(evaluation.max_judgments, evaluation.budget)
+    new = Limits(
+        old.max_judgments if max_judgments is None else max_judgments,
+        old.budget if budget is None else budget,
+    )
+    _check_limits(evaluation.half_width, new.max_judgments, new.budget)
+    wrong = {}
+    if new.max_judgments < old.max_judgments:
+        wrong["max_judgments"] = f"At least {old.max_judgments:,}, as now."
+    if new.budget is not None and (old.budget is None or new.budget < old.budget):
+        now = "It has none, as now." if old.budget is None else f"At least {old.budget}, as now."
+        wrong["budget"] = now
+    if wrong:
+        raise Invalid("Limits can only be raised.", fields=wrong)
+    if new == old:
+        return evaluation
+    evaluation.max_judgments, evaluation.budget = new.max_judgments, new.budget
+    evaluation.save(update_fields=["max_judgments", "budget"])
+    held = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    held.most_answers, held.most_pay = new.max_judgments, new.budget
+    held.save(update_fields=["most_answers", "most_pay"])
+    record(
+        by=by,
+        project=task.project,
+        action="live.raise",
+        on=task,
+        max_judgments=new.max_judgments,
+        budget=None if new.budget is None else str(new.budget),
+        before=[old.max_judgments, None if old.budget is None else str(old.budget)],
+    )
+    return evaluation
 
 
 def _task_of(evaluation: LiveEvaluation) -> Task:

@@ -61,6 +61,13 @@ class LiveIn(Body):
     )
 
 
+class LimitsIn(Body):
+    max_judgments = serializers.IntegerField(
+        required=False, allow_null=True, default=None, max_value=live.MOST_JUDGMENTS
+    )
+    budget = serializers.DecimalField(**MONEY, required=False, allow_null=True, default=None)
+
+
 class OutputIn(Body):
     prompt = serializers.CharField(help_text="The prompt's key", allow_blank=True)
     question = serializers.CharField(help_text="What the systems were asked", allow_blank=True)
@@ -165,6 +172,17 @@ class Live(Endpoint):
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         live.open_evaluation(by=access.user, task=task, **read(LiveIn, request))
         return _reply(task, status.HTTP_201_CREATED)
+
+    @extend_schema(
+        request=LimitsIn,
+        responses=LiveOut,
+        summary="Raise the limits of an open live evaluation",
+        description="What is left out stays as it is. A limit is never lowered.",
+    )
+    def patch(self, request: Request, task_id: int) -> Response:
+        access, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        live.raise_limits(by=access.user, task=task, **read(LimitsIn, request))
+        return _reply(task)
 
 
 class LiveOutputs(Endpoint):

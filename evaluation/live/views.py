@@ -85,20 +85,41 @@ class OpenForm(forms.Form):
         return self.cleaned_data["decided_by"] or LiveEvaluation.DecidedBy.PEOPLE
 
 
+class LimitsForm(forms.Form):
+    """More judgments or money for an open evaluation; an empty field stays as it is."""
+
+    max_judgments = forms.IntegerField(
+        label="Maximum judgments", required=False, widget=forms.NumberInput(attrs=MID)
+    )
+    budget = forms.DecimalField(
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+    )
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """State and board; POST opens it, or ends it (``do=end``)."""
+    """State and board; POST opens it, raises its limits (``do=raise``), or ends it (``do=end``)."""
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
     access, task = get_task(request, project_id, task_id, *roles)
     if not get_type(task.type).pairs_texts:
         raise Missing("Only pairwise tasks have live evaluations.")
-    form, status = OpenForm(task=task), 200
-    if request.method == "POST":
+    form: forms.Form = OpenForm(task=task)
+    limits, status = LimitsForm(auto_id="limits_%s"), 200
+    if request.method == "POST" and request.POST.get("do") == "raise":
+        limits = LimitsForm(request.POST, auto_id="limits_%s")
+        status = _raised(request, access, task, limits)
+        if status == 302:
+            return redirect("live_evaluation", project_id, task_id)
+    elif request.method == "POST":
         form, status = _posted(request, access, task)
         if status == 302:
             return redirect("live_evaluation", project_id, task_id)
     context: dict[str, Any] = {"task": task, "title": reads.title_of(task), "form": form}
+    context["limits"] = limits
     found = selectors.evaluation_of(task)
     if found is not None:
         context.update(selectors.page(found, task))
@@ -107,6 +128,19 @@ def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> Http
     if "HX-Request" in request.headers and (began or not context.get("going")):
         response["HX-Refresh"] = "true"  # what stands around the board is no longer true
     return response
+
+
+def _raised(request: HttpRequest, access: Access, task: Task, form: LimitsForm) -> int:
+    """302 when the limits are raised, else the status of the refusal."""
+    if not form.is_valid():
+        return 422
+    try:
+        live.raise_limits(by=access.user, task=task, **form.cleaned_data)
+    except (Invalid, Conflict) as error:
+        add_errors(form, error)
+        return error.status
+    messages.success(request, "The limits are raised.")
+    return 302
 
 
 def _posted(request: HttpRequest, access: Access, task: Task) -> tuple[OpenForm, int]:

@@ -18,7 +18,7 @@ from annotation.models import Item, Task, User
 from annotation.models.tasks import TaskState
 from crowdqc.errors import Conflict
 from evaluation.models import AdaptivePlan, Run
-from evaluation.pairwise.selectors.resistance import rounded
+from evaluation.pairwise.selectors.resistance.top import rounded
 
 MOST_A_PAIR = 500
 

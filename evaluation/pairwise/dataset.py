@@ -18,7 +18,13 @@ from annotation.work.snapshots import judgments as collected
 from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
-from evaluation.methods.pairwise.judgments import MISSING, SIDES, Judgments, ShownVotes
+from evaluation.methods.pairwise.judgments import (
+    MISSING,
+    SIDES,
+    Column,
+    Judgments,
+    ShownVotes,
+)
 from evaluation.methods.rescaling.ratings import Ratings
 from evaluation.methods.text.style import STYLE, style_counts
 from evaluation.models import Snapshot
@@ -26,6 +32,9 @@ from evaluation.runs.freezing.snapshots import keep_snapshot
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 Counts = Mapping[int, Sequence[int]]  # candidate -> what is counted in its text, as STYLE names it
+Metadata = Mapping[int, Mapping[str, str]]  # item -> column -> value
+# A column with more values says what an item is, not what kind; a topic is shown where it is one.
+MOST_KINDS, MOST_COLUMNS, MOST_TOPICS = 12, 5, 8
 
 
 def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
@@ -171,12 +180,15 @@ class RatingsDataset:
 
 
 def load(snapshot: Snapshot, *, counted: bool = False) -> PairsDataset:
-    """The frozen judgments as arrays; ``counted``: with what can be counted in the texts.
+    """The frozen judgments as arrays; ``counted``: with counts of the texts and kinds of pairs.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """
     read, (texts, names) = reload_judgments(snapshot), texts_of(snapshot.task)
-    return to_arrays(read, texts, names, counts=counts_of(texts) if counted else {})
+    if not counted:
+        return to_arrays(read, texts, names)
+    known = collected.item_metadata(snapshot.task)
+    return to_arrays(read, texts, names, counts=counts_of(texts), metadata=known)
 
 
 def counts_of(texts: Sequence[TextRow]) -> dict[int, tuple[int, ...]]:
@@ -260,8 +272,9 @@ def to_arrays(
     names: Mapping[int, str],
     *,
     counts: Counts | None = None,
+    metadata: Metadata | None = None,
 ) -> PairsDataset:
-    """What was read as arrays, with the texts, their sources' names and what is counted in them."""
+    """What was read as arrays, with the texts, their sources' names, counts, and items' columns."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)
@@ -277,15 +290,12 @@ def to_arrays(
     workers = sorted({row.worker_id for row in people if row.worker_id is not None})
     machines = sorted({row.system_id for row in machine if row.system_id is not None})
     at = {row.candidate_id: k for k, row in enumerate(shown)}
-    labels = [str(pairs[pair]) for pair in order]
+    ids = [pairs[pair] for pair in order]
 
     def votes(rows: Sequence[Judgment], authors: Sequence[int]) -> ShownVotes:
-        return _shown(read, rows, authors, place, labels)
+        return _shown(read, rows, authors, place, [str(pk) for pk in ids])
 
-    grouped = {
-        name: _grouped(shown, sources, [getattr(row, name) for row in shown])
-        for name in ("origin", "style")
-    }
+    grouped = _groups(shown, sources)
     data = Judgments.build(
         votes(people, workers),
         [at[first] for first, _ in order],
@@ -299,6 +309,7 @@ def to_arrays(
         machine=votes(machine, machines) if machine else None,
         groups={name: found for name, (_, found) in grouped.items()},
         counts=_by_name(counts or {}, [row.candidate_id for row in shown]),
+        columns=_columns(metadata, ids, [texts[first].topic for first, _ in order]),
     )
     return PairsDataset(
         data=data,
@@ -309,10 +320,33 @@ def to_arrays(
         sources=tuple(sources),
         candidates=tuple(row.candidate_id for row in shown),
         texts=tuple(shown),
-        pair_items=tuple(pairs[pair] for pair in order),
+        pair_items=tuple(ids),
         asked=tuple(read.asked),
         groups={name: found for name, (found, _) in grouped.items()},
     )
+
+
+def _columns(
+    metadata: Metadata | None, items: Sequence[int], topics: Sequence[str]
+) -> dict[str, Column]:
+    """What splits pairs into kinds: topics where these are few, and columns of their items."""
+    found: dict[str, Column] = {}
+    if metadata is None:
+        return found
+    known = [metadata.get(item, {}) for item in items]
+    if 1 < len(set(topics)) <= MOST_TOPICS:
+        found["topic"] = _column(topics)
+    for name in sorted({name for one in known for name in one} - set(found)):
+        values = [one.get(name, "") for one in known]
+        if 1 < len({*values} - {""}) <= MOST_KINDS and len(found) < MOST_COLUMNS:
+            found[name] = _column(values)
+    return found
+
+
+def _column(values: Sequence[str]) -> Column:
+    names = tuple(sorted({*values} - {""}))
+    place = {name: at for at, name in enumerate(names)}
+    return Column(np.array([place.get(value, -1) for value in values]), names)
 
 
 def _by_name(counts: Counts, shown: Sequence[int]) -> dict[str, list[int]]:
@@ -320,6 +354,16 @@ def _by_name(counts: Counts, shown: Sequence[int]) -> dict[str, list[int]]:
     if not all(pk in counts for pk in shown):
         return {}
     return {name: [counts[pk][k] for pk in shown] for k, name in enumerate(STYLE)}
+
+
+def _groups(
+    texts: Sequence[TextRow], sources: Sequence[int]
+) -> dict[str, tuple[tuple[str, ...], IntArray]]:
+    """The groupings of sources by name, as ``_grouped`` gives each."""
+    return {
+        name: _grouped(texts, sources, [getattr(row, name) for row in texts])
+        for name in ("origin", "style")
+    }
 
 
 def _grouped(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.models import Task
+from annotation.models import System, Task
 from annotation.models.tasks import TaskState
 from annotation.work.snapshots import choices as collected
 from annotation.work.snapshots.choices import ChoiceField
@@ -134,6 +134,20 @@ def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
         doubt=doubt,
         redundancy=task.current.redundancy,
     )
+
+
+def system_named(task: Task, name: str) -> int:
+    """The id of the project's system of this name, with or without its prompt strategy.
+
+    Raises Invalid where there is none, or several.
+    """
+    systems = list(System.objects.filter(project=task.project_id))
+    named = [one.pk for one in systems if str(one) == name]
+    named = named or [one.pk for one in systems if one.name == name]
+    if len(named) != 1:
+        said = "Several have it: add the prompt strategy" if named else "The project has none"
+        raise Invalid("Name one model.", fields={"model": f"{said} (“{name}”)."})
+    return named[0]
 
 
 def check_wanted(found: Candidates, wanted: int, way: str) -> None:

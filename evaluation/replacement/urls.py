@@ -1,7 +1,8 @@
-"""The address of the test whether a model may replace a person."""
+"""Addresses of the test whether a model may replace a person, and of items drawn for people."""
 
 from django.urls import path
 
+from evaluation.replacement import api as draws
 from evaluation.replacement import views
 
 urlpatterns = [
@@ -10,3 +11,4 @@ urlpatterns = [
     path("tasks/<int:task_id>/replace/judges/", views.judges, name="replacement_judges"),
     path("tasks/<int:task_id>/replace/export/", views.export, name="replacement_export"),
 ]
+api = [path("tasks/<int:task_id>/draws/", draws.Draws.as_view(), name="api_draws")]

@@ -40,6 +40,7 @@ SENTENCES = {
     "consent.withdraw": "took the agreement back",
     "live.end": "ended a live evaluation ({reason})",
     "live.open": "opened a live evaluation",
+    "live.raise": "raised the limits of a live evaluation ({max_judgments} judgments)",
     "live.outputs": "added outputs to a live evaluation ({prompts} prompts)",
     "documents.import": "imported documents with answers",
     "endpoint.add": "added an address of models",

@@ -296,6 +296,25 @@ def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
     return dict(Candidate.objects.filter(pk__in=candidate_ids).values_list("pk", "text"))
 
 
+def item_metadata(task: Task) -> dict[int, dict[str, str]]:
+    """What a file of the task said of each item in columns that nothing else reads.
+
+    Of rows that each hold one answer, a column is the item's where all of its answers say the same.
+    """
+    found: dict[int, dict[str, str]] = {}
+    own = task.items.filter(settings__has_key="meta").values_list("pk", "settings__meta")
+    rows = Answer.objects.filter(item__task=task, meta__isnull=False).values_list("item", "meta")
+    apart: set[tuple[int, str]] = set()
+    for item, said in (*own, *rows.order_by().iterator(CHUNK)):
+        known = found.setdefault(item, {})
+        for name, value in said.items():
+            if known.setdefault(name, str(value)) != str(value):
+                apart.add((item, name))
+    for item, name in apart:
+        del found[item][name]
+    return found
+
+
 def system_names(system_ids: Sequence[int]) -> dict[int, str]:
     """The names of sources of texts and of judging models."""
     return {system.pk: str(system) for system in System.objects.filter(pk__in=system_ids)}

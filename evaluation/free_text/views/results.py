@@ -213,6 +213,14 @@ def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
     return streamed
 
 
+def send_csv(run: Run, name: str, content: str) -> HttpResponse:
+    """Figures of a run that a page draws, as a table of their own."""
+    response = HttpResponse(content, content_type="text/csv; charset=utf-8")
+    file = f"task-{run.task_id}-run-{run.number}-{name}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{file}"'
+    return response
+
+
 @login_required
 @require_safe
 def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:

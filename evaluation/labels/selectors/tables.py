@@ -8,10 +8,12 @@ from typing import Any
 
 from django.core.paginator import Paginator
 
+from crowdqc.files.cells import csv_text
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import labels as label_charts
 from evaluation.charts.boards import Estimate, Scale
+from evaluation.charts.calibration import Said, reliability_curve
 from evaluation.labels.selectors.study import NAMES, ShownField
 from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED
@@ -19,7 +21,7 @@ from evaluation.runs.results import votes_used
 
 AGREEMENT = ("agreement", "data", "compare", "class", "pairs", "other_fields", votes_used.FIGURE)
 CLASSES = ("class", "pooled", "certainty", votes_used.FIGURE)
-COMPARE = ("compare", "certainty", "paired", "class", votes_used.FIGURE)
+COMPARE = ("compare", "reliability", "certainty", "paired", "class", votes_used.FIGURE)
 COEFFICIENTS = {
     "krippendorff_nominal": ("Krippendorff’s alpha", "corrects for chance, allows missing labels"),
     "krippendorff_ordinal": ("Krippendorff’s alpha, ordinal", "labels near in order differ less"),
@@ -268,8 +270,33 @@ def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
             {**row, "name": NAMES[row["method"]]} for row in rows if row["brier"] is not None
         ],
         "least_calibrated": CALIBRATED,
+        "curves": curves(told),
         "which": which_one(told),
     }
+
+
+def curves(told: Told) -> list[dict[str, Any]]:
+    """A reliability curve a method; none of a run without enough known answers, or an older one."""
+    found = []
+    for name in ORDER:
+        rows = [row for row in told.get("reliability") or () if row["method"] == name]
+        points = [
+            Said(row["confidence"], Estimate(row["right"], row["low"], row["high"]), row["n"])
+            for row in rows
+        ]
+        if points:
+            drawn = reliability_curve(
+                points, name=NAMES[name], across="posterior", up="share of labels that are right"
+            )
+            found.append({"name": NAMES[name], "chart": drawn, "rows": rows})
+    return found
+
+
+def reliability_csv(told: Told) -> str:
+    """The points of all curves as CSV."""
+    columns = ("method", "confidence", "right", "low", "high", "n")
+    rows = told.get("reliability") or ()
+    return csv_text([columns, *([row[name] for name in columns] for row in rows)])
 
 
 def _share(row: Told) -> float | None:

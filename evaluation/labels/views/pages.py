@@ -15,7 +15,13 @@ from django.views.decorators.http import require_safe
 from annotation.access import Access, get_task, get_worker
 from annotation.models import Task
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import kept_run, number_of, run_frame, send
+from evaluation.free_text.views.results import (
+    kept_run,
+    number_of,
+    run_frame,
+    send,
+    send_csv,
+)
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import models as model_reads
@@ -260,4 +266,8 @@ def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Rows of a finished run: one table as a file, or all of them with a manifest."""
     _, task = get_study(request, project_id, task_id)
-    return send(request, reads.shown_run(task, number_of(request)))
+    run = reads.shown_run(task, number_of(request))
+    if run is not None and request.GET.get("table") == "reliability":
+        told = reads.figures_of(run, "reliability")
+        return send_csv(run, "reliability", tables.reliability_csv(told))
+    return send(request, run)

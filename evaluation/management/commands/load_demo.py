@@ -13,15 +13,16 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.models import Task
 from crowdqc.errors import DomainError
 from evaluation.demo import loader as demo_loader
-from evaluation.models import Run, RunState
+from evaluation.models import Run, RunShare, RunState
 
 WAIT_SECONDS = 180
+BOARD = "which-answer-is-better"  # the address of the public board
 STUDIED = 10  # draws of the study against experts
 SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
-    "worker1": "paid work, work that waits, four tasks to take",
-    "worker2": "a rejection with a reply, work that waits, four tasks to take",
+    "worker1": "paid work, work that waits, five tasks to take",
+    "worker2": "a rejection with a reply, work that waits, five tasks to take",
 }
 
 
@@ -66,6 +67,7 @@ class Command(BaseCommand):
         ):
             self._first(other)
         self._more(task)
+        self._board()
         self._later(task)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
@@ -132,6 +134,18 @@ class Command(BaseCommand):
         for rated in demo_loader.tasks_by_name("rating"):
             for source in imports(rated)[:1]:
                 self._first(rated, "rescaling", {"imported": source.pk})
+
+    def _board(self) -> None:
+        """The study's results as a public board, unless it was published once."""
+        from evaluation.runs.sharing import actions as sharing
+
+        for study in demo_loader.tasks_by_name("study"):
+            run = Run.objects.filter(task=study, method="pairwise", state=RunState.DONE).first()
+            if run is not None and not RunShare.objects.filter(slug=BOARD).exists():
+                by = study.project.owner
+                asked = {"slug": BOARD, "files": True, "bundle": True}
+                self._refusable(sharing.publish, by=by, run=run, **asked)
+                self._say(f"a public board at /boards/{BOARD}/; its bundle follows")
 
     def _later(self, task: Task) -> None:
         """What nobody has to wait for: the labels' own run, and the test of the three models."""

@@ -90,6 +90,23 @@ def too_few(units: int, noun: str, kind: str) -> str:
     return f"{count_in_words(units, noun)}; an interval needs {least}"
 
 
+def joined_bins(place: IntArray, least: int) -> list[IntArray]:
+    """The rows (n,) of each bin, in the order of ``place``, neighbours joined to ``least`` or more.
+
+    What is left over at the end goes to the last; no bin where there are fewer rows than that.
+    """
+    found: list[list[int]] = []
+    waiting: list[int] = []
+    for value in np.unique(place):
+        waiting += np.flatnonzero(place == value).tolist()
+        if len(waiting) >= least:
+            found.append(waiting)
+            waiting = []
+    if found:
+        found[-1] += waiting
+    return [np.array(rows, dtype=np.int64) for rows in found]
+
+
 def simultaneous(confidence: float, family: int) -> float:
     """The level of each of ``family`` intervals that hold all at once (Bonferroni)."""
     return 1 - (1 - confidence) / max(1, family)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.methods.competence.mace.data import summed
-from evaluation.methods.core.base import FloatArray, IntArray, Table
-from evaluation.methods.core.units import LEAST, SHARE, wilson
+from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
+from evaluation.methods.core.units import LEAST, SHARE, joined_bins, wilson
 from evaluation.methods.core.votes import Labels
 
 NONE = -1
@@ -168,6 +168,37 @@ def compare_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Ta
     return Table({"method": np.arange(len(found)), **arrays})
 
 
+def reliability_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Table:
+    """A row a method and range of confidence: how often its labels of known answers are right.
+
+    The ranges are the bins of ``calibration_error``; one with fewer known answers than an interval
+    needs is joined with the next. ``confidence`` is the mean, ``right`` the share that is right
+    with Wilson's interval. None at all below CALIBRATED known answers.
+    """
+    rows: list[dict[str, float]] = []
+    for method, one in enumerate(found):
+        known = np.flatnonzero((gold >= 0) & ~np.isnan(one.probability[:, 0]))
+        if len(known) < CALIBRATED:
+            continue
+        right, sure, place = _binned(one.probability[known], gold[known])
+        for own in joined_bins(place, LEAST[SHARE]):
+            n, share = len(own), float(right[own].mean())
+            low, high = wilson(share, n, level)
+            rows.append(
+                {"method": method, "confidence": float(sure[own].mean()), "right": share}
+                | {"low": low, "high": high, "n": n}
+            )
+    return of_rows(rows, ("method", "confidence", "right", "low", "high", "n"))
+
+
+def _binned(probability: FloatArray, truth: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Of each row (n,): how far its top label is right, its confidence, and the bin of that."""
+    tops = _tops(probability)
+    right = tops[np.arange(len(truth)), truth] / np.maximum(tops.sum(axis=1), 1)
+    sure = probability.max(axis=1)
+    return right, sure, np.minimum((sure * BINS).astype(np.int64), BINS - 1)
+
+
 def brier(probability: FloatArray, truth: IntArray) -> float:
     """Mean squared distance of soft labels (n, K) from the true labels (n,): 0 best, 2 worst.
 
@@ -185,9 +216,6 @@ def calibration_error(probability: FloatArray, truth: IntArray) -> float:
     "Obtaining well calibrated probabilities using Bayesian binning"). Level labels count as their
     share.
     """
-    tops = _tops(probability)
-    right = tops[np.arange(len(truth)), truth] / np.maximum(tops.sum(axis=1), 1)
-    sure = probability.max(axis=1)
-    place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
+    right, sure, place = _binned(probability, truth)
     apart = np.bincount(place, weights=right - sure, minlength=BINS)
     return float(np.abs(apart).sum() / len(truth))

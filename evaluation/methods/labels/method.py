@@ -70,6 +70,9 @@ their share, as drawing one would), n (items with a known answer and votes), low
 differ (items whose label is not the majority's, of those that have both), brier, calibration
 (expected calibration error over ten bins); the last two NaN below items.CALIBRATED known answers.
 
+``reliability``, a row a method and a bin of its confidence: method (index), confidence (mean),
+right (share of labels that are right), low, high, n (known answers); see items.reliability_table.
+
 ``summary``, one row: workers, better, unknown, one_label (workers in each group; the rest was not
 scored), items, known (with a known answer), alpha, alpha_better (nominal; without those who cannot
 be told from guessing), differ (items where majority and Dawid-Skene differ), level_items (no
@@ -120,7 +123,7 @@ from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
 
-NAME, VERSION = "labels", "1.2"
+NAME, VERSION = "labels", "1.3"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "
@@ -274,6 +277,7 @@ def _tables(
         ),
         "agreement": agreement,
         "compare": label_items.compare_table(fits.found, gold, level),
+        "reliability": label_items.reliability_table(fits.found, gold, level),
         "summary": _summary(worker, item, agreement),
     }
 

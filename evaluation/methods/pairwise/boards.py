@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.bradley_terry.cells import Layout, cells_of, units_of
@@ -82,6 +83,10 @@ class BoardVotes:
                 for column in fields(cls)
             )
         )
+
+    def take(self, rows: NDArray[np.bool_]) -> BoardVotes:
+        """These of the votes (n,)."""
+        return BoardVotes(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     def styled(
         self, data: Judgments, difference: FloatArray, names: Sequence[str] = ()

@@ -183,6 +183,14 @@ CODES = ("first", "neutral", "second")
 
 
 @dataclass(frozen=True, eq=False)
+class Column:
+    """What is known of every pair (pairs,): one of ``names``, -1 where it is not known."""
+
+    of: IntArray
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Judgments:
     """People's judgments of pairs of candidates, and beside them those of machines.
 
@@ -195,6 +203,7 @@ class Judgments:
     neutral where that was not offered, since models are. ``groups`` maps the name of a grouping
     (origin, style) to the group of each system (systems,), -1 for none. ``counts`` are what can be
     counted in the texts (words, lists, ...) by name (candidates,), or empty where it is not known.
+    ``columns`` are kinds of pairs by name.
     """
 
     votes: ShownVotes
@@ -209,6 +218,7 @@ class Judgments:
     machine: ShownVotes | None = None
     groups: Mapping[str, IntArray] = field(default_factory=dict)
     counts: Mapping[str, FloatArray] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.votes)
@@ -233,6 +243,7 @@ class Judgments:
         machine: ShownVotes | None = None,
         groups: Mapping[str, Any] | None = None,
         counts: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Column] | None = None,
     ) -> Judgments:
         """Check everything. Raises EmptyData, UnknownIndex and BadShape.
 
@@ -271,6 +282,7 @@ class Judgments:
             machine,
             {name: _grouped(name, group, len(systems)) for name, group in (groups or {}).items()},
             {name: _counted(name, n, len(candidates)) for name, n in (counts or {}).items()},
+            {name: _split(name, one, len(votes.pairs)) for name, one in (columns or {}).items()},
         )
 
     @property
@@ -334,6 +346,15 @@ def _counted(name: str, counts: Any, texts: int) -> FloatArray:
     if found.shape != (texts,) or not (np.isfinite(found) & (found >= 0)).all():
         raise BadShape(f"counts: {name!r} must have one count for each of {texts} texts")
     return found
+
+
+def _split(name: str, column: Column, pairs: int) -> Column:
+    found = np.asarray(column.of)
+    if found.shape != (pairs,) or not np.issubdtype(found.dtype, np.integer):
+        raise BadShape(f"columns: {name!r} must have one whole number for each of {pairs} pairs")
+    if ((found < -1) | (found >= len(column.names))).any():
+        raise BadShape(f"columns: {name!r} has a number that names none of its values")
+    return Column(found.astype(np.int64), tuple(column.names))
 
 
 def _grouped(name: str, group: Any, systems: int) -> IntArray:

@@ -39,9 +39,11 @@ from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, Judgments, S
 from evaluation.methods.pairwise.order.study import interdependence_table, order_tables, repeats
 from evaluation.methods.pairwise.resistance import STAGE as RESISTANCE
 from evaluation.methods.pairwise.resistance import resistance
+from evaluation.methods.pairwise.strata import STAGE as STRATA
+from evaluation.methods.pairwise.strata import strata
 from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
-NAME, VERSION = "pairwise", "1.2"
+NAME, VERSION = "pairwise", "1.3"
 PARAMS = Params(
     NAME,
     (
@@ -125,6 +127,7 @@ STAGES = (
     ORDER,
     JUDGES,
     RESISTANCE,
+    STRATA,
 )  # in the order in which hooks report them
 FEW = 3  # votes that a gold label should have
 
@@ -172,13 +175,14 @@ def fit(
     ``side``, ``within_item``, ``across_item``, ``straight``, ``straight_worker``, ``repeat``,
     ``repeat_worker``, ``interdependence``, ``judge``, ``judge_pair``, ``person``, and what
     ``resistance`` finds (``controlled``, ``style``, ``length``, ``top``, ``change``,
-    ``change_vote``, ``split``): as said where they are made.
+    ``change_vote``, ``split``) and ``strata`` (``stratum``, ``stratum_system``, ``shift``): as
+    said where they are made.
 
     Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.votes.once()
-    rngs = rng.spawn(6)
+    rngs = rng.spawn(7)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
     competence = gold.competence if settings["rank_by"] == "competence" else None
     board = boards(data, people, competence, settings, rng=rngs[1], hooks=hooks)
@@ -190,10 +194,9 @@ def fit(
         **_reliability(data, people, gold.gold, settings, rngs=rngs[2:4], hooks=hooks),
         **_machines(data, people, gold.gold, settings, rng=rngs[4], hooks=hooks),
     }
-    held, notes = resistance(
-        data, people, competence, settings, board=board, rng=rngs[5], hooks=hooks
-    )
-    tables |= held
+    asked = (data, people, competence, settings)
+    held, notes = resistance(*asked, board=board, rng=rngs[5], hooks=hooks)
+    tables |= held | strata(*asked, board=board, rng=rngs[6], hooks=hooks)
     return PARAMS.result(
         settings,
         tables,

@@ -12,6 +12,9 @@ time, and no people.
 ``calibration``, a row a model and a value: model, value (a label's index, or a number), n (items to
 which the model gave it), said (people who say the same, as a share; or people's mean), low, high.
 
+``reliability``, of numbers, a row a model and a range of what it said: model, value (its mean
+there), said (people's), low, high, n. Neighbouring numbers are joined until there is an interval.
+
 ``drift``, a row a model and a part of its answers in time: model, part, since and until (days since
 1970), n, agreement (with people: share who say the same, or mean distance), low, high; and one of
 part -1: the second half less the first.
@@ -34,7 +37,7 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.units import wilson
+from evaluation.methods.core.units import joined_bins, wilson
 from evaluation.methods.replacement import combined, judges
 from evaluation.methods.replacement.combined import LABELS, NoEstimate
 from evaluation.methods.replacement.judges import POSITIVES
@@ -56,6 +59,7 @@ def _ends(*names: str) -> tuple[str, ...]:
 
 LEANING = ("model", "kind", "n", *_ends("judge", "people", "difference"), "reason")
 CALIBRATION = ("model", "value", "n", "said", "low", "high")
+RELIABILITY = ("model", "value", "said", "low", "high", "n")
 DRIFT = ("model", "part", "since", "until", "n", "agreement", "low", "high", "reason")
 VERSIONS = ("model", "other", "n", "difference", "low", "high", "reason")
 PANEL = ("label", "n", "rest", *_ends("people", "both"), "worth", "best", "reason")
@@ -117,10 +121,12 @@ class Judged:
 
 def tables(data: Judged) -> dict[str, list[Row]]:
     """All tables of this module but those of the panel. Reads nothing that is random."""
-    found: dict[str, list[Row]] = {"leaning": [], "calibration": [], "drift": [], "version": []}
+    names = ("leaning", "calibration", "reliability", "drift", "version")
+    found: dict[str, list[Row]] = {name: [] for name in names}
     for at in range(len(data.names)):
         found["leaning"] += [{"model": at, **_leaning(data, at, kind)} for kind in LEANINGS]
         found["calibration"] += [{"model": at, **row} for row in _calibration(data, at)]
+        found["reliability"] += [{"model": at, **row} for row in _reliability(data, at)]
         found["drift"] += [{"model": at, **row} for row in _drift(data, at)]
     found["version"] = _versions(data)
     return found
@@ -237,6 +243,20 @@ def _calibration(data: Judged, at: int) -> list[Row]:
         row: Row = {"value": float(value), "n": len(said)}
         row |= _mean(said, share=data.classes, name="said")
         rows.append(row)
+    return rows
+
+
+def _reliability(data: Judged, at: int) -> list[Row]:
+    """What people say of numbers that the model gave, in ranges of LABELS items or more."""
+    if data.classes:
+        return []
+    own, people = data.model[at], data.mean(data.value)
+    both = np.flatnonzero(~np.isnan(own) & ~np.isnan(people))
+    rows = []
+    for part in joined_bins(np.unique(own[both], return_inverse=True)[1], LABELS):
+        rows_of = both[part]
+        row: Row = {"value": float(own[rows_of].mean()), "n": len(rows_of)}
+        rows.append(row | _mean(people[rows_of], share=False, name="said"))
     return rows
 
 

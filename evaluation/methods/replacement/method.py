@@ -30,7 +30,8 @@ are even are left out): model, label, and sensitivity, specificity and corrected
 label among all items of the model, judges.py), each with _low and _high; sensitivity_n and
 specificity_n items; reason (why there are no rates), corrected_reason.
 
-``leaning``, ``calibration``, ``drift``, ``version``, ``panel`` and ``weight``: behavior.py.
+``leaning``, ``calibration``, ``reliability``, ``drift``, ``version``, ``panel`` and ``weight``:
+behavior.py.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from evaluation.methods.core.params import Params, real_number, whole_number
 from evaluation.methods.replacement import active, annotator, behavior, combined, judges, power
 from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, LEVEL, PEOPLE
 
-NAME, VERSION = "replacement", "1.1"
+NAME, VERSION = "replacement", "1.2"
 ACCURACY, RMSE, COSINE = "accuracy", "rmse", "cosine"
 YES, NARROWLY, NO, UNDECIDED = "yes", "narrowly", "no", "undecided"
 VERDICTS = (YES, NARROWLY, NO, UNDECIDED)
@@ -453,6 +454,7 @@ def _behavior(whole: Beside, data: Beside, seed: int) -> dict[str, Any]:
     return {
         "leaning": of_rows(found.get("leaning", []), behavior.LEANING),
         "calibration": of_rows(found.get("calibration", []), behavior.CALIBRATION),
+        "reliability": of_rows(found.get("reliability", []), behavior.RELIABILITY),
         "drift": of_rows(found.get("drift", []), behavior.DRIFT),
         "version": of_rows(found.get("version", []), behavior.VERSIONS),
         "panel": of_rows(panel, behavior.PANEL),

@@ -7,7 +7,7 @@ from typing import Any
 from evaluation.models import Run
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
-from evaluation.pairwise.selectors import resistance as pair_resistance
+from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.selectors import lists as reads
 

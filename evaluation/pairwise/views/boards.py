@@ -17,16 +17,17 @@ from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
-from evaluation.free_text.views.results import run_frame, send
+from evaluation.free_text.views.results import run_frame, send, send_csv
 from evaluation.pairwise import collecting
 from evaluation.pairwise.run import CORE, RATED
 from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import live as pair_live
-from evaluation.pairwise.selectors import resistance as pair_resistance
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
+from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
+from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
@@ -86,7 +87,9 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     run, dimension = runs.core, context["dimension"]
     if run is None:
         return empty_page(request, task, runs, context)
-    told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
+    told = reads.figures_of(
+        run, *pair_boards.FIGURES, *pair_resistance.FIGURES, *pair_kinds.FIGURES
+    )
     view = request.GET.get("score", pair_boards.RAW)
     context.update(pair_boards.board(run, told, context["asked"], dimension, view=view))
     found = pair_resistance.resistance(run, told, context["raw"], dimension)
@@ -101,6 +104,7 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         ),
         shown=run.pk,
         resistance=found,
+        kinds=pair_kinds.kinds(told, context["raw"], dimension),
         warnings=[
             *(found.warnings if found else []),
             *pair_facts.warnings(runs, told, context["asked"]),
@@ -200,7 +204,12 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     _, task = study(request, project_id, task_id)
     if "what" in request.GET:
         return _judgments(request, task, request.GET["what"])
-    return send(request, pair_runs.shown_run(task, number_of(request)).core)
+    run = pair_runs.shown_run(task, number_of(request)).core
+    if run is not None and request.GET.get("table") == pair_kinds.TABLE:
+        told = reads.figures_of(run, *pair_kinds.FIGURES)
+        content = pair_kinds.table(told, pair_boards.rows_of(run, told))
+        return send_csv(run, pair_kinds.TABLE, content)
+    return send(request, run)
 
 
 def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:

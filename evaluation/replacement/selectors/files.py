@@ -16,7 +16,7 @@ from evaluation.replacement.selectors.naming import label_words
 Told = Mapping[str, Any]
 TABLES = (
     *("model", "person", "curve", "combined", "rates"),
-    *("leaning", "calibration", "drift", "version", "panel", "weight"),
+    *("leaning", "calibration", "reliability", "drift", "version", "panel", "weight"),
 )
 CHARTS = ("model", "person", "combined")
 MEASURES = {"model": "Advantage", "person": "Difference", "combined": "Estimate"}

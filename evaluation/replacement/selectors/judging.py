@@ -6,17 +6,23 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
+from evaluation.charts.calibration import Said, reliability_curve
 from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION, SELF
 from evaluation.methods.replacement.method import ACCURACY
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
 
 Told = Mapping[str, Any]
-FIGURES = ("leaning", "calibration", "drift", "version", "panel", "weight", "frame", "recipe")
+FIGURES = (
+    *("leaning", "calibration", "reliability", "drift", "version", "panel", "weight"),
+    *("frame", "recipe"),
+)
 TITLES = {
     POSITION: ("Position", "chooses the text shown first"),
     LENGTH: ("Length", "chooses the longer text"),
@@ -106,6 +112,8 @@ def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict
     else:
         ends = [row[name] for row in rows for name in ("said", "low", "high", "value")]
         scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
+    points = _of(told, "reliability", model)
+    curve = _curve(points) if points else None
     found = []
     for row in rows:
         title = words[int(row["value"])] if classes else f"{row['value']:g}"
@@ -113,7 +121,17 @@ def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict
         reference = None if classes else row["value"]
         plot = charts.forest_cell(scale, estimate, reference=reference, name=title)
         found.append({**row, "title": title, "plot": plot})
-    return {"axis": charts.forest_axis(scale), "rows": found}
+    return {"axis": charts.forest_axis(scale), "rows": found, "curve": curve}
+
+
+def _curve(rows: Sequence[Told]) -> SafeString:
+    """People's mean by the number that the model gave, as a reliability curve."""
+    points = [
+        Said(row["value"], Estimate(row["said"], row["low"], row["high"]), row["n"]) for row in rows
+    ]
+    return reliability_curve(
+        points, name="Calibration", across="model’s number", up="people’s mean"
+    )
 
 
 def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:

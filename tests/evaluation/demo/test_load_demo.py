@@ -16,7 +16,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
+from pytest_django.live_server_helper import LiveServer
 
 from annotation.demo import judging
 from annotation.models import (
@@ -36,7 +37,8 @@ from annotation.models import (
 )
 from annotation.work.selectors import log, speed
 from evaluation.demo import loader as demo_loader
-from evaluation.models import Run, SystemScore, WorkerScore
+from evaluation.management.commands.load_demo import BOARD
+from evaluation.models import LiveEvaluation, Run, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import crawl
 
@@ -234,6 +236,81 @@ def test_a_second_call_changes_nothing_and_makes_nothing_again(told: str) -> Non
     again = load()
     assert (AuditEntry.objects.count(), Run.objects.count(), User.objects.count()) == before
     assert "Called something else by now" in again
+
+
+@pytest.fixture
+def served(told: str) -> Iterator[str]:
+    """The address of a server of the demo, after which its rows are still there."""
+    server = LiveServer("localhost")
+    server._live_server_modified_settings.enable()
+    yield server.url
+    server.stop()
+    server._live_server_modified_settings.disable()
+
+
+def signed_in(browser: Browser, root: str) -> crawl.Visitor:
+    """The demo's requester."""
+    requester = crawl.Visitor("requester", browser.new_context(), root, crawl.Inspector())
+    requester.sign_in("requester")
+    return requester
+
+
+@pytest.mark.django_db
+def test_one_live_evaluation_ended_by_its_precision_and_one_is_open(told: str) -> None:
+    ended, going = LiveEvaluation.objects.order_by("pk")
+    assert (ended.state, ended.reason, going.state) == ("ended", "precise", "open")
+    assert ended.result is not None and ended.result["half_width"] <= ended.half_width
+    better, worse = ended.result["systems"]
+    assert better["low"] > 0.5 > worse["high"]
+    low, high = (going.seen["systems"][0][name] for name in ("low", "high"))
+    assert going.seen["votes"] and low < 0.5 < high
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_live_evaluation_is_read_while_it_is_open_and_when_it_has_ended(
+    browser: Browser, served: str
+) -> None:
+    ended, going = (one.task for one in LiveEvaluation.objects.order_by("pk"))
+    requester = signed_in(browser, served)
+    page, errors = requester.page(), requester.errors
+    page.goto(f"{served}/projects/{going.project_id}/tasks/{going.pk}/live/")
+    expect(page.get_by_text("It ends by itself when the intervals are narrow")).to_be_visible()
+    page.goto(f"{served}/projects/{ended.project_id}/tasks/{ended.pk}/live/")
+    expect(page.get_by_text("The intervals are as narrow as was asked for.")).to_be_visible()
+    assert page.get_by_role("row").nth(1).inner_text().startswith("Halcyon-7B")
+    assert errors == []
+    requester.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_shared_board_is_read_by_a_stranger_until_it_is_withdrawn(
+    browser: Browser, served: str
+) -> None:
+    study = demo_loader.compared_tasks()[1]
+    requester = signed_in(browser, served)
+    page, errors = requester.page(), requester.errors
+    page.goto(f"{served}/projects/{study.project_id}/tasks/{study.pk}/study/")
+    page.locator("summary", has_text="Share").first.click()
+    page.get_by_role("button", name="Create link").click()
+    link = page.get_by_label("New link").input_value()
+    visitor = browser.new_context()
+    stranger = visitor.new_page()
+    crawl.watch(stranger, errors)
+    for address in (f"{served}/boards/{BOARD}/", link):
+        stranger.goto(address)
+        expect(stranger.get_by_text("Orrery-M, sources first").first).to_be_visible()
+    page.get_by_role("button", name=f"Withdraw /boards/{BOARD}/").click()
+    expect(page.get_by_text("Not public.")).to_be_visible()
+    page.get_by_role("button", name="Stop sharing").click()
+    expect(page.get_by_text("Not shared.")).to_be_visible()
+    for address in (f"{served}/boards/{BOARD}/", link):
+        gone = visitor.request.get(address)  # past the copy that a browser may show for a minute
+        assert gone.status == 404
+    assert errors == []
+    visitor.close()
+    requester.context.close()
 
 
 @pytest.mark.browser

@@ -123,6 +123,16 @@ def test_calibration_is_told_from_twenty_known_answers_on(task: Task) -> None:
     told = run.figures.get(name="compare").data
     rows = {row["method"]: row for row in (told if isinstance(told, list) else told["rows"])}
     assert f"Dawid-Skene {of(rows['dawid_skene']['brier'])}" in text
+    points = [
+        row for row in run.figures.get(name="reliability").data if row["method"] == "dawid_skene"
+    ]
+    assert sum(row["n"] for row in points) == rows["dawid_skene"]["n"]
+    html = page(task, "label_compare")
+    assert "Dawid-Skene: share of labels that are right by posterior." in html
+    where = reverse("label_export", args=[task.project_id, task.pk])
+    sent = client_of(task).get(f"{where}?table=reliability").content.decode()
+    assert sent.splitlines()[0] == "method,confidence,right,low,high,n"
+    assert sent.count("dawid_skene,") == len(points)
     few = corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
     scored(few)
     text = text_of(page(few, "label_compare"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Role, Task
+from annotation.models import AuditEntry, Role, Task
+from crowdqc.errors import Conflict
 from evaluation.live import actions as live
 from evaluation.live.budget import used_by
 from evaluation.live.selectors import figures
@@ -47,6 +49,32 @@ def test_a_requester_opens_it_watches_it_and_ends_it_on_one_page() -> None:
     assert "every 5s" not in ended
     assert client.get(url, headers={"HX-Request": "true"})["HX-Refresh"] == "true"
     assert LiveEvaluation.objects.get().ended_by == task.project.owner
+
+
+def test_limits_of_an_open_evaluation_are_raised_and_never_lowered() -> None:
+    evaluation = make_live(max_judgments=3, budget=Decimal("5.00"))
+    task = evaluation.task
+    client, url = client_of(task)
+    with pytest.raises(Conflict, match="3 of 3 are left"):
+        live.add_outputs(by=task.project.owner, task=task, key="a", rows=outputs(5))
+    low = client.post(url, {"do": "raise", "max_judgments": "2", "budget": "4"})
+    assert low.status_code == 422
+    assert "At least 3, as now." in low.content.decode() and "At least 5.00" in low.content.decode()
+    page = client.post(url, {"do": "raise", "max_judgments": "9", "budget": ""}, follow=True)
+    assert "The limits are raised." in page.content.decode()
+    live.add_outputs(by=task.project.owner, task=task, key="a", rows=outputs(5))
+    token = factories.api_token(task.project.owner, ["read", "write"])
+    api = Client(headers={"Authorization": f"Token {token}"})
+    where, body = f"/api/tasks/{task.pk}/live/", {"budget": "7.50"}
+    for _ in range(2):  # the same again changes nothing
+        told = api.patch(where, body, "application/json").json()
+        assert (told["budget"], told["max_judgments"]) == ("7.50", 9)
+    task.refresh_from_db()
+    assert (task.most_answers, task.most_pay) == (9, Decimal("7.50"))
+    assert AuditEntry.objects.filter(action="live.raise").count() == 2
+    live.end(by=task.project.owner, task=task)
+    ended = api.patch(where, {"max_judgments": 20}, "application/json")
+    assert ended.status_code == 409 and ended.json()["code"] == "ended"
 
 
 def test_an_interval_over_all_shares_is_called_none() -> None:

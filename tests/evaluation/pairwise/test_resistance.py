@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import zipfile
 from pathlib import Path
@@ -12,10 +14,12 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import AuditEntry, Membership, Task
+from annotation.models import AuditEntry, Item, Membership, Task
 from annotation.models.tasks import TaskState
+from evaluation.bundles import public
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
+from evaluation.bundles.kinds import KINDS
 from evaluation.models import AdaptivePlan, Run, RunFigure
 from evaluation.pairwise import collecting
 from evaluation.pairwise.selectors import shared
@@ -111,6 +115,38 @@ def test_a_study_whose_texts_do_not_differ_says_why_there_is_no_control() -> Non
     html = page(task, "pair_results")
     assert "No control for length and style, since no two texts differ in them." in text_of(html)
     assert "Raw score" not in text_of(html) and "Mean grade" in text_of(html)
+
+
+def test_a_board_by_kind_of_pair_is_on_the_page_in_csv_and_in_a_bundle_that_verifies(
+    tmp_path: Path,
+) -> None:
+    task = pair_corpus.make_task(topics=8, sources=3, redundancy=6)
+    for item in task.items.select_related("first"):
+        assert item.first is not None
+        kind = "code" if int(item.first.topic[-1]) % 2 else "prose"
+        Item.objects.filter(pk=item.pk).update(
+            settings={"meta": {"category": kind, "id": item.key}}
+        )
+    run = scored(pair_corpus.make_judged(workers=8, task=task))
+    told = reads.figures_of(run, "stratum", "stratum_system", "shift")
+    assert {row["column"] for row in told["stratum"]} == {"difficulty", "topic", "category"}
+    html = page(task, "pair_results")
+    text = text_of(html)
+    assert "By kind of pair" in text and "Hard: the others are split" in text
+    assert "Category" in text and "prose. 12 pairs" in text
+    assert "No system is shown to do better on one kind than on another." in text
+    assert "Topic Not split: fewer than two kinds have 10 pairs." in text
+    where = reverse("pair_export", args=[task.project_id, task.pk])
+    sent = client_of(task).get(f"{where}?run={run.number}&table=kinds").content.decode()
+    rows = list(csv.DictReader(io.StringIO(sent)))
+    mine = [row for row in rows if row["column"] == "category" and row["dimension"] == "overall"]
+    assert {row["kind"] for row in mine} == {"code", "prose"} and len(mine) == 6
+    assert float(mine[0]["low"]) < float(mine[0]["score"]) < float(mine[0]["high"])
+    path = tmp_path / "run.zip"
+    path.write_bytes(b"".join(bundle.parts(run, {})))
+    assert verify(path).good
+    public_text = b"".join(public.Renamed(dict(KINDS["pairwise"].pack(run))).data().values())
+    assert b"category" not in public_text and b'"column 1": "kind' in public_text
 
 
 def test_a_run_that_is_older_shows_its_board_without_them(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Answer, AuditEntry, Item, Membership, System, Task
@@ -57,6 +60,33 @@ def ask(task: Task, *, wanted: int = 60, way: str = "unsure", seed: int = 3) -> 
         trusted=True,
         seed=seed,
     )
+
+
+def test_a_program_and_a_command_draw_the_same_items_as_the_page_would(task: Task) -> None:
+    token = factories.api_token(task.project.owner, ["read", "write"])
+    client = Client(headers={"Authorization": f"Token {token}"})
+    url = f"/api/tasks/{task.pk}/draws/"
+    body = {"model": "Alder", "items": 60, "seed": 3, "trusted": True}
+    told = client.post(url, body, "application/json")
+    assert told.status_code == 201 and told.json()["way"] == "unsure"
+    drawn = ItemDraw.objects.get()
+    keys = Item.objects.filter(pk__in=drawn.drawn).values_list("key", flat=True)
+    assert sorted(told.json()["items"]) == sorted(keys) and len(keys) == len(drawn.drawn)
+    assert set(Item.objects.filter(pk__in=drawn.drawn).values_list("priority", flat=True)) == {1}
+    assert client.get(url).json() == [told.json()]
+    for wrong, field in (({"model": "Oak"}, "model"), ({"items": 5000}, "wanted")):
+        refused = client.post(url, body | wrong, "application/json")
+        assert refused.status_code == 422 and field in str(refused.json())
+    out = StringIO()
+    named = {"by": task.project.owner.username, "model": "Alder", "items": 60, "seed": 3}
+    call_command("crowdqc_draw", task.pk, json=True, stdout=out, **named)
+    again = json.loads(out.getvalue())
+    assert (
+        again["items"] == told.json()["items"]
+        and AuditEntry.objects.filter(action="items.draw").count() == 2
+    )
+    with pytest.raises(CommandError, match="a requester of its project"):
+        call_command("crowdqc_draw", task.pk, **(named | {"by": "nobody"}))
 
 
 def answer(task: Task, items: list[int]) -> None:

@@ -154,6 +154,9 @@ def test_judgments_of_pairs_are_compared_as_they_are_stored_and_ratings_by_their
         same = [row for row in told["person"] if row["difference"] == 0 and row["error"] == 0]
         assert len(same) == 1 and same[0]["model_share"] == same[0]["person_share"] == 1
         assert "Mean" in page(task) or score == "accuracy"
+        judges = reverse("replacement_judges", args=[task.project_id, task.pk])
+        drawn = "people’s mean by model’s number" in html_of(client_of(task).get(judges))
+        assert drawn == (score == "rmse")
 
 
 def test_filled_checklists_are_compared_by_the_share_of_questions_answered_alike() -> None:

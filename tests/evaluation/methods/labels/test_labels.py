@@ -87,7 +87,8 @@ def test_every_table_has_the_columns_and_rows_that_pages_are_built_on() -> None:
     data, _, found = fitted()
     tables = found.estimates
     assert set(tables) == {
-        "worker", "confusion", "item", "posterior", "class", "agreement", "compare", "summary",
+        "worker", "confusion", "item", "posterior", "class", "agreement", "compare", "reliability",
+        "summary",
     }  # fmt: skip
     columns = {
         "worker": "worker n competence low high chance mace mace_low mace_high glad known_n "
@@ -100,6 +101,7 @@ def test_every_table_has_the_columns_and_rows_that_pages_are_built_on() -> None:
         "class": "label prevalence low high majority_share",
         "agreement": "coefficient scope label value low high units reason",
         "compare": "method right n low high differ brier calibration",
+        "reliability": "method confidence right low high n",
     }
     for name, wanted in columns.items():
         assert list(tables[name].columns) == wanted.split()
@@ -208,6 +210,13 @@ def test_calibration_follows_its_definitions() -> None:
     share = np.repeat([[0.9, 0.1], [0.6, 0.4]], 10, axis=0)
     truth = np.r_[np.repeat([0, 1], [8, 2]), np.repeat([0, 1], [5, 5])]
     assert items.calibration_error(share, truth) == pytest.approx(0.1)
+    rows = items.reliability_table([items.labelled(share)], truth, 0.95).rows()
+    assert [(row["confidence"], row["right"], row["n"]) for row in rows] == [
+        (pytest.approx(0.6), 0.5, 10),
+        (pytest.approx(0.9), 0.8, 10),
+    ]
+    assert (rows[1]["low"], rows[1]["high"]) == pytest.approx(wilson(0.8, 10, 0.95))
+    assert not len(items.reliability_table([items.labelled(share[:19])], truth[:19], 0.95))
 
 
 def test_few_items_have_agreement_without_an_interval_and_the_reason() -> None:

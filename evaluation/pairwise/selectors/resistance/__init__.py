@@ -1,0 +1,1 @@
+"""How far a board holds, in words."""

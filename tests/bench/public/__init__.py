@@ -1,0 +1,1 @@
+"""What strangers open without an account."""
