@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 
 from crowdqc import numbers
 from crowdqc.deployment.installation import version
-from crowdqc.web.terms import TERMS
 from crowdqc.web import manual
+from crowdqc.web.terms import TERMS
 
 register = template.Library()
 
