@@ -101,7 +101,11 @@ def _table(
 
 
 def _scores(
-    files: Mapping[str, bytes], model: type, names: Mapping[str, str], about: About
+    files: Mapping[str, bytes],
+    model: type,
+    names: Mapping[str, str],
+    about: About,
+    labels: Mapping[str, str],
 ) -> Iterator[Table]:
     """A table a dimension of the scores of workers or systems, the highest first."""
     path = results_file(model)
@@ -111,7 +115,8 @@ def _scores(
     found = list(enumerate(read_jsonl(files[path]), 1))
     ranked = any(row["rank_low"] is not None for _, row in found)
     counts = (("n", "n"), *((("Rank from", "rank_low"), ("to", "rank_high")) if ranked else ()))
-    for dimension in dict.fromkeys(row["dimension"] for _, row in found):
+    dimensions = list(dict.fromkeys(row["dimension"] for _, row in found))
+    for dimension in dimensions:
         rows = [
             {
                 "name": names.get(str(row[f"{who}_id"]), f"{who} {row[f'{who}_id']}"),
@@ -124,10 +129,12 @@ def _scores(
         ]
         rows.sort(key=lambda one: -(one["data"]["estimate"] or 0.0))
         measure = about.workers if who == "worker" else about.estimate
-        yield _table(f"{who.capitalize()}s, {dimension or ALL}", str(measure), counts, rows)
+        of = labels.get(dimension, dimension or ALL)
+        title = f"{who.capitalize()}s, {of}" if len(dimensions) > 1 else f"{who.capitalize()}s"
+        yield _table(title, str(measure), counts, rows)
 
 
-def _figures(told: Row) -> Iterator[Table]:
+def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
     """Agreement, prevalence, and what is known of models beside people, where the run has it."""
 
     def rows(name: str, names: Any, key: str, low: str = "low", high: str = "high") -> list[Row]:
@@ -135,7 +142,7 @@ def _figures(told: Row) -> Iterator[Table]:
         return [
             {"name": names(one), "place": f"{FIGURES}:{name}.{at}", "data": one, **keys}
             for at, one in enumerate(told.get(name) or ())
-            if isinstance(one, dict) and one.get(key) is not None
+            if one.get(key) is not None and one.get("scope", "all") in ("all", "class")
         ]
 
     models = [name for _, name in (told.get("frame") or {}).get("models", ())]
@@ -148,6 +155,9 @@ def _figures(told: Row) -> Iterator[Table]:
         label = labels[one["label"]] if one.get("label") is not None and labels else ""
         return f"{of_model(one)}, {label}" if label else of_model(one)
 
+    def of_dimension(one: Row) -> str:
+        return dimensions.get(one["dimension"], one["dimension"] or ALL)
+
     def of_coefficient(one: Row) -> str:
         label = COEFFICIENTS.get(one["coefficient"], one["coefficient"])
         return f"{label}, {one['label']}" if one.get("label") else label
@@ -159,7 +169,7 @@ def _figures(told: Row) -> Iterator[Table]:
         "Agreement, Krippendorff’s alpha",
         "Alpha",
         (("Units", "units"),),
-        rows("agreement", lambda one: one["dimension"] or ALL, "alpha"),
+        rows("agreement", of_dimension, "alpha"),
     )
     yield _table(
         "Prevalence of labels", "Share", (), rows("class", lambda one: one["label"], "prevalence")
@@ -182,17 +192,20 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
         raise Broken(f"There is no report of {manifest['method']!r}.")
     recipe, told = json.loads(files[RECIPE]), json.loads(files[FIGURES])
     names = json.loads(files[NAMES])
+    version = manifest["task_versions"][-1] if manifest["task_versions"] else {"settings": {}}
+    asked = version["settings"].get("dimensions") or version["settings"].get("scales") or ()
+    labels = {one["name"]: one["label"] for one in asked}
     tables = [
-        *_scores(files, SystemScore, names["systems"], about),
-        *_scores(files, WorkerScore, names["workers"], about),
-        *(table for table in _figures(told) if table.rows),
+        *_scores(files, SystemScore, names["systems"], about, labels),
+        *_scores(files, WorkerScore, names["workers"], about, labels),
+        *(table for table in _figures(told, labels) if table.rows),
     ]
     counts = recipe["counts"]
     context = {
         "about": about,
         "manifest": manifest,
         "method": title_of(manifest["method"]),
-        "version": manifest["task_versions"][-1] if manifest["task_versions"] else None,
+        "version": version,
         "verdict": _verdict(files, told, recipe, names),
         "counts": [
             (name, number(counts[key], f"{RECIPE}:counts.{key}"))
@@ -219,7 +232,11 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
             )
             if results_file(model) in files
         ],
-        "params": sorted(recipe["params"].items()),
+        "params": [
+            (name, value)
+            for name, value in sorted(recipe["params"].items())
+            if value not in ("", None)
+        ],
         "recipe": recipe,
         "environment": json.loads(files[ENVIRONMENT]),
     }
@@ -231,8 +248,11 @@ def _verdict(
 ) -> str:
     """What the intervals allow to conclude, in one sentence; empty where they say nothing."""
     if recipe["method"] == "labels":
-        better, workers = told["summary"]["better"], told["summary"]["workers"]
-        return f"{better} of {workers} workers do better than guessing."
+        numbers = (
+            number(told["summary"][key], f"{FIGURES}:summary.{key}")
+            for key in ("better", "workers")
+        )
+        return format_html("{} of {} workers do better than guessing.", *numbers)
     if told.get("curve"):
         epsilon, models = recipe["params"]["epsilon"], told["frame"]["models"]
         points = [one for one in told["curve"] if abs(one["epsilon"] - epsilon) < 1e-9]
