@@ -116,6 +116,8 @@ def test_every_term_of_pages_is_used_and_leads_to_a_page_of_the_documentation() 
         anchors = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
         assert not anchor or anchor in anchors, slug
         assert term.usual and len(f"{term.what}") < 110, slug
+    limits = {one for text in templates for one in re.findall(r'when_it_misleads "([\w-]+)"', text)}
+    assert limits and all((DOCS / "methods" / f"{one}.md").exists() for one in limits)
     glossary = (DOCS / "glossary.md").read_text()
     assert all(f"<!-- generated: terms of {one} -->" in glossary for one in ("statistics", "money"))
 

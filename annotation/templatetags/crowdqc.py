@@ -224,6 +224,15 @@ def help(context: template.Context, slug: str) -> SafeString:
 
 
 @register.simple_tag
+def when_it_misleads(method: str) -> SafeString:
+    """A link to what a method's page of the manual says of its limits, where it is built."""
+    if not manual.is_built():
+        return SafeString("")
+    url = reverse("manual_page", args=[f"methods/{method}.html"])
+    return format_html('<p><a href="{}#when-it-misleads">{}</a></p>', url, _("When it misleads"))
+
+
+@register.simple_tag
 def app_version() -> str:
     """The version of crowdqc, for people who are signed in."""
     return version()

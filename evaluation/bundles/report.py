@@ -145,7 +145,7 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
             if one.get(key) is not None and one.get("scope", "all") in ("all", "class")
         ]
 
-    models = [name for _, name in (told.get("frame") or {}).get("models", ())]
+    models: list[str] = [name for _, name in (told.get("frame") or {}).get("models", ())]
     labels = (told.get("frame") or {}).get("labels", ())
 
     def of_model(one: Row) -> str:
@@ -156,7 +156,7 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
         return f"{of_model(one)}, {label}" if label else of_model(one)
 
     def of_dimension(one: Row) -> str:
-        return dimensions.get(one["dimension"], one["dimension"] or ALL)
+        return str(dimensions.get(one["dimension"], one["dimension"] or ALL))
 
     def of_coefficient(one: Row) -> str:
         label = COEFFICIENTS.get(one["coefficient"], one["coefficient"])

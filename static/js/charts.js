@@ -218,7 +218,7 @@
   }
 
   function offer(root) {
-    if (root.closest("[data-offered]")) return;
+    if (root.closest("[data-offered], aside, .panel, details.menu")) return;
     root.dataset.offered = "";
     const box = root.closest(".scroll") ?? root;
     let head = box.previousElementSibling;
