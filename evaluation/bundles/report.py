@@ -159,7 +159,7 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
         return str(dimensions.get(one["dimension"], one["dimension"] or ALL))
 
     def of_coefficient(one: Row) -> str:
-        label = COEFFICIENTS.get(one["coefficient"], one["coefficient"])
+        label = str(COEFFICIENTS.get(one["coefficient"], one["coefficient"]))
         return f"{label}, {one['label']}" if one.get("label") else label
 
     yield _table(
