@@ -403,6 +403,7 @@ CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
 CROWDQC_FILE_MAKERS = {
     "run": "evaluation.bundles.makers.RUN",
     "bundle": "evaluation.bundles.makers.BUNDLE",
+    "report": "evaluation.bundles.makers.REPORT",
 }
 CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
 # Makes a task of a table that was dropped, and starts its run.

@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.http import HttpRequest
+from django.template import Context, Template
 from django.test import Client
 
+from crowdqc.web.terms import TERMS
+from evaluation.labels.selectors.tables import TERMS as COEFFICIENT_TERMS
 from tests.support import factories as make
 from tests.support import manual
 from tests.support.manual import ROOT
@@ -98,6 +102,31 @@ def test_every_command_says_what_it_does() -> None:
     assert [name for name, command in found.items() if not command.help] == []
     page = manual.commands_page()
     assert [name for name in found if f"## {name}\n" not in page] == []
+
+
+def test_every_term_of_pages_is_used_and_leads_to_a_page_of_the_documentation() -> None:
+    templates = [path.read_text() for path in (ROOT / "templates").rglob("*.html")]
+    used = {slug for text in templates for slug in re.findall(r'{% help "([\w-]+)" %}', text)}
+    used |= {slug for text in templates for slug in re.findall(r'term="([\w-]+)"', text)}
+    used |= set(COEFFICIENT_TERMS.values())
+    assert used == set(TERMS)
+    for slug, term in TERMS.items():
+        page, _, anchor = term.page.partition("#")
+        heads = re.findall(r"^#+ (.+)$", (DOCS / page).read_text(), re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+        assert not anchor or anchor in anchors, slug
+        assert term.usual and len(f"{term.what}") < 110, slug
+    limits = {one for text in templates for one in re.findall(r'when_it_misleads "([\w-]+)"', text)}
+    assert limits and all((DOCS / "methods" / f"{one}.md").exists() for one in limits)
+    glossary = (DOCS / "glossary.md").read_text()
+    assert all(f"<!-- generated: terms of {one} -->" in glossary for one in ("statistics", "money"))
+
+
+def test_a_term_is_explained_where_a_page_first_has_it() -> None:
+    page = Template('{% help "alpha" %}|{% help "kappa" %}|{% help "alpha" %}')
+    first, other, again = page.render(Context({"request": HttpRequest()})).split("|")
+    assert 'popovertarget="help-alpha"' in first and "usable, with care" in first
+    assert 'id="help-kappa"' in other and again == ""
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:

@@ -15,12 +15,14 @@ from uuid import uuid4
 from django import template
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from crowdqc import numbers
 from crowdqc.deployment.installation import version
 from crowdqc.web import manual
+from crowdqc.web.terms import TERMS
 
 register = template.Library()
 
@@ -179,6 +181,55 @@ def short_hash(value: str | None) -> str:
 def docs_url() -> str:
     """Where the documentation is; empty where it is not built."""
     return reverse("manual") if manual.is_built() else ""
+
+
+@register.simple_tag(takes_context=True)
+def help(context: template.Context, slug: str) -> SafeString:
+    """A "?" that opens what a term means (``crowdqc.web.terms``), where a page first has the term.
+
+    Phrasing content alone, so that it may stand in a heading, a paragraph or a head of a column.
+    """
+    if slug not in TERMS:
+        raise template.TemplateSyntaxError(f"No term {slug!r}; known: {sorted(TERMS)}.")
+    request = context.get("request")
+    if request is not None:
+        explained = vars(request).setdefault("explained_terms", set())
+        if slug in explained:
+            return SafeString("")
+        explained.add(slug)
+    term = TERMS[slug]
+    usual = format_html_join(
+        "",
+        '<span class="popover-row"><b>{}</b><span>{}</span></span>',
+        term.usual,
+    )
+    more = SafeString("")
+    if manual.is_built():
+        page, hash_mark, anchor = term.page.partition("#")
+        url = reverse("manual_page", args=[f"{page.removesuffix('.md')}.html"])
+        more = format_html('<a href="{}{}{}">{}</a>', url, hash_mark, anchor, _("Read more"))
+    return format_html(
+        '<button type="button" class="help-mark" popovertarget="help-{slug}" '
+        'aria-label="{about}">?</button>'
+        '<span id="help-{slug}" class="popover" popover role="group" aria-label="{title}">'
+        '<b class="popover-title">{title}</b><span class="popover-what">{what}</span>'
+        '<span class="popover-usual">{usual}</span>{more}</span>',
+        slug=slug,
+        about=_("What is this? %(term)s") % {"term": term.title},
+        title=term.title,
+        what=term.what,
+        usual=usual,
+        more=more,
+    )
+
+
+@register.simple_tag
+def when_it_misleads(method: str) -> SafeString:
+    """A link to what a method's page of the manual says of its limits, where it is built."""
+    if not manual.is_built():
+        return SafeString("")
+    url = reverse("manual_page", args=[f"methods/{method}.html"])
+    return format_html('<p><a href="{}#when-it-misleads">{}</a></p>', url, _("When it misleads"))
 
 
 @register.simple_tag

@@ -12,6 +12,7 @@ from typing import Any
 
 from crowdqc.numbers import plural
 from evaluation.bundles.kinds import KINDS, Again, Broken, read_jsonl
+from evaluation.bundles.report import differences
 from evaluation.bundles.writing import (
     ENVIRONMENT,
     FIGURES,
@@ -66,6 +67,20 @@ def verify(path: Path, progress: Callable[[str, int, int], None] | None = None) 
     except (KeyError, TypeError, ValueError, IndexError) as error:
         report.say(False, f"A file of it cannot be read: {type(error).__name__}: {error}")
     return report
+
+
+def check_report(report: Report, path: Path, written: Path) -> None:
+    """Hold the numbers of a report against those of the bundle at ``path``."""
+    files, manifest = _opened(path)
+    try:
+        html = written.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Broken(f"{written.name} cannot be read: {error}") from error
+    found, wrong = differences(html, files, manifest)
+    if wrong:
+        report.say(False, f"Report: {'; '.join(wrong[:LISTED])}.")
+    else:
+        report.say(True, f"Report: {plural(found, 'number')}, each as the bundle has it.")
 
 
 def _opened(path: Path) -> tuple[dict[str, bytes], dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""Files about runs, as the background writes them: a run's tables, and its bundle."""
+"""Files about runs, as the background writes them: a run's tables, its bundle, its report."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole
+from evaluation.bundles import report
 from evaluation.bundles import writing as bundle
 from evaluation.models import Run, RunState
 from evaluation.runs.exports import scores as exports
@@ -108,4 +110,36 @@ class BundleMaker:
         return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the official run"
 
 
-RUN, BUNDLE = RunMaker(), BundleMaker()
+class ReportMaker:
+    """A run as one HTML file made for printing: methods, figures, recipe, limits."""
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        refuse_options(params, "run")
+        if form != "html":
+            raise Invalid("A report is an HTML file.", fields={"form": "html"})
+        bundle.check(run_of(project, task, params))
+
+    def make(self, file: ExportFile) -> PreparedFile:
+        run = run_of(file.project, file.task, file.params)
+        html, manifest = report_of(run)
+        numbers = html.count("data-at=")
+        name = f"task-{run.task_id}-run-{run.number}-report.html"
+        return PreparedFile(name, iter([html.encode()]), lambda: numbers, lambda sha256: manifest)
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        return f"Report of run {params['run']}" if "run" in params else "Report of the official run"
+
+
+def report_of(run: Run) -> tuple[str, dict[str, Any]]:
+    """The report of a run, and the manifest of what it was made of. Raises as a bundle does."""
+    bundle.check(run)
+    recipe = bundle.recipe_of(run)
+    files = {name: b"".join(parts) for name, parts in bundle.files_of_result(run, recipe)}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    manifest = bundle.manifest(run, recipe, hashes)
+    return report.write(files, manifest), manifest
+
+
+RUN, BUNDLE, REPORT = RunMaker(), BundleMaker(), ReportMaker()

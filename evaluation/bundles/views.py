@@ -1,4 +1,4 @@
-"""A run's tables, and its bundle, as files. HTTP only."""
+"""A run's tables, its bundle and its report, as files. HTTP only."""
 
 from __future__ import annotations
 
@@ -32,15 +32,26 @@ def run_export(request: HttpRequest, project_id: int, number: int) -> HttpRespon
 @require_POST
 def run_bundle(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Ask for the run's bundle, and go where it will stand."""
+    return _ask(request, project_id, number, "bundle", "zip")
+
+
+@login_required
+@require_POST
+def run_report(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
+    """Ask for the run's report, and go where it will stand."""
+    return _ask(request, project_id, number, "report", "html")
+
+
+def _ask(request: HttpRequest, project_id: int, number: int, what: str, form: str) -> HttpResponse:
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
     request_export(
         by=access.user,
         project=access.project,
         task=run.task,
-        what="bundle",
-        form="zip",
+        what=what,
+        form=form,
         params={"run": run.number},
     )
-    messages.success(request, "The bundle is being written; it will stand here.")
+    messages.success(request, f"The {what} is being written; it will stand here.")
     return redirect("files_list", project_id)

@@ -30,6 +30,7 @@ from evaluation.runs.run_types import title_of
 
 KIND, FORMAT = "crowdqc bundle", 1
 RECIPE, ENVIRONMENT, FIGURES = "recipe.json", "environment.json", "results/figures.json"
+NAMES = "names.json"
 MODELS = (WorkerScore, SystemScore, CandidateScore, AnswerScore, ItemScore, ItemLabel)
 OF_LOG = "log"  # a figure that is no part of a result
 LIBRARIES = ("numpy", "scipy", "Django")
@@ -113,11 +114,16 @@ def environment() -> dict[str, Any]:
 
 def _files(run: Run, recipe: dict[str, Any]) -> Iterator[tuple[str, list[bytes]]]:
     yield "README.txt", [README.encode()]
-    yield RECIPE, [json_bytes(recipe)]
-    yield ENVIRONMENT, [json_bytes(environment())]
-    yield "names.json", [names_of(run)]
     for name, content in KINDS[run.method].pack(run):
         yield name, [content]
+    yield from files_of_result(run, recipe)
+
+
+def files_of_result(run: Run, recipe: dict[str, Any]) -> Iterator[tuple[str, list[bytes]]]:
+    """The files of a bundle that a report is made of: everything but the answers."""
+    yield RECIPE, [json_bytes(recipe)]
+    yield ENVIRONMENT, [json_bytes(environment())]
+    yield NAMES, [names_of(run)]
     for model in MODELS:
         rows = model._default_manager.filter(run=run).order_by("pk").values()
         columns = [{k: v for k, v in row.items() if k not in ("id", "run_id")} for row in rows]

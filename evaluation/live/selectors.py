@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import system_names, version_items
@@ -11,6 +13,7 @@ from crowdqc.numbers import count, interval, money, plural, score
 from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
+from evaluation.runs.selectors.verdicts import highest
 
 REFRESH = 5  # seconds between two looks at an open one
 
@@ -71,6 +74,10 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "going": going,
         "figures": figures(evaluation, used, board, task.project.currency),
         "rows": _ranked(board),
+        "verdict": highest(
+            [{**row, "name": row["system"], "estimate": row["share"]} for row in _ranked(board)],
+            _("win rate"),
+        ),
         "alone": alone,
         "judges": judges_page(evaluation, task, board),
         "models_cost": money(used.models, task.project.currency),

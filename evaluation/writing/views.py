@@ -52,6 +52,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         context["chain"] = chain_of(task)
     context.update(
         sentence=writing.sentence(run),
+        verdict=writing.conclusion(told) if view in FIGURES else None,
         level=told.level,
         recipe=reads.recipe_pairs(run, told.figures.get("recipe")),
     )

@@ -331,14 +331,8 @@
   // Keys ----------------------------------------------------------------------------------------
 
   function toggleKeys() {
-    const list = document.getElementById("keys");
-    const button = document.querySelector("[data-keys]");
-    if (!list) return;
-    list.hidden = !list.hidden;
-    button?.setAttribute("aria-expanded", String(!list.hidden));
-    if (!list.hidden) list.scrollIntoView({ block: "nearest" });
+    document.getElementById("keys")?.togglePopover();
   }
-  document.addEventListener("click", (event) => event.target.closest("[data-keys]") && toggleKeys());
 
   function press(value) {
     const button = form()?.querySelector(`button[value="${value}"]`);

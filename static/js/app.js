@@ -130,6 +130,36 @@
     { once: true },
   );
 
+  // What a term means opens below its "?", above it near the lower edge, and scrolls with the page.
+  document.addEventListener(
+    "beforetoggle",
+    (event) => {
+      const box = event.target;
+      if (event.newState !== "open" || !box.matches(".popover")) return;
+      const mark = document.querySelector(`[popovertarget="${CSS.escape(box.id)}"]`);
+      const rect = mark.getBoundingClientRect();
+      const wide = Math.min(340, document.documentElement.clientWidth - 16);
+      const most = document.documentElement.clientWidth - wide - 8;
+      const above = rect.bottom > innerHeight - 240 && rect.top > 240;
+      box.classList.toggle("above", above);
+      Object.assign(box.style, {
+        position: "absolute",
+        inset: "auto",
+        width: `${wide}px`,
+        left: `${Math.max(8, Math.min(rect.left - 12, most)) + scrollX}px`,
+        top: `${(above ? rect.top - 6 : rect.bottom + 6) + scrollY}px`,
+      });
+    },
+    true,
+  );
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "?" && document.activeElement?.matches(".help-mark")) {
+      event.stopPropagation();
+      document.activeElement.click();
+    }
+  }, true);
+
   // What scrolls sideways must be reachable by keyboard.
   function markScrollers() {
     document.querySelectorAll(".scroll").forEach((box) => {

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from argparse import SUPPRESS
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from crowdqc.web.terms import MONEY, STATISTICS, Term
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("crowdqc", "annotation", "evaluation")
@@ -214,7 +216,18 @@ def events_page() -> str:
     )
 
 
+def terms_page(terms: Mapping[str, Term]) -> str:
+    """The table of terms that pages explain behind a "?"."""
+    rows = ["| term | what it is | usual values | in code |", "|---|---|---|---|"]
+    for term in terms.values():
+        usual = "; ".join(f"{value}: {meaning}" for value, meaning in term.usual)
+        rows.append(f"| [{term.title}]({term.page}) | {term.what} | {usual} | {term.code} |")
+    return "\n".join(rows)
+
+
 PARTS = {
+    "terms of statistics": lambda: terms_page(STATISTICS),
+    "terms of money": lambda: terms_page(MONEY),
     "events": events_page,
     "settings": settings_page,
     "commands": commands_page,

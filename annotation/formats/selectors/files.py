@@ -15,6 +15,7 @@ from crowdqc.numbers import plural
 
 LARGE = 20_000  # answers, from which on a file is written in the background
 SHOWN = 50
+UNITS = {"bundle": "answer", "report": "number"}
 MARKS = {"queued": "waiting", "running": "running", "done": "done", "failed": "bad"}
 
 
@@ -43,9 +44,8 @@ class FileRow:
 
     @property
     def unit(self) -> str:
-        """``1,204 rows``; a bundle counts the answers in it."""
-        one, many = ("answer", "answers") if self.file.what == "bundle" else ("row", "rows")
-        return plural(self.file.rows, one, many)
+        """``1,204 rows``; a bundle counts the answers in it, a report its numbers."""
+        return plural(self.file.rows, UNITS.get(self.file.what, "row"))
 
 
 def get_file(project: Project, file_id: int) -> ExportFile:

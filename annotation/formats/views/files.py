@@ -23,6 +23,7 @@ from crowdqc.web.htmx import page_or_fragment
 MEDIA = {
     "zip": "application/zip",
     "csv": "text/csv; charset=utf-8",
+    "html": "text/html; charset=utf-8",
     "json": "application/json",
     "jsonl": "application/x-ndjson",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Task
 from annotation.task_types.scales import name_of
@@ -30,6 +31,7 @@ from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.methods.checklists.references import MEASURES
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
+from evaluation.runs.selectors.verdicts import change, verdict
 
 SETTINGS = {
     "articles": (SAMPLE_LEVEL, "Within sources"),
@@ -139,6 +141,24 @@ def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
         people = next((one.people for one, _ in pairs if one.people), "")
         made.append(Board(name, label, people, charts.forest_axis(scale), lines))
     return [board for board in made if board.lines]
+
+
+def follows(boards: Sequence[Board]) -> dict[str, str]:
+    """Whether this task's own scores follow human scores, by the best of them."""
+    own = [line for board in boards for line in board.lines if line.own]
+    if not own:
+        return verdict(_("There are no human scores of these texts to hold the checklist against."))
+    best = own[0]
+    told = {"name": best.name}
+    return verdict(
+        change(
+            best.rho["low"],
+            best.rho["high"],
+            up=_("Scores of %(name)s follow human scores.") % told,
+            down=_("Scores of %(name)s run against human scores.") % told,
+            unknown=_("It is not shown that any score of this checklist follows human scores."),
+        )
+    )
 
 
 def _by_kind(rows: Sequence[Row], setting: str) -> dict[str, Row]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.selectors import warnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import verdicts
 
 
 def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
@@ -83,6 +86,14 @@ def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     return {"on": own, "other": other, "moved": moved}
 
 
+def first_place(
+    told: Mapping[str, Any], figure: str, names: Mapping[int, str], noun: str
+) -> dict[str, str]:
+    """Who stands first by the groups of a run's board, as the verdict of its page."""
+    by = plural(told.get("recipe", {}).get("counts", {}).get("answers", 0), "answer")
+    return verdicts.verdict(verdicts.first_place(told.get(figure, []), names, noun=noun, by=by))
+
+
 def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     """Charts with their table twin, swapped pairs with names, and the bounds."""
     listed = [pair for part in told.get("swaps", []) for pair in part["listed"]]
@@ -103,6 +114,7 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         "rounds": max(len(part["trace"]) for part in line["components"]),
         "swapped": sum(part["swapped"] for part in told.get("swaps", [])),
         "pairs": sum(part["pairs"] for part in told.get("swaps", [])),
+        "verdict": _turned(told.get("swaps", [])),
         "swaps": [
             {**pair, "up_name": names.get(pair["up"], ""), "down_name": names.get(pair["down"], "")}
             for pair in listed
@@ -111,3 +123,19 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         "many": len(line["components"]) > 1,
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }
+
+
+def _turned(swaps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Whether iterating changed who is above whom, by pairs whose order is sure."""
+    pairs = sum(part["pairs"] for part in swaps)
+    sure = sum(pair["sure"] for part in swaps for pair in part["listed"])
+    told = {"n": count(sure), "pairs": count(pairs)}
+    if not pairs:
+        return verdicts.verdict("")
+    if not sure:
+        return verdicts.verdict(
+            _("Iterating surely reverses no pair of workers: first-round scores order them alike.")
+        )
+    return verdicts.verdict(
+        _("Iterating surely reverses %(n)s of %(pairs)s pairs of workers.") % told
+    )

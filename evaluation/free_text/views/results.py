@@ -155,6 +155,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     )
     context["sorts"] = board.sorts(by, ascending=ascending, keep=kept_run(request, run))
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
+    context["verdict"] = run_facts.first_place(told, "groups", context["names"], "workers")
     return render(request, "evaluation/free_text/workers.html", context)
 
 
@@ -169,6 +170,10 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
+    names = {
+        row.id: f"{row.name} ({row.detail})" if row.detail else row.name for row in context["rows"]
+    }
+    context["verdict"] = run_facts.first_place(told, "system_groups", names, "models")
     return render(request, "evaluation/free_text/systems.html", context)
 
 

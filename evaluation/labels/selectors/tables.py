@@ -35,6 +35,7 @@ COEFFICIENTS = {
     "spans_characters": ("F1, characters", "every marked character counts once"),
     "cohen_mean": ("Cohen’s kappa, mean of pairs", "two workers at a time, corrects for chance"),
 }
+TERMS = {"fleiss": "kappa", "cohen_mean": "kappa", "gwet_ac1": "ac1", "masi": "alpha"}
 SAID = {
     "dawid_skene": "a confusion matrix per worker",
     "mace": "one competence per worker",
@@ -127,6 +128,12 @@ def _is_told(row: Told) -> bool:
     )
 
 
+def _term(row: Told) -> str:
+    """The term of the glossary that a coefficient is; empty where it is none."""
+    of_alpha = "alpha" if row["coefficient"].startswith("krippendorff") else ""
+    return TERMS.get(row["coefficient"], of_alpha)
+
+
 def _scale(rows: Sequence[Told]) -> Scale:
     values = [value for row in rows for value in (row["value"], row["low"], row["high"])]
     return Scale.around(values, width=290.0, include=[0.0, 0.8])
@@ -140,6 +147,7 @@ def _coefficient(row: Told, scale: Scale) -> dict[str, Any]:
         **row,
         "name": name,
         "said": said,
+        "term": _term(row),
         "plot": charts.forest_cell(
             scale,
             estimate,
@@ -157,7 +165,11 @@ def rail_agreement(told: Told) -> list[tuple[str, Told]]:
         "gwet_ac1": "Gwet’s AC1",
     }
     found = {row["coefficient"]: row for row in told["agreement"] if row["scope"] == "all"}
-    return [(label, found[name]) for name, label in short.items() if name in found]
+    return [
+        (label, {**found[name], "term": _term(found[name])})
+        for name, label in short.items()
+        if name in found
+    ]
 
 
 def alpha_of(told: Told) -> Told | None:

@@ -24,12 +24,13 @@ from annotation.formats.exports.tools.frames import dimension_of
 from annotation.models import Task
 from crowdqc.errors import DomainError, Invalid
 from evaluation.bundles import writing as bundle
-from evaluation.bundles.makers import recipe, recipes, run_of
+from evaluation.bundles.makers import recipe, recipes, report_of, run_of
 from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
 SCORES = "scores"
 BOARD = "leaderboard"
+FORMS = [*MEDIA, "html"]
 
 
 def families() -> dict[str, dict[str, str]]:
@@ -79,9 +80,12 @@ class Command(BaseCommand):
         packed = formats.add_parser(
             "bundle", help="a run with all that gives its numbers again (ZIP); see verify_bundle"
         )
-        for own in (runs, packed):
+        reported = formats.add_parser(
+            "report", help="a run as a report with methods, figures, recipe and limits (HTML)"
+        )
+        for own in (runs, packed, reported):
             own.add_argument("--run", type=int, help="the run's number (the last finished)")
-        parsers = [free, runs, packed]
+        parsers = [free, runs, packed, reported]
         for family, kinds in families().items():
             titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
@@ -94,9 +98,7 @@ class Command(BaseCommand):
         for own in parsers:
             own.add_argument("--task", type=int, required=True, help="the task's id")
             own.add_argument("--out", type=Path, required=True, help="the file to write")
-            own.add_argument(
-                "--format", dest="form", choices=list(MEDIA), help="by the file's name"
-            )
+            own.add_argument("--format", dest="form", choices=FORMS, help="by the file's name")
 
     def handle(self, *args: Any, **options: Any) -> None:
         task = Task.objects.filter(pk=options["task"]).select_related("project", "current").first()
@@ -129,7 +131,7 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
         form = _form(options["form"], path, tuple(files.FORMATS))
         made = _scores(task, options, form) if what == SCORES else _collected(task, options, form)
         return form, made
-    if family in ("run", "bundle"):
+    if family in ("run", "bundle", "report"):
         return _packed(task, options, path)
     if what == BOARD:
         return _form(options["form"], path, ("json",)), _board(task, options)
@@ -148,13 +150,17 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
 
 
 def _packed(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileSummary]:
-    """The tables of a run, or its bundle."""
+    """The tables of a run, its bundle or its report."""
     run = run_of(task.project, task, {"run": options["run"]})
     told = manifest.describe(task, options["family"]) | {"run": recipe(run)}
     if options["family"] == "bundle":
         form = _form(options["form"], path, ("zip",))
         counted = len(run.snapshot.answer_ids) if run.snapshot else 0
         return form, FileSummary(told, bundle.parts(run), lambda: counted)
+    if options["family"] == "report":
+        form = _form(options["form"], path, ("html",))
+        html, _ = report_of(run)
+        return form, FileSummary(told, iter([html.encode()]), lambda: html.count("data-at="))
     chosen = options["form"] if options["form"] in files.FORMATS else "csv"
     archive = scores.Archive(run, chosen)
     return "zip", FileSummary(told, archive.parts(), lambda: archive.rows)
@@ -172,9 +178,9 @@ def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:
     """The format said, else by the file's name, else the first; Invalid where the two differ."""
     suffix = path.suffix.lstrip(".").lower()
     by_name = "jsonl" if suffix == "ndjson" else suffix
-    if said and by_name in MEDIA and said != by_name:
+    if said and by_name in FORMS and said != by_name:
         raise Invalid(f"{path.name} is not a name for {said}.")
-    form = said or (by_name if by_name in MEDIA else formats[0])
+    form = said or (by_name if by_name in FORMS else formats[0])
     if form not in formats:
         raise Invalid(f"This is not written as {form}.", fields={"format": ", ".join(formats)})
     return form

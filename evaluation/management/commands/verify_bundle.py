@@ -1,4 +1,4 @@
-"""manage.py verify_bundle FILE: run the method of a bundle again. Needs no database."""
+"""manage.py verify_bundle FILE [--report REPORT]: run a bundle's method again. No database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluation.bundles.checking import verify
+from evaluation.bundles.checking import check_report, verify
 from evaluation.bundles.kinds import Broken
 
 
@@ -23,6 +23,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The file."""
         parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--report", type=Path, help="also hold every number of this report against the bundle"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """A line a check; progress goes to the error stream."""
@@ -35,6 +38,8 @@ class Command(BaseCommand):
 
         try:
             report = verify(options["file"], say)
+            if options["report"]:
+                check_report(report, options["file"], options["report"])
         except Broken as error:
             raise CommandError(str(error)) from error
         for good, text in report.lines:

@@ -34,6 +34,7 @@ from evaluation.pairwise.selectors.trust import (
 )
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
+from evaluation.runs.selectors.verdicts import verdict
 
 CORE_FIGURES = (
     "agreement",
@@ -132,6 +133,7 @@ class Agreement:
     overtaken: bool  # somebody was left out, or taken in again, since the run began
     notes: list[Note]
     sentence: str
+    verdict: Mapping[str, str]
     no_interval: str
     graph: list[str]
     parts: list[Row]
@@ -174,7 +176,8 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
             for one in exclusions
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
-        sentence=_sentence(said["counts"], agreement_in_words(reading)),
+        sentence=_sentence(said["counts"]),
+        verdict=verdict(agreement_in_words(reading), reading.no_interval if reading else ""),
         no_interval=reading.no_interval if reading else "",
         graph=graph_words(said.get("components", [])),
         parts=said.get("components", []),
@@ -184,10 +187,10 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
     )
 
 
-def _sentence(counts: Mapping[str, int], strong: str) -> str:
+def _sentence(counts: Mapping[str, int]) -> str:
     judgments = plural(counts["first_judgments"], "judgment")
     pairs, people = plural(counts["pairs"], "pair"), plural(counts["workers"], "worker")
-    return f"Krippendorff’s α, ordinal, {judgments} of {pairs} by {people}. {strong}"
+    return f"Krippendorff’s α, ordinal, {judgments} of {pairs} by {people}."
 
 
 # The table -------------------------------------------------------------------------------------

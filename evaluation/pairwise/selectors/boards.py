@@ -20,6 +20,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
+from evaluation.runs.selectors.verdicts import first_place, verdict
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
@@ -386,7 +387,10 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         lines.append({"label": names[a], "cells": cells, "total": total})
     every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
     ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
+    found = groups(board_rows)
+    named = {row.id: row.in_sentence for row in board_rows}
     return {
+        "verdict": verdict(first_place(found, named, noun="systems", by=f"{count(every)} votes")),
         "lines": lines,
         "heads": [names[pk] for pk in order],
         "votes": every,

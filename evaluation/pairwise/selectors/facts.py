@@ -8,13 +8,14 @@ from typing import Any
 from django.urls import reverse
 
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, interval, plural, score, short_date, word
+from crowdqc.numbers import count, interval, plural, score, short_date
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import SystemRow, against_average
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.runs.selectors.verdicts import first_place
 
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
@@ -23,56 +24,12 @@ LEFT_OUT = (
     ("excluded", "Of workers left out"),
     ("other_fields", "Asked something else"),
 )
-ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-NAMED = 3  # systems that share a place by name; more are counted
 
 
 def verdict(rows: Sequence[SystemRow], groups: Sequence[Told], votes: int) -> str:
     """The first place of the largest board, and the second where that is sure; "" without ranks."""
-    own = [group for group in groups if group["component"] == 1]
-    if not own:
-        return ""
     names = {row.id: row.in_sentence for row in rows}
-    parts = len({group["component"] for group in groups})
-    head = "On board 1: " if parts > 1 else ""
-    members = own[0]["members"]
-    if len(own) == 1:
-        if len(members) == 1:
-            return ""
-        return (
-            f"{head}These {word(len(members))} systems cannot be separated by {count(votes)} votes."
-        )
-    sure = own[1]["clear_above"]
-    if len(members) > 1:
-        said = f"{_named(members, names)} share first place"
-        said += f": {count(votes)} votes cannot separate them."
-    elif sure:
-        said = f"{names[members[0]]} is first."
-    else:
-        return (
-            f"{head}{names[members[0]]} has the highest score, but its lead over the next is not "
-            "certain."
-        )
-    return f"{head}{said}{_next(own, names) if sure else ''}"
-
-
-def _next(own: Sequence[Told], names: Mapping[int, str]) -> str:
-    """The group after the first, where the one after it is surely below."""
-    group = own[1]
-    if group["first"] >= len(ORDINALS) or not all(one["clear_above"] for one in own[1:3]):
-        return ""
-    place, members = ORDINALS[group["first"]], group["members"]
-    if len(members) == 1:
-        return f" {names[members[0]]} is {place}."
-    return f" {_named(members, names)} share {place} place."
-
-
-def _named(members: Sequence[int], names: Mapping[int, str]) -> str:
-    """Names with "and" before the last; the number of systems where they are many."""
-    known = [names[pk] for pk in members]
-    if len(known) > NAMED:
-        return f"{word(len(known)).capitalize()} systems"
-    return f"{', '.join(known[:-1])} and {known[-1]}"
+    return first_place(groups, names, noun="systems", by=f"{count(votes)} votes")
 
 
 def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
@@ -20,6 +21,7 @@ from evaluation.models import Run
 from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
+from evaluation.runs.selectors.verdicts import change, verdict
 
 FIGURES = (
     "agreement",
@@ -179,6 +181,7 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "taus": taus,
         "heads": heads,
         "sentence": _sentence(sides, drifts, split),
+        "verdict": _verdict(sides, drifts),
         "notes": _notes(sides, drifts, straight),
         # what intervals draw anew, one and many
         "unit": units[:-1],
@@ -355,6 +358,29 @@ def _no_tau(rows: Sequence[Row]) -> str:
 
 
 # Words from numbers ----------------------------------------------------------------------------
+
+
+def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> dict[str, str]:
+    """Whether sides and time matter, by the intervals over all dimensions."""
+    if not sides or sides[0].low is None or sides[0].high is None:
+        return verdict("")
+    side = change(
+        sides[0].low - 0.5,
+        sides[0].high - 0.5,
+        up=_("The right side wins more often, whatever it says."),
+        down=_("The left side wins more often, whatever it says."),
+        unknown=_("No effect of the side is shown."),
+    )
+    if not drifts:
+        return verdict(side)
+    time = change(
+        drifts[0].low,
+        drifts[0].high,
+        up=_("People answer “neutral” more often later on."),
+        down=_("People answer “neutral” less often later on."),
+        unknown=_("No change over time is shown."),
+    )
+    return verdict(side, time)
 
 
 def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:

@@ -28,6 +28,7 @@ from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.verdicts import verdict
 
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
@@ -112,7 +113,8 @@ def grades(
         "left_out": left_out,
         "topic_page": paged,
         "topic_rows": [_topic(held, key) for key in paged.object_list],
-        "sentence": _sentence(blocks[-1], held, first, second, len(topics)),
+        "sentence": f"{plural(len(held.texts), 'text')} on {plural(len(topics), 'topic')}.",
+        "verdict": verdict(_differing(blocks[-1], first, second)),
     }
 
 
@@ -306,17 +308,15 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
-def _sentence(last: dict[str, Any], held: _Held, first: str, second: str, topics: int) -> str:
-    texts = f"{plural(len(held.texts), 'text')} on {plural(topics, 'topic')}."
+def _differing(last: dict[str, Any], first: str, second: str) -> str:
+    """On how many dimensions the tests tell the two groups of texts apart."""
     if not last["differences"]:
-        return texts
+        return ""
     size = len(last["differences"])
     where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(
         last["style"], f"In {last['style']}, "
     )
-    return (
-        f"{texts} {where}{first} and {second} differ on {last['differing']} of {size} dimensions."
-    )
+    return f"{where}{first} and {second} differ on {last['differing']} of {size} dimensions."
 
 
 # Similarity to the best text -------------------------------------------------------------------

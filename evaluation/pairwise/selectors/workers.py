@@ -19,6 +19,7 @@ from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
+from evaluation.runs.selectors.verdicts import against_middle
 
 PER_PAGE = 100
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
@@ -139,6 +140,7 @@ def worker_list(
     known = {row.id for row in rows}
     return {
         "page": shown_page,
+        "verdict": against_middle([vars(row) for row in rows]),
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),

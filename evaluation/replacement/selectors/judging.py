@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
@@ -17,6 +18,7 @@ from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION
 from evaluation.methods.replacement.method import ACCURACY
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
+from evaluation.runs.selectors.verdicts import verdict
 
 Told = Mapping[str, Any]
 FIGURES = (
@@ -49,9 +51,11 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
     if context["none"]:
         return context
     classes = told["frame"]["score"] == ACCURACY
+    leanings = leaning_rows(told, opened, classes=classes)
     return context | {
         "classes": classes,
-        "leanings": leaning_rows(told, opened, classes=classes),
+        "leanings": leanings,
+        "verdict": _leans(names[opened], leanings["rows"]),
         "calibration": calibration_rows(run, told, opened, classes=classes),
         "drift": drift_rows(told, opened, classes=classes),
         "versions": version_rows(told, names),
@@ -79,6 +83,18 @@ def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
         "axis": charts.forest_axis(scale),
         "rows": [_leaning(row, scale, classes=classes) for row in rows],
     }
+
+
+def _leans(name: str, rows: Sequence[Told]) -> dict[str, str]:
+    """How many leanings of a model are shown to be other than people's."""
+    tested = [row for row in rows if not _none(row)]
+    shown = [row["title"] for row in tested if row["verdict"] != "Not shown"]
+    told = {"name": name, "which": ", ".join(shown), "of": count(len(tested))}
+    if not tested:
+        return verdict(_("No leaning of %(name)s could be tested on these answers.") % told)
+    if shown:
+        return verdict(_("%(name)s leans otherwise than people: %(which)s.") % told)
+    return verdict(_("%(name)s is not shown to lean otherwise than people.") % told)
 
 
 def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:

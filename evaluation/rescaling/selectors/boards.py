@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, format_signed, interval, percent, plural, score
@@ -16,16 +17,17 @@ from evaluation.models import Run, RunFigure, RunState
 from evaluation.rescaling import calls as rescaling_calls
 from evaluation.rescaling.prompts import VARIANTS, Variant
 from evaluation.rescaling.run import SLUG
+from evaluation.runs.selectors.verdicts import change, verdict
 
 Row = Mapping[str, Any]
 # View -> its label and the figures that it needs.
 VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "overview": ("Agreement", ("aggregate", "diagnostics")),
-    "scale": ("Use of the scale", ("by_label",)),
-    "pairs": ("Pairs of people", ("pair", "pair_incomplete", "changes")),
-    "moved": ("What moved", ()),
-    "ensemble": ("Ensembles", ("ensembles",)),
-    "variants": ("Prompts compared", ()),
+    "scale": ("Use of the scale", ("aggregate", "by_label")),
+    "pairs": ("Pairs of people", ("aggregate", "pair", "pair_incomplete", "changes")),
+    "moved": ("What moved", ("aggregate",)),
+    "ensemble": ("Ensembles", ("aggregate", "ensembles")),
+    "variants": ("Prompts compared", ("aggregate",)),
 }
 SETTINGS = {"all": "All", "incomplete": "Incomplete", "no ties": "No ties"}
 SHOWN_RUNS = 30
@@ -93,6 +95,25 @@ def sentence(told: NamedFigures) -> str:
         f"{plural(counts['answers'], 'rating')} of {plural(counts['questions'], 'item')} by "
         f"{plural(counts['workers'], 'worker')} on {told.frame['label']}; scores of "
         f"{calls['model']}{', imported' if calls['source'] == 'import' else ''}."
+    )
+
+
+def raised(told: NamedFigures) -> dict[str, str]:
+    """Whether people agree more after rescaling, by the interval over items."""
+    rows = told.rows("aggregate")
+    if not rows:
+        return verdict("")
+    row = next((one for one in rows if one["setting"] == "all"), rows[0])
+    said = change(
+        row["low"],
+        row["high"],
+        up=_("People agree more after rescaling."),
+        down=_("People agree less after rescaling."),
+        unknown=_("It is not shown that rescaling changes how far people agree."),
+    )
+    ends = {"before": score(row["before"], 2), "after": score(row["after"], 2)}
+    return verdict(
+        said, _("Mean Kendall’s τ-b of two people: %(before)s before, %(after)s after.") % ends
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import plural
@@ -15,6 +17,7 @@ from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, Worke
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.verdicts import highest
 
 SHOWN_WORKERS = 200
 MOVED = 10  # texts listed whose mean the correction moves most
@@ -73,6 +76,11 @@ METHOD = (
     "People rated single texts on a scale. A score is the mean rating of a source’s texts. The "
     "interval shows how sure that is. A mean treats the points of the scale as equally far apart."
 )
+
+
+def best_of(scale: dict[str, Any]) -> dict[str, str]:
+    """Whether one source has surely the highest mean on a scale."""
+    return highest(scale["rows"], _("mean on %(scale)s") % {"scale": scale["asked"].label})
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:

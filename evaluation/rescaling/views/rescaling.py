@@ -63,6 +63,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         _section(request, task, told, view),
         told=told,
         sentence=reads.sentence(told),
+        verdict=reads.raised(told),
         recipe=reads.recipe(told),
         calls=told.figures["recipe"]["calls"],
         variant=reads.variant_of(told.figures["recipe"]["calls"]),

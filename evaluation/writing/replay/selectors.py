@@ -245,7 +245,7 @@ def jumps(replay: Replay) -> dict[str, list[tuple[int, str]]]:
 
 
 def player_data(replay: Replay) -> dict[str, Any]:
-    """Changes in their order and the folds, times in ms; see ``static/js/replay-text.js``.
+    """Changes in their order and the folds, times in ms; see ``static/js/replay/text.js``.
 
     A change is ``[time, position, deleted, inserted, [[length, source, passage]...], kind, ms]``.
     """

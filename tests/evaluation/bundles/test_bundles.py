@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
@@ -235,6 +235,23 @@ def test_a_bundle_names_people_by_pseudonym_alone_and_says_what_it_is_of(tmp_pat
     assert manifest["result_hash"] == run.result_hash
     assert manifest["seed"] == run.seed
     assert [one["number"] for one in manifest["task_versions"]] == [1]
+
+
+def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) -> None:
+    run = run_of("ratings")
+    where = ("--task", str(run.task_id), "--run", str(run.number))
+    bundled, report = tmp_path / "bundle.zip", tmp_path / "report.html"
+    for family, file in (("bundle", bundled), ("report", report)):
+        call_command("crowdqc_export", family, *where, "--out", str(file), stdout=StringIO())
+    html, out = report.read_text(), StringIO()
+    assert "<script" not in html and "src=" not in html  # it needs nothing beside it
+    again = ("verify_bundle", str(bundled), "--report", str(report))
+    call_command(*again, stdout=out, stderr=StringIO())
+    assert "each as the bundle has it" in out.getvalue()
+    report.write_text(html.replace("</data>", "9</data>", 1))
+    with pytest.raises(CommandError):
+        call_command(*again, stdout=out, stderr=StringIO())
+    assert "in the report, " in out.getvalue()
 
 
 def test_what_cannot_be_run_again_is_refused_by_name() -> None:

@@ -81,9 +81,16 @@ def plan_page(task: Task, query: str = "") -> str:
     return page(task, "task_plan", query=query)
 
 
+EXPLAINED = re.compile(
+    r'<button[^>]*class="help-mark".*?</button>'
+    r'<span id="help-.*?</span></span></span>(<a [^>]*>[^<]*</a>)?</span>',
+    re.DOTALL,
+)
+
+
 def text_of(html: str) -> str:
-    """What stands on a page, without its marks."""
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    """What stands on a page, without its marks and what opens behind a "?"."""
+    return " ".join(re.sub(r"<[^>]+>", " ", EXPLAINED.sub("", html)).split())
 
 
 def published(task: Task, core: Run) -> Run:

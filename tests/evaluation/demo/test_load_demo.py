@@ -5,9 +5,13 @@ It takes most of a minute to load, so what looks at it stands here and shares on
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from collections.abc import Iterator
 from decimal import Decimal
 from io import StringIO
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -36,9 +40,13 @@ from annotation.models import (
     User,
 )
 from annotation.work.selectors import log, speed
+from crowdqc.numbers import score
+from evaluation.bundles import report
+from evaluation.bundles import writing as bundle
+from evaluation.bundles.makers import report_of
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
-from evaluation.models import LiveEvaluation, Run, SystemScore, WorkerScore
+from evaluation.models import LiveEvaluation, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import crawl
 
@@ -313,11 +321,76 @@ def test_a_shared_board_is_read_by_a_stranger_until_it_is_withdrawn(
     requester.context.close()
 
 
+@pytest.mark.django_db
+def test_the_report_of_a_study_has_the_numbers_of_its_bundle(told: str) -> None:
+    run = Run.objects.get(task__type="labels", method="labels")
+    html, _ = report_of(run)
+    with zipfile.ZipFile(io.BytesIO(b"".join(bundle.parts(run)))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(files["manifest.json"])
+    found, wrong = report.differences(html, files, manifest)
+    assert found > 50 and wrong == []
+    scores = WorkerScore.objects.filter(run=run).select_related("worker")
+    for one in scores:
+        assert one.worker.pseudonym in html and f">{score(one.estimate, 3)}</data>" in html
+    for user in User.objects.exclude(email=""):
+        assert user.email not in html
+    changed = html.replace(f">{score(scores[0].estimate, 3)}</data>", ">.123</data>")
+    assert report.differences(changed, files, manifest)[1]
+    other = {**manifest, "result_hash": "0" * 64}
+    assert "it is of another result" in report.differences(html, files, other)[1]
+
+
+def explain_and_take(browser: Browser, url: str, client: Any) -> None:
+    """A result page explains its terms, gives its chart away, and can be printed."""
+    run = Run.objects.get(task__type="labels", method="labels")
+    address = f"{url}/projects/{run.project_id}/tasks/{run.task_id}/labels/agreement/"
+    context = browser.new_context(viewport={"width": 360, "height": 640}, color_scheme="dark")
+    client.login(username="requester", password=demo_loader.PASSWORD)
+    cookie = client.cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": url}])
+    page = context.new_page()
+    page.goto(address)
+    before = page.evaluate("document.documentElement.scrollHeight")
+    for mark in page.locator(".help-mark:visible").all():
+        mark.focus()
+        page.keyboard.press("Enter")
+        box = page.locator(".popover:popover-open").bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 360
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 640
+        page.keyboard.press("Escape")
+        expect(page.locator(".popover:popover-open")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollHeight") == before
+    page.set_viewport_size({"width": 1360, "height": 900})
+    files = {}
+    for form in ("CSV", "SVG", "PNG"):
+        page.locator(".chart-tools summary").first.click()
+        with page.expect_download() as download:
+            page.locator(".chart-tools[open] .menu-list > *", has_text=form).click()
+        files[form] = Path(download.value.path()).read_bytes()
+    alpha = next(
+        row
+        for row in RunFigure.objects.get(run=run, name="agreement").data
+        if row["coefficient"] == "krippendorff_nominal" and row["scope"] == "all"
+    )
+    assert f"{alpha['value']:.2f}," in files["CSV"].decode()
+    drawn = files["SVG"].decode()
+    assert ">Gwet’s AC1</text>" in drawn and f">{score(alpha['value'], 2)}</text>" in drawn
+    assert b" style=" not in files["SVG"] and files["PNG"].startswith(b"\x89PNG")
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator(".bar, .actions, .chart-tools").locator("visible=true")).to_have_count(0)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.set_viewport_size({"width": 690, "height": 1000})  # A4 between its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 690
+    context.close()
+
+
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)  # the last here, as it leaves no row
-def test_every_page_fits_every_window_is_clean_for_axe_and_logs_no_error(
-    browser: Browser, told: str, live_server: Any
+def test_results_are_taken_and_every_page_fits_is_clean_for_axe_and_logs_no_error(
+    browser: Browser, told: str, live_server: Any, client: Any
 ) -> None:
+    explain_and_take(browser, live_server.url, client)
     inspector = crawl.Inspector(thorough=False)
     crawl.everything(browser, live_server.url, inspector)
     print("\n".join(["The slowest answers:", *inspector.slowest()]))

@@ -1,0 +1,111 @@
+"""What a report says of each method: how it computes, where its intervals come from, its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Words = str | Promise
+
+
+@dataclass(frozen=True)
+class About:
+    """A method in a paper's words: what scores of systems and workers are, and its page."""
+
+    estimate: Words
+    workers: Words
+    how: Words
+    intervals: Words
+    limits: tuple[Words, ...]
+    page: str
+
+
+JUDGMENTS = (
+    _("A ranking holds for texts, prompts and judges like these."),
+    _("Only differences of scores count; systems that were never compared are not ranked."),
+    _("Agreement is not correctness: people can agree on a wrong choice."),
+)
+REPLACED = (
+    _("The test counts agreement with the other people as quality."),
+    _("It holds for items like these and for this version of the model."),
+    _("“Not shown” is not “worse”: more items may decide it."),
+)
+ABOUT = {
+    "aqer": About(
+        _("AQER score"),
+        _("AQER score"),
+        _(
+            "Answers are encoded as vectors. Each question gets an exemplary answer, the mean of "
+            "all answers weighted by their workers’ scores; a score is the mean closeness of a "
+            "worker’s answers to it. Both are repeated until the weights settle."
+        ),
+        _(
+            "95% intervals are a bootstrap over questions. Ranks are ranges from simultaneous "
+            "intervals of all differences."
+        ),
+        (
+            _("The score rewards what most people say; it checks no fact."),
+            _("Closeness depends on the encoder, which sees words more than facts."),
+            _("Scores of two tasks, or of two boards, cannot be compared."),
+        ),
+        "methods/aqer.html",
+    ),
+    "pairwise": About(
+        _("Bradley-Terry score"),
+        _("Competence (MACE)"),
+        _(
+            "Judgments of pairs become one scale by a Bradley-Terry model with ties and the effect "
+            "of sides. MACE estimates how often each judge guesses, and each pair’s label."
+        ),
+        _(
+            "95% intervals of systems come from the sandwich covariance, ranks from simultaneous "
+            "intervals of all differences. Agreement is drawn anew over topics."
+        ),
+        JUDGMENTS,
+        "methods/bradley-terry.html",
+    ),
+    "ratings": About(
+        _("Mean rating"),
+        _("Correlation with others"),
+        _(
+            "Ratings are averaged by text, then by system. Agreement is Krippendorff’s alpha at "
+            "the level of the scale; a worker’s score is the correlation with the other workers."
+        ),
+        _("95% intervals are over topics; none is given from fewer than their coverage allows."),
+        (
+            _("People use scales differently; a mean mixes quality with strictness."),
+            _("Agreement is not correctness."),
+        ),
+        "methods/agreement.html",
+    ),
+    "labels": About(
+        _("Competence"),
+        _("Competence"),
+        _(
+            "Dawid-Skene estimates each worker’s confusion matrix and each item’s label together. "
+            "Majority vote, MACE and GLAD are computed on the same labels."
+        ),
+        _("95% intervals are quantiles of Gibbs draws; those of agreement a bootstrap over items."),
+        (
+            _("Estimated labels are no known answers: workers can share an error."),
+            _("A posterior holds if the model holds."),
+            _("Rare labels and workers with few labels are estimated worst."),
+        ),
+        "methods/dawid-skene.html",
+    ),
+    "replacement": About(
+        _("Advantage probability"),
+        _("Advantage probability"),
+        _(
+            "The alternative annotator test leaves out one person at a time and asks who is nearer "
+            "to the others: the person or the model. A model passes if it holds against half of "
+            "the people, within the margin epsilon. Tests are corrected by Benjamini-Yekutieli."
+        ),
+        _("95% intervals have items as units. Combined estimates join people and model (PPI++)."),
+        REPLACED,
+        "methods/alternative-annotator-test.html",
+    ),
+}
+ABOUT["replacement_texts"] = ABOUT["replacement"]
