@@ -56,14 +56,14 @@ map: .venv/.dev
 
 sbom: .venv/.dev
 	@mkdir -p build
-	@(cat requirements/base.lock; echo "torch==$(TORCH)") | $(VPY) -m cyclonedx_py requirements - \
-	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json 2>/dev/null
+	@cat requirements/base.lock requirements/torch.lock | $(VPY) -m cyclonedx_py requirements - \
+	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 	@echo "wrote build/sbom.json"
 
 lock: .venv/.dev
 	@mkdir -p build
 	@echo "torch==$(TORCH)" > build/torch.txt
-	@for name in base dev; do \
+	@for name in base build dev; do \
 	  echo "resolving requirements/$$name.in"; \
 	  (cd requirements && CUSTOM_COMPILE_COMMAND="make lock" ../.venv/bin/python -m piptools compile \
 	    --quiet --generate-hashes --no-allow-unsafe --unsafe-package torch --strip-extras \

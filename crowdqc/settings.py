@@ -466,6 +466,8 @@ if LOG_FORMAT == "json":
     }
     MIDDLEWARE.insert(0, "crowdqc.deployment.logs.RequestIds")
 
+# Where traces go; empty: nowhere (annotation.apps starts them).
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
 SENTRY_DSN = env.str("SENTRY_DSN", default="")
 if SENTRY_DSN:
     from crowdqc.deployment.errors import report_to_sentry
