@@ -6,6 +6,7 @@ PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
 TORCH_INDEX ?=
 TORCH := 2.13.0
+SBOM ?= build/sbom.json
 # More arguments for the command at hand: make test ARGS="-k aqer"
 ARGS ?=
 VPY := ./.venv/bin/python
@@ -57,8 +58,8 @@ map: .venv/.dev
 sbom: .venv/.dev
 	@mkdir -p build
 	@cat requirements/base.lock requirements/torch.lock | $(VPY) -m cyclonedx_py requirements - \
-	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json
-	@echo "wrote build/sbom.json"
+	  --pyproject pyproject.toml --output-reproducible -o "$(SBOM)"
+	@echo "wrote $(SBOM)"
 
 lock: .venv/.dev
 	@mkdir -p build

@@ -100,7 +100,12 @@ def serving(code: Path, url: str, file: Path) -> Iterator[int]:
         *("--bind", f"127.0.0.1:{port}", "--pid", str(file), "--log-level", "error"),
         *("--config", "python:crowdqc.web.server", "--workers", str(PROCESSES)),
     ]
-    environment = os.environ | {"DATABASE_URL": url, "CROWDQC_POOL": "1", "PWD": str(code)}
+    environment = os.environ | {
+        "DATABASE_URL": url,
+        "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
+        "CROWDQC_POOL": "1",
+        "PWD": str(code),
+    }
     server = subprocess.Popen(command, cwd=code, env=environment)
     try:
         until(lambda: file.exists() and len(workers(server.pid)) == PROCESSES, 90, "web to start")
