@@ -87,9 +87,8 @@ print(json.dumps([f"{cookie.key}={cookie.value}", ["/healthz", *pages]]))
 """
 
 
-def upgrade_under_load(old: Path, url: str) -> list[str]:
+def upgrade_under_load(old: Path, url: str, cookie: str, pages: list[str]) -> list[str]:
     """Migrate and replace a version that serves, as docs/admin/upgrade.md says; failed requests."""
-    cookie, pages = json.loads(manage(old, url, "shell", "-v", "0", "-c", LOOK).splitlines()[-1])
     site, file = old.with_name("site"), old.with_name("gunicorn.pid")
     site.symlink_to(old)
     with serving(site, url, file) as port, Load(port, pages, {"Cookie": cookie}) as load:
@@ -144,9 +143,10 @@ def test_the_books_and_scores_of_a_release_are_the_same_after_an_upgrade(
     old = unpack(tag, tmp_path / "old")
     manage(old, url, "migrate", "--verbosity", "0")
     manage(old, url, "load_demo", "--encoder", "char-svd")
+    cookie, pages = json.loads(manage(old, url, "shell", "-v", "0", "-c", LOOK).splitlines()[-1])
     before = columns(url)
     whole = rows(url, before)
-    failures = upgrade_under_load(old, url)
+    failures = upgrade_under_load(old, url, cookie, pages)
     after = columns(url)
     for name, held in before.items():
         if name in GROWS or name not in after:
