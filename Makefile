@@ -6,6 +6,7 @@ PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
 TORCH_INDEX ?=
 TORCH := 2.13.0
+SBOM ?= build/sbom.json
 # More arguments for the command at hand: make test ARGS="-k aqer"
 ARGS ?=
 VPY := ./.venv/bin/python
@@ -56,14 +57,14 @@ map: .venv/.dev
 
 sbom: .venv/.dev
 	@mkdir -p build
-	@(cat requirements/base.lock; echo "torch==$(TORCH)") | $(VPY) -m cyclonedx_py requirements - \
-	  --pyproject pyproject.toml --output-reproducible -o build/sbom.json 2>/dev/null
-	@echo "wrote build/sbom.json"
+	@cat requirements/base.lock requirements/torch.lock | $(VPY) -m cyclonedx_py requirements - \
+	  --pyproject pyproject.toml --output-reproducible -o "$(SBOM)"
+	@echo "wrote $(SBOM)"
 
 lock: .venv/.dev
 	@mkdir -p build
 	@echo "torch==$(TORCH)" > build/torch.txt
-	@for name in base dev; do \
+	@for name in base build dev; do \
 	  echo "resolving requirements/$$name.in"; \
 	  (cd requirements && CUSTOM_COMPILE_COMMAND="make lock" ../.venv/bin/python -m piptools compile \
 	    --quiet --generate-hashes --no-allow-unsafe --unsafe-package torch --strip-extras \

@@ -1,6 +1,7 @@
 """The collecting side: what people author, answer and are paid for."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class AnnotationConfig(AppConfig):
@@ -15,4 +16,8 @@ class AnnotationConfig(AppConfig):
         from crowdqc import celery  # noqa: F401  # the application that jobs belong to
         from crowdqc.deployment import checks  # noqa: F401
 
+        if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+            from crowdqc.deployment.traces import start_traces
+
+            start_traces()  # before the handler of requests lists its middleware
         user_logged_in.connect(begin, dispatch_uid="session-begins")

@@ -9,6 +9,7 @@ from celery import shared_task
 from annotation.accounts.actions import mail
 from annotation.accounts.signing import actions as accounts
 from annotation.authoring.actions import media
+from annotation.files.stored.actions import clean_up
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import actions as uploads
 from annotation.formats.uploads import process
@@ -109,6 +110,13 @@ def sweep() -> int:
 
 
 @shared_task(ignore_result=True, **HOUR)
+def clean_up_files() -> int:
+    """Delete stored files that no row points to."""
+    with hold_alone("clean_up_files") as mine:
+        return clean_up() if mine else 0
+
+
+@shared_task(ignore_result=True, **HOUR)
 def write_export(file_id: int) -> str:
     """Write a file that somebody asked for; one that has moved on is left alone."""
     return export_files.write(file_id)
@@ -125,6 +133,13 @@ def make_due_backup() -> str:
     """Write a backup where one is due, delete the oldest, and test whether it can be restored."""
     with hold_alone("make_due_backup") as mine:
         return schedule.make_due_backup() if mine else ""
+
+
+@shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
+def back_up_now() -> str:
+    """Write a backup because somebody asked for one; where one is being made, that is it."""
+    with hold_alone("make_due_backup") as mine:
+        return schedule.back_up_now() if mine else ""
 
 
 @shared_task(ignore_result=True)

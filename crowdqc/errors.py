@@ -96,3 +96,10 @@ class TooLarge(DomainError):
 
     status = 413
     code = "too-large"
+
+
+class Unavailable(DomainError):
+    """Something the site leans on does not answer; the same request may be right later."""
+
+    status = 503
+    code = "unavailable"

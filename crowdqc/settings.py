@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import production
 from crowdqc.deployment.installation import ASSETS, default_home, version
+from crowdqc.files.places import file_places, s3_options
 from crowdqc.jobs import schedule
 
 env = environ.Env()
@@ -197,8 +198,18 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
 STATICFILES_DIRS = [ASSETS / "static"]
+# Files (docs/admin/storage.md): those made for downloading, uploads, images and recordings.
+CROWDQC_S3_OPTIONS = s3_options(env)
+CROWDQC_FILE_PLACES = file_places(env, CROWDQC_S3_OPTIONS)
+CROWDQC_FILES = env.str("CROWDQC_FILES", default="database")
+if CROWDQC_FILES not in CROWDQC_FILE_PLACES:
+    raise ImproperlyConfigured(
+        "CROWDQC_FILES must be 'database', 'folder' (with CROWDQC_FILES_FOLDER) or 's3' (with "
+        "CROWDQC_S3_BUCKET)."
+    )
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    **CROWDQC_FILE_PLACES,
+    "default": CROWDQC_FILE_PLACES[CROWDQC_FILES],
     "staticfiles": {"BACKEND": f"crowdqc.web.static.{'Hashed' if PRODUCTION else 'Plain'}Storage"},
 }
 # Without a collected manifest the finders serve the files, so a fresh clone needs no extra step.
@@ -424,7 +435,7 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = env.int("CROWDQC_CONFIRM_AFTER", default=900)
 CROWDQC_SECURITY_LOG_DAYS = env.int("CROWDQC_SECURITY_LOG_DAYS", default=180)
 
 # -- backups (docs/admin/backup.md) ----------------------------------------------------------------
-# The folder they are written to, and a file whose first line encrypts them; empty: none.
+# The folder or s3://bucket/folder they go to, and a file whose first line encrypts them.
 CROWDQC_BACKUP_FOLDER = env.str("CROWDQC_BACKUP_FOLDER", default="")
 CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", default="")
 # Hours between two, how many are kept, and days between two tests that restore one (0: none).
@@ -456,6 +467,8 @@ if LOG_FORMAT == "json":
     }
     MIDDLEWARE.insert(0, "crowdqc.deployment.logs.RequestIds")
 
+# Where traces go; empty: nowhere (annotation.apps starts them).
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
 SENTRY_DSN = env.str("SENTRY_DSN", default="")
 if SENTRY_DSN:
     from crowdqc.deployment.errors import report_to_sentry

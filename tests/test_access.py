@@ -59,6 +59,7 @@ GET: dict[str, str] = {
     **access_api.GET,
     # Only the owner of the installation, and with a token (tests/evaluation/operations).
     "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
+    "operations_backup": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
     "manual": NOT_BUILT, "manual_page": NOT_BUILT,
@@ -267,7 +268,7 @@ POST: dict[str, str] = {
     "work_recording": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
-    "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
+    "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
 }  # fmt: skip
 
 

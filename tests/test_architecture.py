@@ -121,8 +121,12 @@ NETWORK = {
     "ftplib",
     "telnetlib",
     "xmlrpc.client",
+    "boto3",
+    "botocore",
+    "storages",
 }
 CONNECTS = {
+    "crowdqc/files/s3.py": "the installation's own bucket (ADR 32)",
     "crowdqc/outbound/__init__.py": "the one client",
     "crowdqc/outbound/transport.py": "the one client",
     "crowdqc/devstack/probe.py": "asks the web process of its own container whether it is alive",

@@ -63,7 +63,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
 def test_every_setting_is_documented_with_the_default_that_the_code_has() -> None:
     told = {one.name: one for one in manual.settings()}
     code = manual.settings_in_code()
-    compose = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    compose = set(re.findall(r"\$\{([A-Z0-9_]+)", (ROOT / "docker-compose.yml").read_text()))
     assert (set(code) | compose) - set(told) - OTHERS == set()
     assert set(told) - set(code) == COMPOSE_ONLY | BUILD_ONLY
     assert [name for name, one in told.items() if not one.text] == []
@@ -85,7 +85,7 @@ def _written(default: str | float | bool) -> str:
 
 
 def test_every_setting_of_several_machines_is_documented() -> None:
-    names = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.scale.yml").read_text()))
+    names = set(re.findall(r"\$\{([A-Z0-9_]+)", (ROOT / "docker-compose.scale.yml").read_text()))
     page = (DOCS / "admin" / "scale.md").read_text()
     told = {one.name for one in manual.settings()}
     assert {name for name in names - told if f"`{name}`" not in page} == set()

@@ -31,6 +31,22 @@ class Migration(FirstTables):
 
     operations = [
         migrations.CreateModel(
+            name="StoredFile",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("storage", models.CharField(max_length=20)),
+                ("name", models.CharField(max_length=120, unique=True)),
+                ("size", models.PositiveBigIntegerField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="Assignment",
             fields=[
                 (
@@ -342,33 +358,18 @@ class Migration(FirstTables):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                (
+                    "stored",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="annotation.storedfile",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="ExportPart",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("data", models.BinaryField()),
-                (
-                    "file",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="parts",
-                        to="annotation.exportfile",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["number"],
             },
         ),
         migrations.CreateModel(
@@ -503,6 +504,15 @@ class Migration(FirstTables):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                (
+                    "stored",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="annotation.storedfile",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -518,7 +528,6 @@ class Migration(FirstTables):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("file", "file"),
                             ("rows", "rows"),
                             ("unreadable", "unreadable rows"),
                             ("problems", "problems"),
@@ -2514,10 +2523,6 @@ class Migration(FirstTables):
                 name="event_ranges_apart",
             ),
         ),
-        migrations.AddConstraint(
-            model_name="exportpart",
-            constraint=models.UniqueConstraint(fields=("file", "number"), name="part_once"),
-        ),
         migrations.AddIndex(
             model_name="hookdelivery",
             index=models.Index(
@@ -3232,8 +3237,15 @@ class Migration(FirstTables):
                         to="annotation.mediafile",
                     ),
                 ),
-                ("data", models.BinaryField()),
                 ("thumbnail", models.BinaryField(default=bytes)),
+                (
+                    "stored",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="annotation.storedfile",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -3261,22 +3273,14 @@ class Migration(FirstTables):
                         to="annotation.assignmentitem",
                     ),
                 ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="RecordingContent",
-            fields=[
                 (
-                    "recording",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="content",
-                        serialize=False,
-                        to="annotation.recording",
+                    "stored",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="annotation.storedfile",
                     ),
                 ),
-                ("data", models.BinaryField()),
             ],
         ),
         migrations.AddField(

@@ -167,6 +167,14 @@ CREATE TABLE crowdqc_backup (
     tested boolean NOT NULL DEFAULT false, error text NOT NULL DEFAULT '');
 """
 
+# Files that lie in the database (crowdqc.files.storages).
+FILE_PIECES = """
+CREATE TABLE crowdqc_file_piece (
+    name text NOT NULL, number integer NOT NULL, data bytea NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (name, number));
+ALTER TABLE crowdqc_file_piece ALTER COLUMN data SET STORAGE EXTERNAL;
+"""
+
 # came = used + what is left out by reason (crowdqc.tally), for a whole and for each of its boards.
 TALLIES = """
 CREATE FUNCTION crowdqc_adds_up(tally jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
@@ -456,6 +464,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(CACHE, "DROP TABLE crowdqc_cache;"),
         migrations.RunSQL(LIMITS, "DROP TABLE crowdqc_limit;"),
         migrations.RunSQL(BACKUPS, "DROP TABLE crowdqc_backup;"),
+        migrations.RunSQL(FILE_PIECES, "DROP TABLE crowdqc_file_piece;"),
         *(_append_only(table) for table in APPEND_ONLY),
         migrations.RunSQL(SECURITY, SECURITY_UNDO),
         migrations.RunSQL(TALLIES, TALLIES_UNDO),

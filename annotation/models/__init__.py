@@ -10,19 +10,14 @@ from annotation.models.answers import (
     SpanValue,
     TextValue,
 )
-from annotation.models.assignments import (
-    Assignment,
-    AssignmentItem,
-    Recording,
-    RecordingContent,
-)
+from annotation.models.assignments import Assignment, AssignmentItem, Recording
 from annotation.models.audit import AuditEntry, Heartbeat
 from annotation.models.candidates import Candidate, System
 from annotation.models.corrections import Correction
 from annotation.models.events import EventBatch, EventStream
-from annotation.models.exports import ExportFile, ExportPart
+from annotation.models.exports import ExportFile
+from annotation.models.files import MediaContent, MediaFile, StoredFile
 from annotation.models.imports import ImportFile, ImportPart
-from annotation.models.media import MediaContent, MediaFile
 from annotation.models.notices import Announcement, Conversation, Message, Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
@@ -70,7 +65,6 @@ __all__ = [
     "EventStream",
     "Exclusion",
     "ExportFile",
-    "ExportPart",
     "Heartbeat",
     "Hook",
     "HookDelivery",
@@ -99,7 +93,6 @@ __all__ = [
     "Project",
     "Qualification",
     "Recording",
-    "RecordingContent",
     "Recruitment",
     "Rejection",
     "Role",
@@ -107,6 +100,7 @@ __all__ = [
     "SecurityEvent",
     "SpanValue",
     "Statement",
+    "StoredFile",
     "System",
     "Task",
     "TaskVersion",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.files import StoredFile
 from annotation.models.people import Membership
 from annotation.models.tasks import Item, Task, TaskVersion
 
@@ -107,13 +108,5 @@ class Recording(models.Model):
     type = models.CharField(max_length=40)  # by its bytes: "audio/webm" or "audio/wav"
     size = models.PositiveIntegerField()  # bytes
     seconds = models.FloatField()
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     kept_at = models.DateTimeField(auto_now=True)
-
-
-class RecordingContent(models.Model):
-    """The bytes of a recording, apart from its row, so that lists never read them."""
-
-    recording = models.OneToOneField(
-        Recording, on_delete=models.CASCADE, primary_key=True, related_name="content"
-    )
-    data = models.BinaryField()

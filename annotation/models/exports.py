@@ -1,9 +1,10 @@
-"""Files made in the background: asked for by somebody, kept in pieces for a few days."""
+"""Files made in the background: asked for by somebody, kept for a few days."""
 
 from __future__ import annotations
 
 from django.db import models
 
+from annotation.models.files import StoredFile
 from annotation.models.people import Project, User
 from annotation.models.tasks import Task
 
@@ -28,6 +29,7 @@ class ExportFile(models.Model):
     rows = models.PositiveBigIntegerField(default=0)
     size = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, blank=True)
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
     manifest = models.JSONField(default=dict, blank=True)
     error = models.TextField(blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -39,15 +41,3 @@ class ExportFile(models.Model):
 
     class Meta:
         ordering = ["-id"]
-
-
-class ExportPart(models.Model):
-    """A piece of such a file: the database is what web and background processes share."""
-
-    file = models.ForeignKey(ExportFile, on_delete=models.CASCADE, related_name="parts")
-    number = models.PositiveIntegerField()
-    data = models.BinaryField()
-
-    class Meta:
-        ordering = ["number"]
-        constraints = [models.UniqueConstraint(fields=["file", "number"], name="part_once")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from annotation.models.files import StoredFile
 from annotation.models.people import Project, User
 from annotation.models.tasks import Task
 
@@ -36,6 +37,8 @@ class ImportFile(models.Model):
     name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64)
+    # As it was uploaded, until its rows were read.
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
     state = models.CharField(max_length=9, choices=State.choices, default=State.READING)
     mapping = models.JSONField(default=dict, blank=True)
     # Of a table that is to become a task: column -> value -> what it is read as.
@@ -58,10 +61,9 @@ class ImportFile(models.Model):
 
 
 class ImportPart(models.Model):
-    """A piece of an upload that waits: of the file, of its rows, or of what is wrong with them."""
+    """Some rows of an upload that waits, or of what is wrong with them."""
 
     class Kind(models.TextChoices):
-        FILE = "file", "file"
         ROWS = "rows", "rows"
         UNREADABLE = "unreadable", "unreadable rows"
         PROBLEMS = "problems", "problems"
@@ -69,7 +71,7 @@ class ImportPart(models.Model):
     file = models.ForeignKey(ImportFile, on_delete=models.CASCADE, related_name="parts")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     number = models.PositiveIntegerField()
-    data = models.BinaryField()  # compressed, but for pieces of the file
+    data = models.BinaryField()  # compressed
 
     class Meta:
         ordering = ["number"]

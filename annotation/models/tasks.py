@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotation.models.candidates import Candidate
-from annotation.models.media import MediaFile
+from annotation.models.files import MediaFile
 from annotation.models.people import Membership, Panel, Project, User
 
 

@@ -1,4 +1,4 @@
-"""The job queues: upkeep and mail, runs, files, other systems, and runs that ask models.
+"""The job queues: upkeep and mail, runs, files, other systems, runs that ask models, backups.
 
 What takes long (a run, a file, a platform or model that drips) holds up its own
 queue only. Each has worker processes of its own (``crowdqc.jobs.workers``).
@@ -13,7 +13,8 @@ from celery.signals import before_task_publish
 from django.conf import settings
 
 DEFAULT, RUNS, FILES, PLATFORMS, MODELS = "default", "runs", "files", "platforms", "models"
-ROLES = (DEFAULT, RUNS, FILES, PLATFORMS, MODELS)
+BACKUPS = "backups"
+ROLES = (DEFAULT, RUNS, FILES, PLATFORMS, MODELS, BACKUPS)
 # The header of a message that says when it was sent, in seconds since 1970.
 SENT_AT = "crowdqc_sent_at"
 

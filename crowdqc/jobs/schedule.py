@@ -8,7 +8,9 @@ from typing import Any
 JOB_QUEUES = {
     "annotation.jobs.process_upload": "files",
     "annotation.jobs.write_export": "files",
-    "annotation.jobs.make_due_backup": "files",
+    "annotation.jobs.clean_up_files": "backups",
+    "annotation.jobs.make_due_backup": "backups",
+    "annotation.jobs.back_up_now": "backups",
     "annotation.jobs.send_payments": "platforms",
     "annotation.jobs.deliver_hooks": "platforms",
     "annotation.jobs.fetch_media": "platforms",
@@ -33,6 +35,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
     "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
     "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
+    "clean-up-files": {"task": "annotation.jobs.clean_up_files", "schedule": 3600.0},
     "send-payments": {"task": "annotation.jobs.send_payments", "schedule": 15.0},
     "start-due-runs": {"task": "evaluation.jobs.start_due_runs", "schedule": 15.0},
     "adapt-collections": {"task": "evaluation.jobs.adapt_all", "schedule": 10.0},

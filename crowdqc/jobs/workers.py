@@ -1,9 +1,10 @@
 """Worker processes for every queue, started and kept up by one: ``python -m crowdqc.jobs.workers``.
 
 Arguments say how many jobs of a queue run at once: ``default=2 runs=2 files=1 platforms=3
-models=2`` (that is what there is without any); ``scheduler=1`` adds the process that starts
-periodic jobs. A queue has one process that waits; those that work are forked when jobs come, and
-end when none has come for a while, which gives their memory back. One of ``default`` stays.
+models=2 backups=1`` (that is what there is without any); ``scheduler=1`` adds the process that
+starts periodic jobs. A queue has one process that waits; those that work are forked when jobs
+come, and end when none has come for a while, which gives their memory back. One of ``default``
+stays.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from crowdqc.jobs.family import Family, Member
 from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
 from crowdqc.jobs.worker import end_with_parent
 
-PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2}
+PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2, "backups": 1}
 SCHEDULER = "scheduler"
 
 

@@ -10,7 +10,6 @@ which is checked before the bundle is kept.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import random
 import secrets
@@ -20,6 +19,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.files.stored.actions import forget, store
 from annotation.files.writing.zips import zip_with_manifest
 from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict, DomainError
@@ -278,7 +278,10 @@ def write_bundle(share_id: int) -> str:
     except DomainError as problem:
         mine.update(error=problem.message[:300])
         return "failed"
-    mine.update(data=content, sha256=hashlib.sha256(content).hexdigest(), made_at=timezone.now())
+    stored = store([content], kind="boards")
+    if not mine.update(stored=stored, sha256=stored.sha256, made_at=timezone.now()):
+        forget([stored.pk])
+        return "not mine"
     return "done"
 
 

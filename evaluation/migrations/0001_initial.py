@@ -1723,7 +1723,6 @@ class Migration(FirstTables):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("data", models.BinaryField(blank=True, null=True)),
                 ("sha256", models.CharField(blank=True, max_length=64)),
                 ("error", models.CharField(blank=True, max_length=300)),
                 ("asked_at", models.DateTimeField()),
@@ -1744,14 +1743,23 @@ class Migration(FirstTables):
                         to="evaluation.runshare",
                     ),
                 ),
+                (
+                    "stored",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="annotation.storedfile",
+                    ),
+                ),
             ],
             options={
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("data__isnull", True), ("made_at__isnull", True)),
+                            models.Q(("made_at__isnull", True), ("stored__isnull", True)),
                             models.Q(
-                                ("data__isnull", False), ("error", ""), ("made_at__isnull", False)
+                                ("error", ""), ("made_at__isnull", False), ("stored__isnull", False)
                             ),
                             _connector="OR",
                         ),

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from annotation.models import Project, Task
+from annotation.models import Project, StoredFile, Task
 
 
 class Snapshot(models.Model):
@@ -175,7 +175,7 @@ class BoardBundle(models.Model):
 
     share = models.OneToOneField(RunShare, on_delete=models.CASCADE, related_name="bundle")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
-    data = models.BinaryField(null=True, blank=True)
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
     sha256 = models.CharField(max_length=64, blank=True)
     error = models.CharField(max_length=300, blank=True)  # why there is none
     asked_at = models.DateTimeField()
@@ -184,8 +184,8 @@ class BoardBundle(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(made_at__isnull=True, data__isnull=True)
-                | Q(made_at__isnull=False, data__isnull=False, error=""),
+                condition=Q(made_at__isnull=True, stored__isnull=True)
+                | Q(made_at__isnull=False, stored__isnull=False, error=""),
                 name="board_bundle_whole",
             )
         ]

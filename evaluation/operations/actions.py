@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q, Sum
 from django.utils import timezone
@@ -92,6 +93,15 @@ def note_failure(*, job: str, error: str, queue_role: str, args: list[Any]) -> N
     )
     if not new:
         JobFailure.objects.filter(pk=row.pk).update(count=F("count") + 1, last_at=now, args=args)
+
+
+@transaction.atomic
+def request_backup(*, by: User) -> None:
+    """Have a backup made now. Raises Conflict where the settings name no place for backups."""
+    if not settings.CROWDQC_BACKUP_FOLDER:
+        raise Conflict("Set CROWDQC_BACKUP_FOLDER first.")
+    record(by=by, project=None, action="backup.request", on=by)
+    queue.enqueue("annotation.jobs.back_up_now")
 
 
 # -- what a person does on the page ----------------------------------------------------------------

@@ -107,7 +107,7 @@ def _hooks() -> Iterator[Family]:
 
 
 def _backup() -> Iterator[Family]:
-    at = figures.last_backup()
+    at = figures.last_backup().made_at
     if at is not None:
         said = "When the last backup was made; absent: never."
         yield _one("last_backup_timestamp_seconds", said, at.timestamp())

@@ -95,6 +95,19 @@ def failure(request: HttpRequest, kind: str, row: int) -> HttpResponse:
 
 @login_required
 @require_POST
+def back_up(request: HttpRequest) -> HttpResponse:
+    """Have a backup made now."""
+    owner = _owner(request)
+    try:
+        actions.request_backup(by=owner)
+        messages.success(request, "The backup is queued. It is listed here when it is made.")
+    except DomainError as error:
+        messages.error(request, error.message)
+    return redirect("operations")
+
+
+@login_required
+@require_POST
 def retry_all(request: HttpRequest) -> HttpResponse:
     """Do every listed job again; one that cannot be is said and left."""
     owner, done, left = _owner(request), 0, []

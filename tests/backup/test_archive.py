@@ -19,9 +19,10 @@ from crowdqc.deployment.backup.archive import (
     MANIFEST,
     ArchiveReader,
     ArchiveWriter,
+    Checked,
     Digest,
     Manifest,
-    check_file,
+    check,
     manifest_json,
 )
 from crowdqc.deployment.backup.envelope import BadBackup, read_passphrase
@@ -38,6 +39,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A passphrase is tried quickly, and pieces are small, so that there are several."""
     monkeypatch.setitem(envelope.COST, "n", 1 << 4)
     monkeypatch.setattr(envelope, "PIECE", 200)
+
+
+def check_file(path: Path, word: str = "") -> Checked:
+    with path.open("rb") as source:
+        return check(source, word)
 
 
 def write(path: Path, word: str = "", **manifest: Any) -> Path:

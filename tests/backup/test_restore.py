@@ -36,6 +36,7 @@ from crowdqc.deployment.backup.restore import restore
 from crowdqc.errors import Conflict
 from tests.support import factories
 from tests.support.processes import ROOT, test_database_url
+from tests.support.servers.s3 import bucket_settings, s3_server, stored_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.db]
 SERVER = os.environ.get("CI_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -121,6 +122,12 @@ UNION ALL SELECT 'column', table_name, column_name, coalesce(column_default, '')
 FROM information_schema.columns WHERE table_schema = 'public'
 ORDER BY 1, 2, 3, 4, 5
 """
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +247,8 @@ def rewrite(backup: Path, to: Path, change: Callable[[str, bytes], bytes], **man
         for table, text in reader.rows():
             digests[table].add(changed := change(table, text))
             writer.add_rows(table, changed)
+        for _ in reader.files():
+            pass
         told = {name: digest.told() for name, digest in digests.items()}
         writer.add_json(CLOSING, reader.closing | {"tables": told})
         writer.close()
@@ -266,11 +275,12 @@ def test_a_backup_that_fails_on_the_way_changes_nothing(
 
 
 def test_a_scheduled_backup_is_tested_counted_and_noted(
-    sites: Callable[..., Site], source: Site, folder: Path
+    sites: Callable[..., Site], source: Site, folder: Path, s3: str
 ) -> None:
-    """By the job that the scheduler starts: nothing is due a second time."""
+    """By the job that the scheduler starts, into a bucket; nothing is due a second time."""
     scheduled = {
-        "CROWDQC_BACKUP_FOLDER": str(folder / "scheduled"),
+        "CROWDQC_BACKUP_FOLDER": "s3://backups/one-site",
+        **bucket_settings(s3, "backups"),
         "CROWDQC_BACKUP_PASSPHRASE_FILE": str(folder / "word"),
         "CROWDQC_BACKUP_HOURS": "1000",
     }
@@ -278,7 +288,7 @@ def test_a_scheduled_backup_is_tested_counted_and_noted(
         connection.execute("DELETE FROM crowdqc_backup")
     before, site = source.digests(), Site(source.url, source.secret, tuple(scheduled.items()))
     name, again = json.loads(site.run("-m", "tests.backup.site", "due"))
-    assert (folder / "scheduled" / name).exists() and again == ""
+    assert stored_names(s3, "backups") == [f"one-site/{name}"] and again == ""
     with psycopg.connect(source.url) as connection:
         noted = connection.execute("SELECT name, tested, error FROM crowdqc_backup ORDER BY id")
         assert noted.fetchall() == [(name, False, ""), (name, True, "")]

@@ -18,11 +18,10 @@ import pytest
 
 from crowdqc.devstack import Cluster
 from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
+from crowdqc.jobs.queues import ROLES
 from tests.support.processes import ROOT, processes_with, until
 
-PARTS = {"web", "scheduler", "postgres"} | {
-    f"worker-{role}"[:15] for role in ("default", "runs", "files", "platforms", "models")
-}
+PARTS = {"web", "scheduler", "postgres"} | {f"worker-{role}"[:15] for role in ROLES}
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
 
 

@@ -35,7 +35,7 @@ class Setting:
 
 def settings() -> list[Setting]:
     """The variables of .env.example, in order."""
-    compose = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    compose = set(re.findall(r"\$\{([A-Z0-9_]+)", (ROOT / "docker-compose.yml").read_text()))
     found, section, words = [], "", []
     for line in (ROOT / ".env.example").read_text().splitlines():
         if match := re.match(r"^# == (.+) ==$", line):

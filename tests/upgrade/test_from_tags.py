@@ -2,12 +2,14 @@
 
 Versions are the tags ``v*`` of this repository; CROWDQC_UPGRADE_FROM names other commits instead,
 separated by commas. Each is unpacked, makes and fills a database with its own code, and then this
-code migrates it. A row that a migration changes on purpose is named in ``CHANGED``.
+code migrates it, while the old version serves and is then replaced: no request fails. A row that a
+migration changes on purpose is named in ``CHANGED``.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import secrets
 import subprocess
@@ -23,7 +25,8 @@ import pytest
 from psycopg import sql
 
 from crowdqc.deployment.backup import tables
-from tests.support.processes import test_database_url
+from tests.support.processes import test_database_url, until
+from tests.support.web_load import Load, answered, load_new_program, serving
 from tests.upgrade import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.db]
@@ -68,8 +71,39 @@ def unpack(tag: str, folder: Path) -> Path:
     return folder
 
 
-def manage(code: Path, url: str, *arguments: str) -> None:
-    """Run a command of some version on the database."""
+# The owner's session as the old version makes it, and pages of the demo that read many tables.
+LOOK = """
+import json
+from django.test import Client
+from django.urls import reverse
+from annotation.models import Project
+project = Project.objects.order_by("pk").first()
+client = Client()
+client.force_login(project.owner)
+pages = [reverse("project_list"), reverse("project", args=[project.pk])]
+assert all(client.get(page).status_code == 200 for page in pages)
+cookie = next(iter(client.cookies.values()))
+print(json.dumps([f"{cookie.key}={cookie.value}", ["/healthz", *pages]]))
+"""
+
+
+def upgrade_under_load(old: Path, url: str, cookie: str, pages: list[str]) -> list[str]:
+    """Migrate and replace a version that serves, as docs/admin/upgrade.md says; failed requests."""
+    site, file = old.with_name("site"), old.with_name("gunicorn.pid")
+    site.symlink_to(old)
+    with serving(site, url, file) as port, Load(port, pages, {"Cookie": cookie}) as load:
+        until(answered(load, 40), 90, "the old version to be in use")
+        manage(ROOT, url, "migrate", "--verbosity", "0")
+        until(answered(load, 40), 90, "the old version to serve beside the new tables")
+        site.unlink()
+        site.symlink_to(ROOT)
+        load_new_program(file, load)
+    print(f"{load.answered} requests, the longest {load.longest:.2f} s, failed: {load.failures}")
+    return load.failures
+
+
+def manage(code: Path, url: str, *arguments: str) -> str:
+    """Run a command of some version on the database; what it prints."""
     environment = os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
@@ -80,6 +114,7 @@ def manage(code: Path, url: str, *arguments: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def columns(url: str) -> dict[str, list[str]]:
@@ -105,12 +140,13 @@ def test_the_books_and_scores_of_a_release_are_the_same_after_an_upgrade(
 ) -> None:
     if not tag:
         pytest.skip("no version was released yet: this repository has no tag v*")
-    old = unpack(tag, tmp_path)
+    old = unpack(tag, tmp_path / "old")
     manage(old, url, "migrate", "--verbosity", "0")
     manage(old, url, "load_demo", "--encoder", "char-svd")
+    cookie, pages = json.loads(manage(old, url, "shell", "-v", "0", "-c", LOOK).splitlines()[-1])
     before = columns(url)
     whole = rows(url, before)
-    manage(ROOT, url, "migrate", "--verbosity", "0")
+    failures = upgrade_under_load(old, url, cookie, pages)
     after = columns(url)
     for name, held in before.items():
         if name in GROWS or name not in after:
@@ -122,3 +158,4 @@ def test_the_books_and_scores_of_a_release_are_the_same_after_an_upgrade(
         else:  # a column went or was changed on purpose: the rest is counted
             assert now["rows"] == whole[name]["rows"], name
     manage(ROOT, url, "check", "--database", "default")
+    assert failures == []

@@ -22,6 +22,7 @@ from annotation.files.reading.media import (
     read_media,
     refused,
 )
+from annotation.files.stored.actions import forget, store
 from annotation.models import Item, MediaContent, MediaFile, Project, Task, User
 from annotation.records.actions.audit import record
 from annotation.task_types.labels.content import FILES
@@ -66,7 +67,8 @@ def store_media(
             },
         )
         if new:
-            MediaContent.objects.create(file=file, data=media.data, thumbnail=media.thumbnail)
+            stored = store([media.data], kind="media")
+            MediaContent.objects.create(file=file, stored=stored, thumbnail=media.thumbnail)
             said = {"name": file.name, "sha256": sha256, "size": file.size}
             record(by=by, project=project, action="media.add", on=file, **said)
     return file
@@ -153,7 +155,10 @@ def delete_unused(*, by: User, project: Project) -> int:
     """Delete the project's files that no item of any version shows; returns how many."""
     files = project.media_files.select_for_update(of=("self",)).filter(items__isnull=True)
     names = list(files.values_list("pk", "name"))
-    MediaFile.objects.filter(pk__in=[pk for pk, _ in names]).delete()
+    ids = [pk for pk, _ in names]
+    stored = list(MediaContent.objects.filter(file__in=ids).values_list("stored", flat=True))
+    MediaFile.objects.filter(pk__in=ids).delete()
+    forget(stored)
     if names:
         listed = [name for _, name in names]
         record(by=by, project=project, action="media.delete", on=project, names=listed)

@@ -13,6 +13,7 @@ from annotation.authoring.actions import media
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.context import field_refused, find, place_of, rows_changed
 from annotation.files.reading.media import EXTENSIONS, MAX_BYTES, refused
+from annotation.files.stored.selectors import content
 from annotation.models import MediaContent
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
@@ -71,7 +72,7 @@ def media_file(request: HttpRequest, project_id: int, sha256: str) -> HttpRespon
         small = MediaContent.objects.values_list("thumbnail", flat=True).get(file=file)
         response = HttpResponse(bytes(small), content_type="image/jpeg")
     else:
-        data = bytes(MediaContent.objects.values_list("data", flat=True).get(file=file))
+        data = content(MediaContent.objects.select_related("stored").get(file=file).stored)
         response = in_ranges(request, data, file.type)
     name = f"{sha256[:12]}.{EXTENSIONS[file.type]}"
     response["Content-Disposition"] = content_disposition_header(False, name) or "inline"

@@ -1,21 +1,22 @@
-"""Files that somebody asked for: written by a job in pieces and kept for a few days."""
+"""Files that somebody asked for: written by a job and kept for a few days."""
 
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.files.stored.actions import forget, store
+from annotation.files.stored.selectors import pieces
 from annotation.formats.exports.makers import PreparedFile, maker_of
-from annotation.models import ExportFile, ExportPart, Project, Task, User
+from annotation.models import ExportFile, Project, StoredFile, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
@@ -95,7 +96,16 @@ def retry_export(*, by: User, file: ExportFile) -> None:
 def remove_file(*, by: User, file: ExportFile) -> None:
     """Delete a file before its days are over; one that is being written stops."""
     record(by=by, project=file.project, action="export.remove", on=file, what=file.what)
-    ExportFile.objects.filter(pk=file.pk).delete()
+    delete_files(ExportFile.objects.filter(pk=file.pk))
+
+
+@transaction.atomic
+def delete_files(rows: QuerySet[ExportFile]) -> int:
+    """Delete files with what was written of them; how many."""
+    stored = list(rows.values_list("stored", flat=True))
+    count, _ = rows.delete()
+    forget(stored)
+    return count
 
 
 def enqueue(file_id: int) -> None:
@@ -121,7 +131,6 @@ def _claim(file_id: int) -> ExportFile | None:
     if file.attempts >= MAX_ATTEMPTS:
         _fail(file, f"The worker died {file.attempts} times at this file.")
         return None
-    file.parts.all().delete()
     file.state, file.heartbeat_at, file.rows, file.size = State.RUNNING, now, 0, 0
     file.attempts += 1
     file.save(update_fields=["state", "heartbeat_at", "rows", "size", "attempts"])
@@ -133,13 +142,9 @@ def write(file_id: int) -> str:
     file = _claim(file_id)
     if file is None:
         return "not mine"
-    digest = hashlib.sha256()
     try:
         made = maker_of(file.what).make(file)
-        for number, piece in enumerate(_pieces(made.parts)):
-            digest.update(piece)
-            _keep(file, number, piece, made)
-        _finish(file, made, digest.hexdigest())
+        _finish(file, made, store(_signed(file, made), kind="exports"))
     except Superseded:
         logger.info("file %s was taken over or removed", file_id)
         return "not mine"
@@ -172,25 +177,26 @@ def _mine(file: ExportFile) -> Any:
     return ExportFile.objects.filter(pk=file.pk, state=State.RUNNING, attempts=file.attempts)
 
 
-@transaction.atomic
-def _keep(file: ExportFile, number: int, piece: bytes, made: PreparedFile) -> None:
-    """Store a piece; the same write is the sign of life, and says whether the file is ours."""
-    file.size += len(piece)
-    now = timezone.now()
-    if not _mine(file).update(heartbeat_at=now, size=file.size, rows=made.rows()):
-        raise Superseded
-    ExportPart.objects.create(file=file, number=number, data=piece)
+def _signed(file: ExportFile, made: PreparedFile) -> Iterator[bytes]:
+    """The pieces; each is a sign of life, and the moment to see whether the file is still ours."""
+    for piece in _pieces(made.parts):
+        file.size += len(piece)
+        now = timezone.now()
+        if not _mine(file).update(heartbeat_at=now, size=file.size, rows=made.rows()):
+            raise Superseded
+        yield piece
 
 
 @transaction.atomic
-def _finish(file: ExportFile, made: PreparedFile, sha256: str) -> None:
-    now = timezone.now()
+def _finish(file: ExportFile, made: PreparedFile, stored: StoredFile) -> None:
+    now, sha256 = timezone.now(), stored.sha256
     done = {
         "state": State.DONE,
         "name": made.name,
         "rows": made.rows(),
-        "size": file.size,
+        "size": stored.size,
         "sha256": sha256,
+        "stored": stored,
         "manifest": dict(made.manifest(sha256)),
         "done_at": now,
         "heartbeat_at": now,
@@ -223,7 +229,6 @@ def _ended(file: ExportFile, error: str) -> None:
 
 def _fail(file: ExportFile, error: str) -> None:
     """Close a file that cannot be written; nothing of it is kept."""
-    file.parts.all().delete()
     ExportFile.objects.filter(pk=file.pk).update(
         state=State.FAILED,
         error=error,
@@ -253,23 +258,15 @@ def resume_abandoned() -> int:
 
 def expire() -> int:
     """Delete the files whose days are over; how many that were."""
-    found = ExportFile.objects.filter(expires_at__lt=timezone.now())
-    count = found.count()
-    found.delete()
-    return count
+    return delete_files(ExportFile.objects.filter(expires_at__lt=timezone.now()))
 
 
 def content(file: ExportFile) -> Iterator[bytes]:
     """A finished file, a piece at a time. Raises Missing where it is not there."""
-    if file.state != State.DONE:
+    if file.state != State.DONE or file.stored is None:
         raise Missing(
             "This file is not written yet."
             if file.state in ACTIVE
             else "This file could not be written."
         )
-    return _stored(file)
-
-
-def _stored(file: ExportFile) -> Iterator[bytes]:
-    for number in range(file.parts.count()):
-        yield bytes(file.parts.values_list("data", flat=True).get(number=number))
+    return pieces(file.stored)

@@ -51,7 +51,7 @@ class FileRow:
 def get_file(project: Project, file_id: int) -> ExportFile:
     """A file of the project; Missing where there is none."""
     file = (
-        ExportFile.objects.select_related("project", "task")
+        ExportFile.objects.select_related("project", "task", "stored")
         .filter(project=project, pk=file_id)
         .first()
     )

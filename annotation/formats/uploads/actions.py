@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
+from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
 from annotation.formats.registry import TABLES, format_for, get_format
 from annotation.formats.uploads import naming
@@ -26,7 +27,7 @@ from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid
 
-State, Kind = ImportFile.State, ImportPart.Kind
+State = ImportFile.State
 ABANDONED = dt.timedelta(minutes=3)
 MOST_WAITING = 50  # of one project
 MOST_OWN = 10  # of one person, in no project
@@ -92,10 +93,9 @@ def _keep(
         name=_name(name),
         size=source.size,
         sha256=digest.hexdigest(),
+        stored=store(source.pieces(), kind="uploads"),
         uploaded_by=by,
     )
-    for number, piece in enumerate(source.pieces()):
-        ImportPart.objects.create(file=file, kind=Kind.FILE, number=number, data=piece)
     record(by=by, project=project, action="upload.keep", on=file, kind=kind)
     enqueue(file.pk)
     return file
@@ -189,6 +189,7 @@ def remove_upload(*, by: User, file: ImportFile) -> None:
         raise Conflict("The file was imported; what is left of it is the record of that.")
     record(by=by, project=file.project, action="upload.remove", on=file)
     locked.delete()
+    forget([locked.stored_id])
 
 
 def _queue(file: ImportFile, state: str, **changes: object) -> None:
@@ -229,10 +230,20 @@ def resume_abandoned() -> int:
 
 def let_go(file: ImportFile, state: str, **changes: object) -> None:
     """Delete what was staged of an upload; what is left says what became of it."""
+    rows = ImportFile.objects.filter(pk=file.pk)
+    stored = list(rows.values_list("stored", flat=True))
     ImportPart.objects.filter(file_id=file.pk).delete()
-    ImportFile.objects.filter(pk=file.pk).update(
-        state=state, turn=file.turn + 1, sheet={}, found={}, mapping={}, fixes={}, **changes
+    rows.update(
+        state=state,
+        turn=file.turn + 1,
+        stored=None,
+        sheet={},
+        found={},
+        mapping={},
+        fixes={},
+        **changes,
     )
+    forget(stored)
 
 
 def fail(file: ImportFile, message: str, mend: str) -> None:

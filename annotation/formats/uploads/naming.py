@@ -7,7 +7,7 @@ from annotation.files.reading.tables import Row, open_table
 from annotation.formats.imports.tables.label_studio import annotators
 from annotation.formats.registry import TABLES, format_for
 from annotation.formats.uploads.staging import rows_of, source_of
-from annotation.models import ImportFile, ImportPart
+from annotation.models import ImportFile
 from crowdqc.errors import Invalid
 
 PEOPLE = ("worker", "worker_id", "author", "judge")  # fields that hold a person's id
@@ -45,7 +45,7 @@ def names_any(file: ImportFile, names: set[str]) -> bool:
             return True
         columns = _columns(file, list(file.sheet["columns"]))
         return any(_in_row(file, row, columns, names) for row in rows_of(file))
-    if not file.parts.filter(kind=ImportPart.Kind.FILE).exists():
+    if file.stored_id is None:
         return False
     try:
         table = open_table(source_of(file), file.name)

@@ -20,6 +20,7 @@ from annotation.files.reading.importer import Problem
 from annotation.files.reading.rows import MAX_SHOWN, Row
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
+from annotation.files.stored.actions import forget
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.one_hot import fold
@@ -144,8 +145,8 @@ class _Parts:
 
 def _read(file: ImportFile) -> None:
     """From bytes to rows: gone through once, and the bytes are let go of afterwards."""
-    file.parts.exclude(kind=Kind.FILE).delete()
-    table = open_table(source_of(file), file.name)
+    file.parts.all().delete()
+    stored, table = file.stored_id, open_table(source_of(file), file.name)
     if file.task_id is None:
         table = fold(table)
     places: dict[str, int] = {}
@@ -183,6 +184,7 @@ def _read(file: ImportFile) -> None:
         _set(
             file,
             state=State.CHECKING,
+            stored=None,
             kind=kind,
             done=0,
             total=rows.count,
@@ -199,7 +201,7 @@ def _read(file: ImportFile) -> None:
                 "first": first,
             },
         )
-        file.parts.filter(kind=Kind.FILE).delete()
+        forget([stored])
 
 
 def _told(file: ImportFile) -> Told:

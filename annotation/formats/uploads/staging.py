@@ -9,7 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from annotation.files.reading.importer import Problem, Row, Sheet
 from annotation.files.reading.sources import Source
+from annotation.files.stored.selectors import GONE, pieces
 from annotation.models import ImportFile, ImportPart
+from crowdqc.errors import Missing
 
 T = TypeVar("T")
 CHUNK = 1_000  # rows
@@ -52,7 +54,10 @@ def parts_of(file_id: int, kind: str) -> Iterator[bytes]:
 
 def source_of(file: ImportFile) -> Source:
     """The file as it was uploaded."""
-    return Source(file.size, lambda: parts_of(file.pk, Kind.FILE))
+    stored = file.stored
+    if stored is None:
+        raise Missing(GONE)
+    return Source(file.size, lambda: pieces(stored))
 
 
 class StagedRows(Collection[T], Generic[T]):

@@ -20,6 +20,7 @@ from annotation.authoring.actions.drafts import as_title
 from annotation.authoring.actions.media import store_media
 from annotation.authoring.actions.tasks import ERASED, made_with
 from annotation.files.reading.media import Media
+from annotation.files.stored.selectors import content
 from annotation.models import (
     AuditEntry,
     Candidate,
@@ -201,10 +202,10 @@ def _copy_files(new: Task, wanted: set[int]) -> dict[int, int]:
     """Copy files that another project has; ids in the new task's project by those asked for."""
     found: dict[int, int] = {}
     rows = MediaFile.objects.filter(pk__in=wanted).exclude(project=new.project_id)
-    for file in rows.select_related("content"):
-        content = file.content
+    for file in rows.select_related("content__stored"):
+        held = file.content
         media = Media(
-            file.type, bytes(content.data), file.width, file.height, bytes(content.thumbnail)
+            file.type, content(held.stored), file.width, file.height, bytes(held.thumbnail)
         )
         by, project = new.created_by, new.project
         found[file.pk] = store_media(by=by, project=project, media=media, name=file.name).pk

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -25,7 +24,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to, and how it is closed."""
         parser.add_argument(
-            "--to", type=Path, metavar="FOLDER", help="default: CROWDQC_BACKUP_FOLDER"
+            "--to", metavar="FOLDER", help="or s3://bucket/folder; default: CROWDQC_BACKUP_FOLDER"
         )
         parser.add_argument(
             "--passphrase-file",
@@ -44,13 +43,17 @@ class Command(BaseCommand):
             raise CommandError("Give --to FOLDER, or set CROWDQC_BACKUP_FOLDER.")
         try:
             passphrase = read_passphrase(file) if (file := options["passphrase_file"]) else ""
-            made = back_up(Path(folder), passphrase=passphrase, keys=not options["without_keys"])
+            made = back_up(folder, passphrase=passphrase, keys=not options["without_keys"])
         except (DomainError, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            f"{made.path}: {made.rows:,} rows, {made.size / 1e6:.1f} MB, {made.seconds:.1f} s, "
+            f"{made.address}: {made.rows:,} rows, {made.size / 1e6:.1f} MB, {made.seconds:.1f} s, "
             f"{'encrypted' if made.encrypted else 'not encrypted'}"
         )
+        if made.missing:
+            self.stderr.write(
+                f"{len(made.missing)} files are not in it, as they are gone: {made.missing[0]} ..."
+            )
         if not made.keys:
             self.stderr.write(
                 "SECRET_KEY is not in it. Keep it elsewhere: without it, keys of endpoints and "

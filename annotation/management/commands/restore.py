@@ -15,6 +15,7 @@ from django.db import DatabaseError, connection
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.archive import ArchiveReader
 from crowdqc.deployment.backup.envelope import read_passphrase
+from crowdqc.deployment.backup.places import open_backup, place_and_name
 from crowdqc.deployment.backup.restore import Restored, restore, try_restore
 from crowdqc.errors import DomainError
 
@@ -28,7 +29,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The file, and what to do with it."""
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", help="a path, or s3://bucket/folder/name")
         parser.add_argument(
             "--passphrase-file",
             metavar="FILE",
@@ -48,7 +49,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it; every reason against is an error with exit status 1."""
-        file: Path = options["file"]
+        file: str = options["file"]
         try:
             word = read_passphrase(name) if (name := options["passphrase_file"]) else ""
             if options["keys_to"]:
@@ -65,7 +66,7 @@ class Command(BaseCommand):
     def _say(self, text: str) -> None:
         self.stderr.write(text, style_func=str)
 
-    def _restore(self, file: Path, word: str, options: dict[str, Any]) -> None:
+    def _restore(self, file: str, word: str, options: dict[str, Any]) -> None:
         if options["replace"] and not options["noinput"]:
             name = connection.settings_dict["NAME"]
             typed = input(f"All data in {name} will be deleted. Type {name} to go on: ")
@@ -76,13 +77,14 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         self._tell(done, f"restored from the backup of {done.checked.manifest.made_at}")
 
-    def _test(self, file: Path, word: str) -> None:
+    def _test(self, file: str, word: str) -> None:
+        _, name = place_and_name(file)
         try:
             done = try_restore(file, passphrase=word, say=self._say)
         except (DomainError, DatabaseError) as error:
-            records.add_test(file.name, str(error))
+            records.add_test(name, str(error))
             raise
-        records.add_test(file.name)
+        records.add_test(name)
         self._tell(done, "restored, compared and removed again")
 
     def _tell(self, done: Restored, what: str) -> None:
@@ -97,8 +99,8 @@ class Command(BaseCommand):
                 "enter these secrets again."
             )
 
-    def _write_keys(self, file: Path, word: str, to: Path) -> None:
-        with file.open("rb") as source:
+    def _write_keys(self, file: str, word: str, to: Path) -> None:
+        with open_backup(file) as source:
             keys = ArchiveReader(source, word).keys
         if not keys:
             raise CommandError("The backup holds no keys.")

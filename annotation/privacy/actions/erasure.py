@@ -21,6 +21,8 @@ from django.utils import timezone
 from annotation.accounts.security import log as security_log
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.accounts.signing import actions as account_actions
+from annotation.files.stored.actions import forget
+from annotation.formats.actions.export_files import delete_files
 from annotation.formats.uploads.actions import drop_stale, drop_uploads_naming
 from annotation.models import (
     Answer,
@@ -206,7 +208,9 @@ def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int
     drafts = set(_blank_drafts(rows))
     voices = Recording.objects.filter(entry__assignment__in=rows)
     spoken = Counter(voices.values_list("entry__assignment", flat=True))
+    sounds = list(voices.values_list("stored", flat=True))
     voices.delete()
+    forget(sounds)
     blank_texts(Candidate.objects.filter(source_answer__in=ids))
     Rejection.objects.filter(assignment__in=rows).exclude(reply="").update(reply=GONE)
     for row in rows:
@@ -268,7 +272,7 @@ def finish(*, worker: int) -> Membership:
         if member.user is not None:
             _forget_messages(member.user, member)
         # Files that were made or taken in of this project may hold what has just gone.
-        ExportFile.objects.filter(project=member.project).delete()
+        delete_files(ExportFile.objects.filter(project=member.project))
         rows = Membership.objects.filter(project=member.project)
         member.external_id = free_name(rows, "external_id", member.pk)
         member.user, member.erased_at = None, timezone.now()
@@ -325,6 +329,6 @@ def sweep(now: dt.datetime | None = None) -> int:
         .exclude(payload={})
         .update(payload={})
     )
-    gone += ExportFile.objects.filter(expires_at__lt=before).delete()[0]
+    gone += delete_files(ExportFile.objects.filter(expires_at__lt=before))
     gone += reads.old_messages(now).delete()[0]
     return gone + drop_stale(before=before) + security_log.sweep(now)

@@ -9,7 +9,8 @@ from django.db import transaction
 from annotation.accounts.projects.actions import current_consent
 from annotation.authoring.selectors.steps import settings_of
 from annotation.files.reading.recordings import read_recording
-from annotation.models import Assignment, AssignmentItem, Recording, RecordingContent, User
+from annotation.files.stored.actions import forget, store
+from annotation.models import Assignment, AssignmentItem, Recording, User
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
@@ -37,9 +38,11 @@ def keep_recording(*, by: User, assignment: Assignment, position: int, data: byt
         "type": read.type,
         "size": len(read.data),
         "seconds": round(read.seconds, 3),
+        "stored": store([read.data], kind="recordings"),
     }
+    before = list(Recording.objects.filter(entry=entry).values_list("stored", flat=True))
     kept, _ = Recording.objects.update_or_create(entry=entry, defaults=told)
-    RecordingContent.objects.update_or_create(recording=kept, defaults={"data": read.data})
+    forget(before)
     project = locked.task.project
     record(
         by=by,
@@ -56,8 +59,10 @@ def keep_recording(*, by: User, assignment: Assignment, position: int, data: byt
 def remove_recording(*, by: User, assignment: Assignment, position: int) -> None:
     """Take a recording back before the work is submitted; nothing to do where there is none."""
     locked, entry = _open_entry(assignment, by, position)
+    stored = list(Recording.objects.filter(entry=entry).values_list("stored", flat=True))
     gone, _ = Recording.objects.filter(entry=entry).delete()
     if gone:
+        forget(stored)
         project = locked.task.project
         record(by=by, project=project, action="recording.remove", on=locked, item=entry.item_id)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from django.db.models import F
 from django.urls import reverse
 
-from annotation.models import Recording, RecordingContent, Task
+from annotation.files.stored.selectors import content
+from annotation.models import Recording, Task
 
 
 def address_of(kept: Recording, project: int) -> str:
@@ -30,9 +31,13 @@ def submitted_recordings(task: Task) -> Iterator[Recording]:
     rows = Recording.objects.filter(
         entry__assignment__task=task, entry__assignment__answers__item=F("entry__item")
     )
-    return rows.select_related("entry__item", "entry__assignment__worker").order_by("pk").iterator()
+    return (
+        rows.select_related("entry__item", "entry__assignment__worker", "stored")
+        .order_by("pk")
+        .iterator()
+    )
 
 
 def bytes_of(kept: Recording) -> bytes:
     """The sound itself."""
-    return bytes(RecordingContent.objects.values_list("data", flat=True).get(recording=kept))
+    return content(kept.stored)

@@ -1,8 +1,9 @@
 """The content of a backup: a gzipped tar file of rows as text, between two lists.
 
 ``manifest.json`` comes first and says what follows; ``tables/NAME/NUMBER.copy`` are rows in the
-text format of PostgreSQL's COPY, a few megabytes each; ``closing.json`` comes last with the number
-of rows and a checksum of each table. Without a passphrase the file is just that, so ``tar`` opens
+text format of PostgreSQL's COPY, a few megabytes each; ``files/NAME/NUMBER.part`` are pieces of
+files that lie outside of the database; ``closing.json`` comes last with the number of rows and a
+checksum of each table and file. Without a passphrase the file is just that, so ``tar`` opens
 it; with one, it lies in an envelope.
 """
 
@@ -17,7 +18,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from crowdqc.deployment.backup.envelope import (
@@ -36,6 +36,7 @@ PART = 4 << 20  # bytes of rows in one member, beyond which it takes no more row
 LARGEST_PART = 1 << 30  # the longest that PostgreSQL writes one row
 LARGEST_LIST = 64 << 20
 GZIP = b"\x1f\x8b"
+LONGEST_MAGIC = len(b"crowdqc backup ")
 LEVEL = 3  # a third of the time of the usual level, for a tenth more bytes
 FOREIGN = "This is no backup of crowdqc."
 
@@ -92,7 +93,7 @@ class ArchiveWriter:
             fileobj=cast(Any, self._sealed or out), mode="wb", compresslevel=LEVEL, mtime=0
         )
         self._tar = tarfile.open(fileobj=self._zip, mode="w|", format=tarfile.PAX_FORMAT)  # noqa: SIM115
-        self._table, self._number = "", 0
+        self._folder, self._number = "", 0
 
     def add(self, name: str, content: bytes) -> None:
         """One member."""
@@ -106,9 +107,16 @@ class ArchiveWriter:
 
     def add_rows(self, table: str, text: bytes) -> None:
         """More rows of a table; those of one come together."""
-        self._number = self._number + 1 if table == self._table else 1
-        self._table = table
-        self.add(f"tables/{table}/{self._number:06d}.copy", text)
+        self._add_next(f"tables/{table}", "copy", text)
+
+    def add_piece(self, name: str, data: bytes) -> None:
+        """More of a file; the pieces of one come together."""
+        self._add_next(f"files/{name}", "part", data)
+
+    def _add_next(self, folder: str, kind: str, content: bytes) -> None:
+        self._number = self._number + 1 if folder == self._folder else 1
+        self._folder = folder
+        self.add(f"{folder}/{self._number:06d}.{kind}", content)
 
     def close(self) -> None:
         """End the file; before that it counts as cut off."""
@@ -121,13 +129,17 @@ class ArchiveWriter:
 class ArchiveReader:
     """A backup that is read once, from its beginning to its end.
 
-    ``manifest`` and ``keys`` are there at once; ``rows`` gives the rest; ``closing`` is there when
-    that has come to its end, which only a whole backup does.
+    ``manifest`` and ``keys`` are there at once; ``rows`` and then ``files`` give the rest;
+    ``closing`` is there when that has come to its end, which only a whole backup does.
     """
 
     def __init__(self, source: BinaryIO, passphrase: str = "") -> None:
-        head = source.read(len(b"crowdqc backup "))
-        source.seek(0)
+        peeked = (
+            source
+            if isinstance(source, io.BufferedReader)
+            else io.BufferedReader(cast(io.RawIOBase, source))
+        )
+        head, source = peeked.peek(LONGEST_MAGIC)[:LONGEST_MAGIC], peeked
         if is_sealed(head):
             if not passphrase:
                 raise BadBackup("The backup is encrypted. Give --passphrase-file.")
@@ -135,6 +147,8 @@ class ArchiveReader:
         elif not head.startswith(GZIP):
             raise BadBackup(FOREIGN)
         self._zip = gzip.GzipFile(fileobj=source, mode="rb")
+        self._digests: dict[str, Digest] = {}
+        self._next: tarfile.TarInfo | None = None
         self.closing: dict[str, Any] = {}
         self.keys: dict[str, Any] = {}
         with told_damage():
@@ -147,23 +161,36 @@ class ArchiveReader:
                 self.keys = self._list(self._tar.next(), KEYS)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
-        """Name of a table and some of its rows, all of one together.
+        """Name of a table and some of its rows, all of one together. Raises BadBackup."""
+        digests = self._digests = {name: Digest() for name in self.manifest.tables}
+        with told_damage():
+            while (member := self._tar.next()) is not None and member.name.startswith("tables/"):
+                table = member.name.split("/")[1]
+                if table not in digests or member.size > LARGEST_PART:
+                    raise BadBackup(DAMAGED)
+                text = self._content(member)
+                digests[table].add(text)
+                yield table, text
+            self._next = member
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """After the rows: name of a file and a piece of it, all of one together.
 
         Raises
         ------
         BadBackup
             Something is not as it was written; the last thing that is looked at is the end.
         """
-        digests = {name: Digest() for name in self.manifest.tables}
+        digests, member, found = self._digests, self._next, dict[str, Any]()
         with told_damage():
-            while (member := self._tar.next()) is not None and member.name != CLOSING:
-                kind, _, rest = member.name.partition("/")
-                table = rest.partition("/")[0]
-                if kind != "tables" or table not in digests or member.size > LARGEST_PART:
+            while member is not None and member.name.startswith("files/"):
+                name = member.name.removeprefix("files/").rpartition("/")[0]
+                if member.size > LARGEST_PART:
                     raise BadBackup(DAMAGED)
-                text = self._content(member)
-                digests[table].add(text)
-                yield table, text
+                piece = self._content(member)
+                found.setdefault(name, hashlib.sha256()).update(piece)
+                yield name, piece
+                member = self._tar.next()
             self.closing = self._list(member, CLOSING)
             if self._tar.next() is not None:
                 raise BadBackup(DAMAGED)
@@ -172,6 +199,8 @@ class ArchiveReader:
         for name, digest in digests.items():
             if self.closing.get("tables", {}).get(name) != digest.told():
                 raise BadBackup(f"{DAMAGED} ({name})")
+        if self.closing.get("files", {}) != {name: one.hexdigest() for name, one in found.items()}:
+            raise BadBackup(DAMAGED)
 
     def _content(self, member: tarfile.TarInfo) -> bytes:
         file = self._tar.extractfile(member)
@@ -234,15 +263,21 @@ class Checked:
     closing: dict[str, Any]
 
     @property
+    def missing(self) -> list[str]:
+        """Files that its rows name and that were gone when it was made."""
+        return list(self.closing.get("missing", []))
+
+    @property
     def rows(self) -> int:
         """How many rows it holds."""
         return sum(one["rows"] for one in self.closing["tables"].values())
 
 
-def check_file(path: Path, passphrase: str = "") -> Checked:
+def check(source: BinaryIO, passphrase: str = "") -> Checked:
     """Read a backup to its end; BadBackup where it is not whole."""
-    with path.open("rb") as source:
-        reader = ArchiveReader(source, passphrase)
-        for _ in reader.rows():
-            pass
+    reader = ArchiveReader(source, passphrase)
+    for _ in reader.rows():
+        pass
+    for _ in reader.files():
+        pass
     return Checked(reader.manifest, reader.closing)

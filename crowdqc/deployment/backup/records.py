@@ -52,7 +52,7 @@ def add_made(made: Made) -> None:
     _rows(
         "INSERT INTO crowdqc_backup (at, name, size, rows, seconds, encrypted) "
         "VALUES (%s, %s, %s, %s, %s, %s)",
-        *(made.made_at, made.path.name, made.size, made.rows, made.seconds, made.encrypted),
+        *(made.made_at, made.name, made.size, made.rows, made.seconds, made.encrypted),
     )
     _rows("DELETE FROM crowdqc_backup WHERE id <= (SELECT max(id) FROM crowdqc_backup) - %s", KEPT)
 
@@ -68,6 +68,27 @@ def add_test(name: str, error: str = "") -> None:
         "INSERT INTO crowdqc_backup (at, name, tested, error) VALUES (now(), %s, true, %s)",
         *(name, error[:500]),
     )
+
+
+@dataclass(frozen=True)
+class BackupRow:
+    """A backup that was made, and when one of its name was restored and compared; None: never."""
+
+    at: dt.datetime
+    name: str
+    size: int
+    tested_at: dt.datetime | None
+
+
+def recent(number: int) -> list[BackupRow]:
+    """The newest backups."""
+    rows = _rows(
+        "SELECT at, name, size, (SELECT max(at) FROM crowdqc_backup AS test WHERE test.tested "
+        "AND test.name = made.name AND test.error = '') FROM crowdqc_backup AS made "
+        "WHERE NOT tested AND error = '' ORDER BY id DESC LIMIT %s",
+        number,
+    )
+    return [BackupRow(*row) for row in rows]
 
 
 def last_backup() -> BackupState:

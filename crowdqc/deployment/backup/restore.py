@@ -15,8 +15,10 @@ from django.utils.module_loading import import_string
 from psycopg import sql
 
 from crowdqc.deployment.backup import schema, tables
-from crowdqc.deployment.backup.archive import ArchiveReader, Checked, check_file
+from crowdqc.deployment.backup.archive import ArchiveReader, Checked, check
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
+from crowdqc.deployment.backup.files import put_files
+from crowdqc.deployment.backup.places import open_backup
 from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict
 from crowdqc.sealing.sealed import UNREADABLE, reseal_all
@@ -43,7 +45,11 @@ class Restored:
 
 
 def restore(
-    path: Path, *, passphrase: str = "", replace: bool = False, say: Say = lambda text: None
+    path: Path | str,
+    *,
+    passphrase: str = "",
+    replace: bool = False,
+    say: Say = lambda text: None,
 ) -> Restored:
     """Put a backup in the place of an empty database, or with ``replace`` of what is there.
 
@@ -56,12 +62,14 @@ def restore(
     """
     began = time.monotonic()
     say("Reading the backup")
-    checked = check_file(path, passphrase)
+    with open_backup(path) as source:
+        checked = check(source, passphrase)
     _check_target(replace=replace)
     restored = Restored(checked)
     with _loaded(path, passphrase, say) as (name, secrets):
         say("Bringing tables and sealed values up to date")
         schema.migrate_to_newest()
+        put_files(path, passphrase, checked.closing)
         with transaction.atomic():
             restored.unreadable = _reseal(secrets)
             for after in settings.CROWDQC_AFTER_RESTORE:
@@ -73,11 +81,14 @@ def restore(
     return restored
 
 
-def try_restore(path: Path, *, passphrase: str = "", say: Say = lambda text: None) -> Restored:
+def try_restore(
+    path: Path | str, *, passphrase: str = "", say: Say = lambda text: None
+) -> Restored:
     """Restore a backup beside the tables in use, compare every row, and remove it again."""
     began = time.monotonic()
     say("Reading the backup")
-    restored = Restored(check_file(path, passphrase))
+    with open_backup(path) as source:
+        restored = Restored(check(source, passphrase))
     with _loaded(path, passphrase, say) as (_, secrets), transaction.atomic():
         restored.unreadable = _reseal(secrets)
     restored.seconds = time.monotonic() - began
@@ -105,9 +116,9 @@ def _check_target(*, replace: bool) -> None:
 
 
 @contextmanager
-def _loaded(path: Path, passphrase: str, say: Say) -> Iterator[tuple[str, dict[str, Any]]]:
+def _loaded(path: Path | str, passphrase: str, say: Say) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a backup in tables of their own, each compared with its checksum."""
-    with path.open("rb") as source:
+    with open_backup(path) as source:
         reader = ArchiveReader(source, passphrase)
         manifest = reader.manifest
         schema.check_migrations(manifest.migrations, manifest.version, version())
@@ -156,6 +167,8 @@ def _load(reader: ArchiveReader, name: str, say: Say) -> None:
                     into.write(text)
                 else:
                     more = False
+        for _ in reader.files():  # to the end, where the lists stand
+            pass
         tables.set_sequences(own, name, reader.closing.get("sequences", []))
         say("Making indexes and checking references")
 

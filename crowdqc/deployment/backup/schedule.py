@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from django.conf import settings
@@ -15,17 +13,15 @@ from django.utils import timezone
 
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.envelope import read_passphrase
-from crowdqc.deployment.backup.write import PARTIAL, Made, make_backup
+from crowdqc.deployment.backup.places import place_at
+from crowdqc.deployment.backup.write import Made, make_backup
 from crowdqc.errors import DomainError
 
-NAME = re.compile(r"crowdqc-\d{8}T\d{6}Z\.(?:backup|tar\.gz)")
-STALE = 2 * 86_400  # seconds after which a file that is being written was given up
 
-
-def back_up(folder: Path, *, passphrase: str = "", keys: bool = True) -> Made:
+def back_up(to: Path | str, *, passphrase: str = "", keys: bool = True) -> Made:
     """Make a backup and note it, or why it failed."""
     try:
-        made = make_backup(folder, passphrase=passphrase, keys=keys)
+        made = make_backup(to, passphrase=passphrase, keys=keys)
     except (DomainError, OSError) as error:
         records.add_failure(str(error))
         raise
@@ -47,44 +43,46 @@ def is_test_due(state: records.BackupState) -> bool:
     return state.tested_at is None or state.tested_at + dt.timedelta(days=days) <= timezone.now()
 
 
-def prune(folder: Path, keep: int) -> list[str]:
+def prune(where: Path | str, keep: int) -> list[str]:
     """Delete the oldest backups beyond ``keep``, and files given up; gives their names.
 
     Only files that are named like backups; their names sort by time.
     """
-    names = sorted(path.name for path in folder.iterdir() if NAME.fullmatch(path.name))
-    gone = names[: -max(keep, 1)]
-    for partial in folder.glob(f"crowdqc-*{PARTIAL}"):
-        if partial.stat().st_mtime < time.time() - STALE:
-            gone.append(partial.name)
+    place = place_at(where)
+    gone = place.names()[: -max(keep, 1)]
     for name in gone:
-        (folder / name).unlink(missing_ok=True)
-    return gone
+        place.delete(name)
+    return gone + place.delete_partial()
 
 
 def make_due_backup() -> str:
     """What the scheduler asks for every ten minutes: a backup where one is due; gives its name."""
-    if not settings.CROWDQC_BACKUP_FOLDER or not is_due(records.last_backup()):
+    return back_up_now() if is_due(records.last_backup()) else ""
+
+
+def back_up_now() -> str:
+    """A backup where the settings want them, whether or not one is due; gives its name."""
+    to, file = settings.CROWDQC_BACKUP_FOLDER, settings.CROWDQC_BACKUP_PASSPHRASE_FILE
+    if not to:
         return ""
-    folder, file = Path(settings.CROWDQC_BACKUP_FOLDER), settings.CROWDQC_BACKUP_PASSPHRASE_FILE
     try:
         passphrase = read_passphrase(file) if file else ""
     except DomainError as error:
         records.add_failure(str(error))
         raise
-    made = back_up(folder, passphrase=passphrase)
-    prune(folder, settings.CROWDQC_BACKUP_KEEP)
+    made = back_up(to, passphrase=passphrase)
+    prune(to, settings.CROWDQC_BACKUP_KEEP)
     if is_test_due(records.last_backup()):
-        _test(made.path)
-    return made.path.name
+        _test(made)
+    return made.name
 
 
-def _test(path: Path) -> None:
+def _test(made: Made) -> None:
     """In a process of its own, as a restore turns the whole connection to other tables."""
-    command = [sys.executable, "-m", "django", "restore", str(path), "--test"]
+    command = [sys.executable, "-m", "django", "restore", made.address, "--test"]
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
     done = subprocess.run(  # noqa: S603 - our own argument list
         command, check=False, capture_output=True, text=True, cwd=settings.BASE_DIR, env=environment
     )
     if done.returncode and records.last_backup().test_error == "":
-        records.add_test(path.name, done.stderr.strip()[-500:] or f"status {done.returncode}")
+        records.add_test(made.name, done.stderr.strip()[-500:] or f"status {done.returncode}")

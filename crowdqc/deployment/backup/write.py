@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
+import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,11 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from crowdqc.deployment.backup import archive, tables
 from crowdqc.deployment.backup.archive import ArchiveWriter, Digest, Manifest
+from crowdqc.deployment.backup.files import pieces_of, stored_files
+from crowdqc.deployment.backup.places import place_at
 from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict
 
-PARTIAL = ".partial"  # the end of a name while the file is written
 SEALED, PLAIN = ".backup", ".tar.gz"
 
 
@@ -27,19 +28,21 @@ SEALED, PLAIN = ".backup", ".tar.gz"
 class Made:
     """A backup that was written and read back."""
 
-    path: Path
+    address: str
+    name: str
     made_at: dt.datetime
     size: int
     rows: int
     seconds: float
     encrypted: bool
     keys: bool
+    missing: list[str]
 
 
-def make_backup(folder: Path, *, passphrase: str = "", keys: bool = True) -> Made:
-    """Write a backup into a folder, read it back, and give it its name.
+def make_backup(to: Path | str, *, passphrase: str = "", keys: bool = True) -> Made:
+    """Write a backup into a folder or bucket, and read it back.
 
-    A file with a backup's name is whole: until the end its name says that it is not.
+    A file with a backup's name is whole.
 
     Parameters
     ----------
@@ -54,32 +57,24 @@ def make_backup(folder: Path, *, passphrase: str = "", keys: bool = True) -> Mad
         It cannot be written there; nothing of it is left.
     """
     began, keys = time.monotonic(), keys and bool(passphrase)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     made_at = dt.datetime.now(dt.UTC)
     name = f"crowdqc-{made_at:%Y%m%dT%H%M%SZ}{SEALED if passphrase else PLAIN}"
-    path, partial = folder / name, folder / (name + PARTIAL)
-    try:
-        file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise Conflict(f"Another backup is being written to {partial}.") from None
-    try:
-        with os.fdopen(file, "wb") as out:
-            _write(ArchiveWriter(out, passphrase), made_at, keys=keys)
-            out.flush()
-            os.fsync(out.fileno())
-        checked = archive.check_file(partial, passphrase)
-        partial.rename(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    place = place_at(to)
+    checked = place.write(
+        name,
+        lambda out: _write(ArchiveWriter(out, passphrase), made_at, keys=keys),
+        lambda source: archive.check(source, passphrase),
+    )
     return Made(
-        path=path,
+        address=place.address(name),
+        name=name,
         made_at=made_at,
-        size=path.stat().st_size,
+        size=place.size(name),
         rows=checked.rows,
         seconds=time.monotonic() - began,
         encrypted=bool(passphrase),
         keys=keys,
+        missing=checked.missing,
     )
 
 
@@ -119,6 +114,17 @@ def _write(out: ArchiveWriter, made_at: dt.datetime, *, keys: bool) -> None:
                 digest.add(text)
                 out.add_rows(table, text)
             closing["tables"][table] = digest.told()
+        closing |= {"files": {}, "missing": []}
+        for one in stored_files(source, schema):
+            content = hashlib.sha256()
+            try:
+                for piece in pieces_of(one):
+                    content.update(piece)
+                    out.add_piece(one.name, piece)
+            except FileNotFoundError:
+                closing["missing"].append(one.name)
+                continue
+            closing["files"][one.name] = content.hexdigest()
         # After the rows: these count outside of transactions, so they are at or behind them.
         closing["sequences"] = tables.sequences(source, schema)
         out.add_json(archive.CLOSING, closing)

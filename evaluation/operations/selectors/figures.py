@@ -203,6 +203,6 @@ def sign_ins() -> dict[str, int]:
     return dict(found)
 
 
-def last_backup() -> dt.datetime | None:
-    """When the last backup was made; None: never."""
-    return records.last_backup().made_at
+def last_backup() -> records.BackupState:
+    """When the last backup was made, and what went wrong since."""
+    return records.last_backup()

@@ -16,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from crowdqc.deployment.backup import records
+from crowdqc.deployment.backup.records import BackupState
 from crowdqc.jobs.broker import QueueState
 from crowdqc.jobs.queues import ROLES
 from crowdqc.numbers import ago, count, duration, plural
@@ -34,6 +36,7 @@ SAID = {
     "files": "uploads, exports",
     "platforms": "payments, webhooks, media",
     "models": "calls to language models",
+    "backups": "backups, clean-up of files",
 }
 
 
@@ -81,7 +84,7 @@ class Facts:
     sign_ins: Reading[dict[str, int]]
     failed: Reading[list[failures.Failure]]
     stuck: Reading[list[failures.StuckRun]]
-    backup: Reading[dt.datetime | None]
+    backup: Reading[BackupState]
     database_ms: float
     queue_ms: float
 
@@ -167,7 +170,7 @@ def _database_figure(facts: Facts) -> dict[str, Any]:
 
 
 def _backup_figure(facts: Facts) -> dict[str, Any]:
-    at = facts.backup.value
+    at = facts.backup.value.made_at if facts.backup.value else None
     if at is None:
         return _unknown("Last backup", facts.backup.problem or "No backup is recorded.")
     age = timezone.now() - at
@@ -271,12 +274,18 @@ def _stored_badly(facts: Facts) -> list[dict[str, str]]:
         text = f"{sized(facts.disk[1] - facts.disk[0])} are free."
         head = f"The disk is {100 * share:.0f}% full."
         found.append(_note("bad" if share > 0.95 else "warn", head, text))
-    if facts.backup.value is None:
-        if not facts.backup.problem:
-            found.append(_note("warn", "No backup is known.", "A lost disk loses everything."))
-    elif timezone.now() - facts.backup.value > BACKUP_DUE:
-        head = f"The last backup is {duration(timezone.now() - facts.backup.value)} old."
+    state = facts.backup.value
+    if state is None:  # why is said among what is down
+        return found
+    if state.made_at is None:
+        found.append(_note("warn", "No backup is known.", "A lost disk loses everything."))
+    elif timezone.now() - state.made_at > BACKUP_DUE:
+        head = f"The last backup is {duration(timezone.now() - state.made_at)} old."
         found.append(_note("warn", head, "One is due every 24 hours."))
+    if state.failure:
+        found.append(_note("warn", "The last backup failed.", state.failure))
+    if state.test_error:
+        found.append(_note("bad", "The last restore test failed.", state.test_error))
     return found
 
 
@@ -397,6 +406,8 @@ def page() -> dict[str, Any]:
         if facts.sign_ins.value is None
         else [(said, facts.sign_ins.value.get(kind, 0)) for kind, said in SIGN_INS],
         "stored": None if stored is None else [(what, sized(n)) for what, n in stored],
+        "backups": read("backups", lambda: records.recent(3)),
+        "can_back_up": bool(settings.CROWDQC_BACKUP_FOLDER),
         "services": _services(facts),
         "checks": system_checks(),
         "production": settings.PRODUCTION,

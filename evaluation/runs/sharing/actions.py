@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.accounts.tokens.actions import digest
+from annotation.files.stored.actions import forget
 from annotation.models import User
 from annotation.records.actions.audit import record
 from crowdqc import queue
@@ -94,9 +95,11 @@ def move_board(*, by: User, run: Run, share_id: int) -> None:
         raise Missing(f"No public board of this task can show run {run.number}.")
     if row.run_id != run.pk:
         RunShare.objects.filter(pk=row.pk).update(run=run)
-        again = {"data": None, "sha256": "", "error": "", "made_at": None}
+        again = {"stored": None, "sha256": "", "error": "", "made_at": None}
         rows = BoardBundle.objects.filter(share=row.pk)
+        stored = list(rows.values_list("stored", flat=True))
         if rows.update(run=run, asked_at=timezone.now(), **again):
+            forget(stored)
             queue.enqueue(WRITE, row.pk)
         told = {"number": run.number, "address": row.slug}
         record(by=by, project=run.project, action="run.move_board", on=row, **told)
@@ -122,7 +125,10 @@ def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
         raise Missing(f"Run {run.number} has no such link.")
     if row.stopped_at is None:
         RunShare.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
-        BoardBundle.objects.filter(share=row.pk).delete()
+        bundles = BoardBundle.objects.filter(share=row.pk)
+        stored = list(bundles.values_list("stored", flat=True))
+        bundles.delete()
+        forget(stored)
         action = "run.withdraw" if row.slug else "run.stop_sharing"
         told = {"number": run.number} | ({"address": row.slug} if row.slug else {})
         record(by=by, project=run.project, action=action, on=row, **told)

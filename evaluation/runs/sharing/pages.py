@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from annotation.files.stored.selectors import content
 from crowdqc.errors import Missing
 from crowdqc.files.cells import csv_lines
 from evaluation.charts.shared import board_svg
@@ -96,7 +97,7 @@ def _kept_bundle(share: RunShare) -> tuple[bytes, str]:
         with _ONE:
             body = cache.get(key)
             if body is None:
-                body = bytes(row.data or b"")
+                body = content(row.stored) if row.stored else b""
                 if len(body) <= MOST_KEPT:
                     cache.set(key, body, KEPT)
     return body, f'"{row.sha256[:32]}"'

@@ -39,7 +39,7 @@ def menu_of(run: Run | None) -> dict[str, Any]:
     """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
     if run is None or run.state != RunState.DONE or type_of(run.method).shared is None:
         return {"shares": None}
-    live = _live().select_related("created_by", "run", "bundle").defer("bundle__data")
+    live = _live().select_related("created_by", "run", "bundle")
     rows = list(live.filter(run=run, slug="") | _boards(live, run))
     return {
         "shares": [one for one in rows if not one.slug],
@@ -79,14 +79,14 @@ def get_board(slug: str) -> RunShare:
 
 
 def bundle_of(share: RunShare) -> BoardBundle | None:
-    """The bundle of a public board without its bytes; None where none is offered or can be had.
+    """The bundle of a public board; None where none is offered or can be had.
 
     Of a run whose answers were erased since there is none any more.
     """
     if share.run.spoiled:
         return None
     rows = BoardBundle.objects.filter(share=share.pk, run=share.run_id, made_at__isnull=False)
-    return rows.defer("data").first()
+    return rows.select_related("stored").first()
 
 
 def _one(found: QuerySet[RunShare]) -> RunShare:

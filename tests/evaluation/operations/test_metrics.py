@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import LedgerEntry
+from crowdqc.deployment.backup.records import BackupState
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
@@ -151,7 +152,7 @@ def test_promtool_accepts_the_alerts() -> None:
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(client: Client, name: str) -> None:
     make_model(make.make_project(), "http://127.0.0.1:9")
     client.get("/healthz")
-    with patch.object(figures, "last_backup", return_value=timezone.now()):
+    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
         text = client.get("/metrics", headers=SHOWN).content.decode()
     there = set(re.findall(r"^# TYPE (crowdqc_\w+) ", text, re.MULTILINE))
     there |= {f"{one}_bucket" for one in there}

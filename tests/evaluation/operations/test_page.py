@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,8 +13,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation import jobs
 from annotation.models import AuditEntry, ExportFile, HookDelivery, Notice, User
 from annotation.notifications.actions import webhooks
+from crowdqc.deployment.backup.records import BackupState
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
@@ -95,9 +98,9 @@ def test_nobody_but_the_owner_of_the_installation_learns_of_the_page(
 
 def test_all_well_says_so(client: Client, owner: User) -> None:
     worker.beat(*map(worker.worker_name, ROLES))
-    with patch.object(figures, "last_backup", return_value=timezone.now()):
+    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
         text = text_of(client)
-    assert "Nothing needs attention." in text and "5</b> of 5 queues served" in text
+    assert "Nothing needs attention." in text and "6</b> of 6 queues served" in text
     assert "No failed job in the past 7 days." in text
     assert 'hx-trigger="every 10s"' in text
 
@@ -249,3 +252,28 @@ def test_the_report_holds_figures_and_no_name(client: Client, owner: User) -> No
     assert body.json()["failed_jobs"][0]["job"].startswith("Run 1")
     assert run.project.name not in body.content.decode()
     assert page.UNKNOWN == "not known"
+
+
+def test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes(
+    client: Client, owner: User, settings: Any, tmp_path: Path
+) -> None:
+    assert "Back up now" not in client.get("/operations/").content.decode()
+    assert (
+        "Set CROWDQC_BACKUP_FOLDER first"
+        in client.post("/operations/backup/", follow=True).content.decode()
+    )
+    settings.CROWDQC_BACKUP_FOLDER, settings.CROWDQC_BACKUP_TEST_DAYS = str(tmp_path), 0.0
+    assert "Back up now" in client.get("/operations/").content.decode()
+    with patch("crowdqc.queue.enqueue") as enqueued:
+        client.post("/operations/backup/")
+    enqueued.assert_called_once_with("annotation.jobs.back_up_now")
+    assert AuditEntry.objects.filter(action="backup.request", actor=owner).exists()
+    assert settings.CROWDQC_JOB_QUEUES["annotation.jobs.back_up_now"] == "backups"
+    name = jobs.back_up_now()
+    assert (tmp_path / name).exists()
+    page = client.get("/operations/").content.decode()
+    assert "not tested" in page and "No backup is known" not in page
+    settings.CROWDQC_BACKUP_FOLDER = "/proc/none"
+    with pytest.raises(OSError):
+        jobs.back_up_now()
+    assert "The last backup failed." in client.get("/operations/").content.decode()

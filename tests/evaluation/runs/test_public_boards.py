@@ -316,7 +316,7 @@ def test_the_bundle_of_a_board_verifies_and_links_nobody_to_another_export(
         assert not {"project", "task", "task_versions"} & set(told)
         page = html_of(Client().get(address(slug_of(method))))
         assert "Bundle that computes the board again" in page
-        BoardBundle.objects.filter(share=share).update(data=None, made_at=None)
+        BoardBundle.objects.filter(share=share).update(stored=None, made_at=None)
         public.write_bundle(share.pk)
         cache.clear()
         second = Client().get(address(slug_of(method), "zip"))
@@ -332,9 +332,9 @@ def test_a_bundle_goes_with_its_board_and_follows_it_to_another_run(run: Run) ->
     ) as queries:
         again = Client().get(address("our-study", "zip"), headers={"If-None-Match": first["ETag"]})
     assert again.status_code == 304 and len(queries) == 3
-    assert '"data"' not in "".join(one["sql"] for one in queries.captured_queries)
+    assert "crowdqc_file_piece" not in "".join(one["sql"] for one in queries.captured_queries)
     assert "access-control-allow-origin" in first.headers
-    BoardBundle.objects.filter(share=share).update(error="", made_at=None, data=None)
+    BoardBundle.objects.filter(share=share).update(error="", made_at=None, stored=None)
     assert Client().get(address("our-study", "zip")).status_code == 404
     assert "Bundle that" not in html_of(Client().get(address("our-study")))
     public.write_bundle(share.pk)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.formats.actions.imports import import_content
 from annotation.formats.uploads import actions, process
-from annotation.models import ImportFile, ImportPart, Item, Membership, TextValue
+from annotation.models import ImportFile, ImportPart, Item, Membership, StoredFile, TextValue
 from crowdqc.errors import Conflict
 from tests.support import factories
 from tests.support.factories import World
@@ -68,7 +68,7 @@ def test_the_web_process_never_parses_a_file(world: World, monkeypatch: pytest.M
     client.post(answer["Location"], {"column:item_id": "item_id", "column:answer": "answer"})
     assert process.process(file.pk) == STATE.READY
     assert "No column is read as worker id" in client.get(answer["Location"]).content.decode()
-    assert len(opened) == 1 and not file.parts.filter(kind=ImportPart.Kind.FILE).exists()
+    assert len(opened) == 1 and not StoredFile.objects.exists()
 
 
 def test_a_preview_escapes_and_bad_rows_cannot_be_formulas(world: World) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.think_topics import save_dimension
 from annotation.files.reading.recordings import read_recording
+from annotation.files.stored.actions import store
 from annotation.models import (
     Assignment,
     AssignmentItem,
     Candidate,
     Project,
     Recording,
-    RecordingContent,
     Task,
 )
 from annotation.pairs.actions import checklist_items
@@ -170,8 +170,11 @@ def make_recording(entry: AssignmentItem, seconds: float = 0.5) -> Recording:
         file.setparams((1, 2, 8_000, 0, "NONE", ""))
         file.writeframes(bytes(2 * round(8_000 * seconds)))
     read = read_recording(out.getvalue(), most_seconds=60)
-    kept = Recording.objects.create(
-        entry=entry, sha256="0" * 64, type=read.type, size=len(read.data), seconds=read.seconds
+    return Recording.objects.create(
+        entry=entry,
+        sha256="0" * 64,
+        type=read.type,
+        size=len(read.data),
+        seconds=read.seconds,
+        stored=store([read.data], kind="recordings"),
     )
-    RecordingContent.objects.create(recording=kept, data=read.data)
-    return kept

@@ -1,4 +1,4 @@
-"""Images and sound that items show: one row a file and project, known by its SHA-256."""
+"""Where files of any kind lie, and the images and sound that items show."""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from django.db import models
 from annotation.models.people import Project, User
 
 
+class StoredFile(models.Model):
+    """A file that was written whole and never changes; rows that show or offer it point here.
+
+    ``storage`` is its place among the STORAGES of the settings. One that no row points to any more
+    is deleted (``annotation.files.stored``).
+    """
+
+    storage = models.CharField(max_length=20)
+    name = models.CharField(max_length=120, unique=True)
+    size = models.PositiveBigIntegerField()  # bytes
+    sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
 class MediaFile(models.Model):
-    """A file as it is served: checked, written anew, and never changed after that.
+    """An image or sound as it is served: checked, written anew, and never changed after that.
 
     ``sha256`` is that of the bytes that are served, so that items, exports and answers that name
     it name exactly what was seen or heard. It is unique within a project: a second project that
@@ -38,10 +52,10 @@ class MediaFile(models.Model):
 
 
 class MediaContent(models.Model):
-    """The bytes of a file, apart from its row, so that lists of items never read them."""
+    """Where the bytes of a file lie, apart from its row, so that lists of items never read them."""
 
     file = models.OneToOneField(
         MediaFile, on_delete=models.CASCADE, primary_key=True, related_name="content"
     )
-    data = models.BinaryField()
+    stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     thumbnail = models.BinaryField(default=bytes)  # JPEG; empty of sound

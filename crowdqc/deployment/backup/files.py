@@ -1,0 +1,101 @@
+"""Files that lie outside of the database, on their way into a backup and out of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.files.storage import storages
+from django.db import connection
+from psycopg import sql
+
+from crowdqc.deployment.backup.archive import ArchiveReader
+from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
+from crowdqc.deployment.backup.places import open_backup
+
+TABLE = "annotation_storedfile"
+INSIDE = "database"  # the storage whose files are rows
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file by where it lies."""
+
+    storage: str
+    name: str
+
+
+def stored_files(source: psycopg.Connection[Any], schema: str) -> list[Stored]:
+    """Those outside, at the moment of the backup."""
+    query = sql.SQL("SELECT storage, name FROM {} WHERE storage <> %s ORDER BY id").format(
+        sql.Identifier(schema, TABLE)
+    )
+    return [Stored(*row) for row in source.execute(query, [INSIDE]).fetchall()]
+
+
+def pieces_of(file: Stored) -> Iterator[bytes]:
+    """Its content; of one that was moved since, from there. FileNotFoundError: it is gone."""
+    storage: Any = storages[file.storage]
+    try:
+        found: Iterator[bytes] = storage.pieces(file.name)
+        first = next(found, b"")
+    except FileNotFoundError:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT storage FROM {TABLE} WHERE name = %s", [file.name])  # noqa: S608
+            row = cursor.fetchone()
+        if row is None or row[0] == file.storage:
+            raise
+        storage = storages[row[0]]
+        found = storage.pieces(file.name)
+        first = next(found, b"")
+    yield first
+    yield from found
+
+
+def put_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -> None:
+    """Write a backup's files into this site's storage; its rows say so from then on.
+
+    Raises
+    ------
+    BadBackup
+        One came out differently.
+    """
+    hashes: dict[str, str] = closing.get("files", {})
+    if hashes:
+        storage: Any = storages[settings.CROWDQC_FILES]
+        with open_backup(where) as source:
+            reader = ArchiveReader(source, passphrase)
+            for _ in reader.rows():
+                pass
+            for name, pieces in groupby(reader.files(), key=lambda one: one[0]):
+                _put(storage, name, (piece for _, piece in pieces), hashes[name])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {TABLE} SET storage = %s WHERE storage <> %s",  # noqa: S608
+            [settings.CROWDQC_FILES, INSIDE],
+        )
+
+
+def _put(storage: Any, name: str, pieces: Iterator[bytes], sha256: str) -> None:
+    if storage.exists(name):
+        if _digest(storage, name) == sha256:  # the site's own bucket still has it
+            return
+        storage.delete(name)
+    with storage.open(name, "wb") as out:
+        for piece in pieces:
+            out.write(piece)
+    if _digest(storage, name) != sha256:
+        raise BadBackup(f"{DAMAGED} File {name} came out differently.")
+
+
+def _digest(storage: Any, name: str) -> str:
+    digest = hashlib.sha256()
+    for piece in storage.pieces(name):
+        digest.update(piece)
+    return digest.hexdigest()
