@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 from crowdqc.devstack.supervisor import DEMO, FAILED_MIGRATION
 from crowdqc.jobs import workers
 from crowdqc.jobs.family import Family, Member
+from crowdqc.jobs.queues import PLATFORMS, ROLES, RUNS
 
 # Fewer processes than a server gets: one machine runs everything here.
-SHARES = {"default": 1, "runs": 2, "files": 1, "platforms": 2, "models": 1, "scheduler": 1}
+SHARES = dict.fromkeys((*ROLES, workers.SCHEDULER), 1) | {RUNS: 2, PLATFORMS: 2}
 
 
 def load() -> None:

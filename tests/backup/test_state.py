@@ -21,7 +21,8 @@ pytestmark = pytest.mark.django_db
 
 def make(hours: float) -> None:
     at = timezone.now() - dt.timedelta(hours=hours)
-    records.add_made(Made(Path("/b/crowdqc-1.backup"), at, 5_000_000, 700, 3.5, True, True))
+    name = "crowdqc-1.backup"
+    records.add_made(Made(f"/b/{name}", name, at, 5_000_000, 700, 3.5, True, True, []))
 
 
 def ids() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -11,14 +12,17 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.celery import app
+from crowdqc.devstack.program import SHARES
 from crowdqc.jobs import worker as heartbeat
 from crowdqc.jobs.broker import broker_settings, check_broker, default_conninfo, install_queue
-from crowdqc.jobs.queues import queue_name
+from crowdqc.jobs.queues import ROLES, queue_name
+from crowdqc.jobs.workers import PROCESSES, SCHEDULER
 from tests.support.jobs import note
-from tests.support.processes import Worker, processes_with, queue_worker, until
+from tests.support.processes import ROOT, Worker, processes_with, queue_worker, until
 
 pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.django_db(transaction=True)]
 VISIBILITY = 3
+KUBERNETES = "docs/admin/kubernetes/workers.yaml"
 
 
 def words(path: Path) -> list[str]:
@@ -70,6 +74,14 @@ def test_every_job_has_an_end_and_those_of_other_systems_a_queue_of_their_own() 
         "annotation.jobs.send_mail": "default",
     }.items():
         assert app.amqp.router.route({}, name)["queue"].name == queue_name(role)
+
+
+def test_every_queue_has_a_worker_in_each_way_to_run_the_app() -> None:
+    every = set(ROLES)
+    assert set(SHARES) == {*every, SCHEDULER} and set(PROCESSES) == every
+    for name in ("docker-compose.yml", "docker-compose.scale.yml", KUBERNETES):
+        commands = re.findall(r"crowdqc\.jobs\.workers,.*", (ROOT / name).read_text())
+        assert every <= set(re.findall(r"(\w+)=", " ".join(commands))), name
 
 
 def test_the_job_of_a_killed_worker_is_delivered_again_and_a_long_one_is_not_doubled(

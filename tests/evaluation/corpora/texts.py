@@ -148,7 +148,7 @@ def make_answered(project: Project | None = None, *, systems: bool = True) -> Ta
     """The task with everybody's answers, one worker of two answers, and two systems."""
     task = make_task(project)
     given = dict(people())
-    given["few"] = answers([GOOD], turn=1, some=slice(2))
+    given["two-answers"] = answers([GOOD], turn=1, some=slice(2))
     factories.make_answers(task, given)
     if systems:
         factories.make_system_answers(

@@ -395,4 +395,4 @@ def test_results_are_taken_and_every_page_fits_is_clean_for_axe_and_logs_no_erro
     crawl.everything(browser, live_server.url, inspector)
     print("\n".join(["The slowest answers:", *inspector.slowest()]))
     assert inspector.faults == []
-    assert len(inspector.seen) > 200  # the links were followed
+    assert len(inspector.seen) > 180  # the links were followed

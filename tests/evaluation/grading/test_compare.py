@@ -76,7 +76,7 @@ def test_with_grades_of_workers_answers_each_method_is_held_against_the_experts(
     owner = task.project.owner
     other = factories.make_member(task.project, Role.MANAGER).user
     found = grading.open_grading(by=owner, task=task, first=owner, second=other, of="workers")
-    marks = {"good": 90, "mixed": 65, "thin": 40, "wrong": 5, "few": 90}
+    marks = {"good": 90, "mixed": 65, "thin": 40, "wrong": 5, "two": 90}
     for number, pk in enumerate(found.answer_ids):
         who = Answer.objects.get(pk=pk).worker.external_id.partition("-")[0]
         for user in (owner, other):

@@ -150,7 +150,7 @@ def test_points_come_from_a_second_try_or_are_the_flagged_middle() -> None:
     assert all(n == 2 for prompt, n in tries.items() if "red brick" in prompt)
     workers = WorkerScore.objects.filter(run=run)
     assert workers.filter(low__isnull=False).exists()
-    few = workers.get(worker__external_id="few")
+    few = workers.get(worker__external_id="two-answers")
     assert few.low is None and few.extra["no_interval"]
     assert SystemScore.objects.filter(run=run).count() == 3
 

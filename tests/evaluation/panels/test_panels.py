@@ -71,7 +71,7 @@ def test_the_best_k_name_whom_the_border_cannot_separate_and_rank_nobody_without
     assert good <= {row.worker for row in found.border}
     assert "cannot be separated at this border" in found.sentences[0]
     assert all(row.name in found.sentences[0] for row in found.border)
-    few = next(row for row in found.rows if row.worker == member(run.task, "few").pk)
+    few = next(row for row in found.rows if row.worker == member(run.task, "two-answers").pk)
     assert (few.place, few.why) == ("no interval", "2 answers; an interval needs 5")
     # Eleven have an interval: all of them is a border that needs no test.
     assert not panel_choice.choose(run, RuleRequest("top", k=11)).border

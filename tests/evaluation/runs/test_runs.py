@@ -76,8 +76,8 @@ def test_a_run_scores_workers_systems_answers_and_questions() -> None:
     wrong = max(row.estimate for name, row in scores.items() if name.startswith("wrong"))
     assert good > wrong
     assert all(row.low < row.estimate < row.high for row in scores.values() if row.low)
-    assert scores["few"].low is None
-    assert scores["few"].extra["no_interval"] == "2 answers; an interval needs 5"
+    assert scores["two-answers"].low is None
+    assert scores["two-answers"].extra["no_interval"] == "2 answers; an interval needs 5"
     systems = SystemScore.objects.filter(run=run).order_by("-estimate").select_related("system")
     assert str(systems[0].system) == "Tern-2, plain"
     assert AnswerScore.objects.filter(run=run).count() == 90 + 24
