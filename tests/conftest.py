@@ -202,13 +202,16 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def _limits_begin_anew(request: pytest.FixtureRequest) -> None:
-    """What a test that commits counted is no row of a model, so nothing else would empty it."""
+def _tables_without_models_are_empty(request: pytest.FixtureRequest) -> None:
+    """What a test that commits left in them is no row of a model, so nothing else empties them."""
     marker = request.node.get_closest_marker("django_db")
     if marker is not None and marker.kwargs.get("transaction"):
         request.getfixturevalue("transactional_db")
         with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM crowdqc_limit")
+            cursor.execute(
+                "DELETE FROM crowdqc_limit; DELETE FROM crowdqc_backup; "
+                "DELETE FROM crowdqc_file_piece"
+            )
 
 
 # -- no network --------------------------------------------------------------------------------
