@@ -6,6 +6,9 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+from annotation.models import Project
+from tests.support import factories
+
 OURS = ("annotation", "evaluation")
 
 
@@ -34,3 +37,16 @@ def test_columns_keys_constraints_and_indexes_are_those_of_the_models() -> None:
                     assert any(one["unique"] for one in own), (meta.db_table, column)
                 elif field.db_index:
                     assert any(one["index"] for one in own), (meta.db_table, column)
+
+
+@pytest.mark.db
+@pytest.mark.django_db
+@pytest.mark.parametrize("turn", [1, 2])
+def test_rows_that_tests_begin_with_are_followed_by_new_ones_after_numbers_began_anew(
+    turn: int,
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SEQUENCE annotation_user_id_seq RESTART WITH 1")
+    world = factories.make_world(3)
+    factories.make_user()
+    assert Project.objects.get() == world.project and world.task.items.count() == 3

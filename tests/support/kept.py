@@ -7,7 +7,7 @@ tables is read from them, and put back by one statement where a later call finds
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -74,29 +74,35 @@ def _may_put_back() -> bool:
 
 def _made(make: Callable[[], Any]) -> State:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint % (2^32)::bigint"
-        )
+        cursor.execute(NEXT_TRANSACTION)
         [first] = cursor.fetchone()
         with transaction.atomic():
             returned = make()
         cursor.execute(COLUMNS)
         tables = [row for row in cursor.fetchall() if row[0] not in PASSING]
-        statements = []
-        for table, columns in tables:
-            names = ", ".join(f'"{name}"' for name in columns)
-            values = " || ', ' || ".join(f'quote_nullable("{name}"::text)' for name in columns)
-            since = f'FROM "{table}" WHERE xmin::text::bigint >= {first}'
-            cursor.execute(f"SELECT '(' || {values} || ')' {since}")
-            if rows := [row for (row,) in cursor.fetchall()]:
-                statements.append(f'INSERT INTO "{table}" ({names}) VALUES {", ".join(rows)}')  # noqa: S608
-    return State(
-        "; ".join(
-            [
-                "SET LOCAL session_replication_role = replica",
-                *statements,
-                "SET LOCAL session_replication_role = origin",
-            ]
-        ),
-        copy.deepcopy(returned),
-    )
+        statements = [
+            "SET LOCAL session_replication_role = replica",
+            *(one for row in tables for one in _statements(cursor, *row, first)),
+            "SET LOCAL session_replication_role = origin",
+        ]
+    return State("; ".join(statements), copy.deepcopy(returned))
+
+
+def _statements(cursor: Any, table: str, columns: list[str], first: int) -> Iterator[str]:
+    """What puts back a table's rows of this transaction and later ones."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    values = " || ', ' || ".join(f'quote_nullable("{name}"::text)' for name in columns)
+    since = f'FROM "{table}" WHERE xmin::text::bigint >= {first}'
+    cursor.execute(f"SELECT '(' || {values} || ')' {since}")
+    rows = [row for (row,) in cursor.fetchall()]
+    if not rows:
+        return
+    yield f'INSERT INTO "{table}" ({names}) VALUES {", ".join(rows)}'  # noqa: S608
+    if "id" not in columns:
+        return
+    cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [f'"{table}"'])
+    [numbers] = cursor.fetchone()
+    if numbers:  # emptied tables may count from 1 again, and would come to these rows
+        cursor.execute(f"SELECT max(id) {since}")
+        [last] = cursor.fetchone()
+        yield f"SELECT setval('{numbers}', GREATEST(last_value, {last})) FROM {numbers}"  # noqa: S608
