@@ -12,7 +12,8 @@ from django.http import HttpRequest
 
 from annotation.accounts.projects.forms import add_errors
 from annotation.conversations.actions import MOST
-from crowdqc.errors import DomainError
+from crowdqc.errors import DomainError, Invalid
+from crowdqc.numbers import parse_whole
 
 
 class MessageForm(forms.Form):
@@ -34,6 +35,14 @@ class MessageForm(forms.Form):
         if label:
             self.fields["text"].label = label
         self.initial.setdefault("key", uuid.uuid4())
+
+
+def message_in(request: HttpRequest) -> int:
+    """The message that a form is about, by its number. Raises Invalid."""
+    number = parse_whole(request.POST.get("message", ""))
+    if number is None:
+        raise Invalid("Say which message.", fields={"message": "A number."})
+    return number
 
 
 def send(

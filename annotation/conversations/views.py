@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_task
 from annotation.conversations import actions, selectors
-from annotation.conversations.forms import MessageForm, send
+from annotation.conversations.forms import MessageForm, message_in, send
 from annotation.models import Announcement, Assignment, Conversation, Role
 from annotation.notifications.actions.notices import mark_read_at
 from crowdqc.errors import Invalid, Missing, NotAllowed
@@ -136,20 +136,13 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
     return _render(request, access, found, form, status, **more)
 
 
-def _message_of(request: HttpRequest) -> int:
-    number = parse_whole(request.POST.get("message", ""))
-    if number is None:
-        raise Invalid("Say which message.", fields={"message": "A number."})
-    return number
-
-
 @login_required
 @require_POST
 def report(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
     """Report a worker's message to the project's managers."""
     access = get_access(request, project_id)
     found = selectors.conversation_in(access.project, conversation_id)
-    actions.report(by=access.user, conversation=found, message_id=_message_of(request))
+    actions.report(by=access.user, conversation=found, message_id=message_in(request))
     messages.success(request, "Reported. A manager of the project looks at it.")
     return redirect("conversation", project_id, found.pk)
 
@@ -164,9 +157,9 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
     if step not in MODERATED:
         raise Invalid("There is no such step.", fields={"step": "Choose one."})
     if step == "remove":
-        actions.remove(by=by, conversation=found, message_id=_message_of(request))
+        actions.remove(by=by, conversation=found, message_id=message_in(request))
     elif step == "keep":
-        actions.dismiss(by=by, conversation=found, message_id=_message_of(request))
+        actions.dismiss(by=by, conversation=found, message_id=message_in(request))
     elif step in ("close", "open"):
         actions.set_closed(by=by, conversation=found, closed=step == "close")
     else:

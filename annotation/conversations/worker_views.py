@@ -15,9 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_own_assignment
 from annotation.conversations import actions, selectors
-from annotation.conversations.forms import MessageForm, send
+from annotation.conversations.forms import MessageForm, message_in, send
 from annotation.models import Conversation, User
-from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
@@ -125,9 +124,6 @@ def report(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """Report a message of the project's people to its managers."""
     user = cast(User, request.user)
     found = selectors.own_conversation(user, conversation_id)
-    number = parse_whole(request.POST.get("message", ""))
-    if number is None:
-        raise Invalid("Say which message.", fields={"message": "A number."})
-    actions.report(by=user, conversation=found, message_id=number)
+    actions.report(by=user, conversation=found, message_id=message_in(request))
     messages.success(request, "Reported. A manager of the project looks at it.")
     return redirect("work_conversation", found.pk)

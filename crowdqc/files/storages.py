@@ -6,9 +6,10 @@ addresses: files leave by the views alone, which ask who may see them.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,24 @@ from django.utils.deconstruct import deconstructible
 PIECE = 1 << 20  # bytes
 TABLE = "crowdqc_file_piece"
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+def is_whole(storage: Any, name: str, sha256: str) -> bool:
+    """Whether a file that is there has this checksum."""
+    digest = hashlib.sha256()
+    for piece in storage.pieces(name):
+        digest.update(piece)
+    return digest.hexdigest() == sha256
+
+
+def write_checked(storage: Any, name: str, pieces: Iterable[bytes], sha256: str) -> bool:
+    """Write a file in the place of one that may be there, read it back, and compare it."""
+    if storage.exists(name):
+        storage.delete(name)
+    with storage.open(name, "wb") as out:
+        for piece in pieces:
+            out.write(piece)
+    return is_whole(storage, name, sha256)
 
 
 class _Piecewise(io.RawIOBase):

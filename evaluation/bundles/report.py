@@ -23,21 +23,12 @@ from evaluation.bundles.kinds import Broken, read_jsonl
 from evaluation.bundles.words import ABOUT, About
 from evaluation.bundles.writing import ENVIRONMENT, FIGURES, NAMES, RECIPE, results_file
 from evaluation.charts.boards import Estimate, Scale, forest_axis, forest_cell
+from evaluation.labels.selectors.tables import COEFFICIENTS
 from evaluation.models import CandidateScore, ItemLabel, ItemScore, SystemScore, WorkerScore
 from evaluation.runs.run_types import title_of
 
 MOST = 400  # rows of a table; the bundle has them all
 ALL = "all together"
-COEFFICIENTS = {
-    "krippendorff_nominal": "Krippendorff’s alpha",
-    "krippendorff_ordinal": "Krippendorff’s alpha, ordinal",
-    "krippendorff_interval": "Krippendorff’s alpha, interval",
-    "krippendorff_own": "Krippendorff’s alpha, own distances",
-    "fleiss": "Fleiss’ kappa",
-    "cohen_mean": "Cohen’s kappa, mean of pairs",
-    "gwet_ac1": "Gwet’s AC1",
-    "masi": "Krippendorff’s alpha, MASI",
-}
 ESTIMATE = {"key": "estimate", "low": "low", "high": "high"}
 Row = Mapping[str, Any]
 
@@ -159,7 +150,8 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
         return str(dimensions.get(one["dimension"], one["dimension"] or ALL))
 
     def of_coefficient(one: Row) -> str:
-        label = str(COEFFICIENTS.get(one["coefficient"], one["coefficient"]))
+        name = one["coefficient"]
+        label = COEFFICIENTS.get(name, (name, ""))[0]
         return f"{label}, {one['label']}" if one.get("label") else label
 
     yield _table(

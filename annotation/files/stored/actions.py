@@ -25,6 +25,7 @@ from annotation.files.stored.selectors import names_in, unused
 from annotation.models import StoredFile
 from crowdqc.database.locks import hold_alone
 from crowdqc.errors import Conflict, Invalid, Unavailable
+from crowdqc.files.storages import write_checked
 
 logger = logging.getLogger(__name__)
 # After which a file that no row points to was given up; writing one takes an hour at most.
@@ -139,15 +140,8 @@ def _copied(file: StoredFile, to: str) -> bool:
     """Copy a file; whether what is read there is what was stored, else the copy is gone."""
     old: Any = storages[file.storage]
     new: Any = storages[to]
-    if new.exists(file.name):  # of a move that was stopped
-        new.delete(file.name)
-    with new.open(file.name, "wb") as out:
-        for piece in old.pieces(file.name):
-            out.write(piece)
-    digest = hashlib.sha256()
-    for piece in new.pieces(file.name):
-        digest.update(piece)
-    if digest.hexdigest() == file.sha256:
+    # One that is there is of a move that was stopped.
+    if write_checked(new, file.name, old.pieces(file.name), file.sha256):
         return True
     new.delete(file.name)
     return False

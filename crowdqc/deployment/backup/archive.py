@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, cast
 from crowdqc.deployment.backup.envelope import (
     CUT_OFF,
     DAMAGED,
+    MAGIC,
     BadBackup,
     SealedReader,
     SealingWriter,
@@ -36,7 +37,6 @@ PART = 4 << 20  # bytes of rows in one member, beyond which it takes no more row
 LARGEST_PART = 1 << 30  # the longest that PostgreSQL writes one row
 LARGEST_LIST = 64 << 20
 GZIP = b"\x1f\x8b"
-LONGEST_MAGIC = len(b"crowdqc backup ")
 LEVEL = 3  # a third of the time of the usual level, for a tenth more bytes
 FOREIGN = "This is no backup of crowdqc."
 
@@ -139,7 +139,7 @@ class ArchiveReader:
             if isinstance(source, io.BufferedReader)
             else io.BufferedReader(cast(io.RawIOBase, source))
         )
-        head, source = peeked.peek(LONGEST_MAGIC)[:LONGEST_MAGIC], peeked
+        head, source = peeked.peek(len(MAGIC))[: len(MAGIC)], peeked
         if is_sealed(head):
             if not passphrase:
                 raise BadBackup("The backup is encrypted. Give --passphrase-file.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,6 +17,7 @@ from psycopg import sql
 from crowdqc.deployment.backup.archive import ArchiveReader
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
 from crowdqc.deployment.backup.places import open_backup
+from crowdqc.files.storages import is_whole, write_checked
 
 TABLE = "annotation_storedfile"
 INSIDE = "database"  # the storage whose files are rows
@@ -83,19 +83,7 @@ def put_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -> No
 
 
 def _put(storage: Any, name: str, pieces: Iterator[bytes], sha256: str) -> None:
-    if storage.exists(name):
-        if _digest(storage, name) == sha256:  # the site's own bucket still has it
-            return
-        storage.delete(name)
-    with storage.open(name, "wb") as out:
-        for piece in pieces:
-            out.write(piece)
-    if _digest(storage, name) != sha256:
+    if storage.exists(name) and is_whole(storage, name, sha256):
+        return  # the site's own bucket still has it
+    if not write_checked(storage, name, pieces, sha256):
         raise BadBackup(f"{DAMAGED} File {name} came out differently.")
-
-
-def _digest(storage: Any, name: str) -> str:
-    digest = hashlib.sha256()
-    for piece in storage.pieces(name):
-        digest.update(piece)
-    return digest.hexdigest()
