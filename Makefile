@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench screens docs map sbom lock
+.PHONY: help run test studies check bench screens docs map sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -17,6 +17,7 @@ PIP := $(VPY) -m pip --disable-pip-version-check
 help:
 	@echo "make run      set up everything and serve the app with demo data (PORT=, HOST=)"
 	@echo "make test     set up everything and run the tests"
+	@echo "make studies  published figures and simulations at full size, before a release"
 	@echo "make check    lint, types, import contracts, migrations, container files"
 	@echo "make bench    benchmarks against named peers, into build/bench.json"
 	@echo "make screens  pictures of every page, into build/screens"
@@ -30,6 +31,9 @@ run: .venv/.base
 
 test: .venv/.dev
 	@exec $(VPY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+studies: .venv/.dev
+	@exec $(VPY) -m pytest -n 2 --dist load --long -m long $(ARGS)
 
 check: .venv/.dev
 	$(VPY) -m ruff check .

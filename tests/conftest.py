@@ -70,6 +70,11 @@ def _clear_remains() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--long``: also what ``make studies`` runs."""
+    parser.addoption("--long", action="store_true", help="also run tests that are marked long")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the embedded cluster in the controlling process, before xdist's workers."""
     embedded = os.environ.get("CROWDQC_TEST_EMBEDDED")
@@ -90,11 +95,16 @@ SECONDS = {"slow": 10.0, "browser": 4.0, "data": 3.0, "queue": 3.0}
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Longest files first, so that none is left to one process at the end while the other idles.
 
     In a file, tests that commit come last.
     """
+    if not config.getoption("long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("long")]
     length = Counter[Path]()
     for item in items:
         length[item.path] += max(

@@ -120,6 +120,7 @@ def test_two_workers_have_agreement_and_no_competence() -> None:
     assert "Krippendorff’s alpha" in text_of(page(task, "label_agreement"))
 
 
+@pytest.mark.fits_anew
 def test_the_same_recipe_gives_the_same_rows_again() -> None:
     task = corpus.make_labelled(items=20, known=4, workers=6, guessing=1)
     first, second = scored(task), scored(task)

@@ -47,6 +47,7 @@ def test_the_order_of_the_sources_and_the_workers_who_do_not_look_are_found() ->
     assert CandidateScore.objects.filter(run=run, dimension="overall").count() == 24
 
 
+@pytest.mark.fits_anew
 def test_the_same_judgments_and_seed_give_the_same_rows_again() -> None:
     task = pair_corpus.make_judged()
     assert run_core(task).result_hash == run_core(task).result_hash

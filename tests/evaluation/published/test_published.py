@@ -140,6 +140,7 @@ def test_another_task_is_not_taken_for_the_study(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_checks_that_follow_give_the_rest_of_the_reproduction(folder: Path) -> None:
     task, run, said = take_in(folder)
     assert "Queued: run 2 (ours), run 3 (the experts), run 4 (Table 8" in said
@@ -231,6 +232,7 @@ def test_the_leaderboard_has_the_arenas_ratings_beside_the_merits_of_the_run() -
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_the_published_study_is_taken_in_within_a_minute_with_its_tables() -> None:
     try:
         folder = data_folder()

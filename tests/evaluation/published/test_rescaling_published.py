@@ -181,6 +181,7 @@ def measured(folder: Path) -> Mapping[tuple[str, str, str], float | None]:
 
 @pytest.mark.data
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_dashboard_shows_tables_7_8_and_11_as_reproduce_does(
     folder: Path, client: Client
 ) -> None:

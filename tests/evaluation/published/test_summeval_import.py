@@ -54,6 +54,7 @@ def take_in(path: Path, user: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.data
+@pytest.mark.long
 def test_summeval_shows_every_correlation_of_its_reference_and_comes_in_once() -> None:
     path, user = folder(), make_user()
     began = time.process_time()  # the machine may have other things to do

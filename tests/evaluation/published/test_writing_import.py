@@ -21,7 +21,7 @@ from crowdqc.errors import Invalid
 from evaluation.published.reproduce.data import data_folder
 from tests.support import factories as make
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.long]
 LEAST_RATIO, MOST_SECONDS = 20, 180
 
 

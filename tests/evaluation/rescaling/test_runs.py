@@ -114,6 +114,7 @@ def test_a_model_rescales_ratings_and_what_it_left_out_gets_the_annotators_mean(
     assert again.result_hash == run.result_hash
 
 
+@pytest.mark.fits_anew
 def test_a_second_run_asks_nothing_and_gives_the_same() -> None:
     task = corpus.make_rated()
     with serving(lambda body: '{"score": 50}') as stub:

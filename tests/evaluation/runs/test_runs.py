@@ -90,6 +90,7 @@ def test_a_run_scores_workers_systems_answers_and_questions() -> None:
     assert len(line["resamples"]) == 14
 
 
+@pytest.mark.fits_anew
 def test_the_same_inputs_give_the_same_rows_to_the_byte() -> None:
     task = corpus.make_answered()
     first, second = finished(task), finished(task)

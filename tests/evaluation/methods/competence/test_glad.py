@@ -47,7 +47,10 @@ def planted(seed: int, workers: int = 12, items: int = 80) -> Any:
     return *crowd(ability, ease, seed=seed), ability, ease
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])  # where it does not stop after two rounds
+# Where it does not stop after two rounds.
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(more, marks=pytest.mark.long) for more in (2, 3))]
+)
 def test_crowd_kit_finds_the_same_abilities_difficulties_and_labels(seed: int) -> None:
     aggregation, pandas = peer()
     data, *_ = planted(seed, workers=6, items=15)

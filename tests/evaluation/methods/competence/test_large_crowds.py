@@ -46,9 +46,9 @@ def workers(fit: Any, data: Labels, **params: Any) -> FloatArray:
     ("fit", "params"),
     [
         (mace.fit, {"prevalence": "estimated"}),
-        (mace.fit, {"prevalence": "uniform"}),
+        pytest.param(mace.fit, {"prevalence": "uniform"}, marks=pytest.mark.long),
         (dawid_skene.fit, {}),
-        (labels_study.fit, {"restarts": 1}),
+        pytest.param(labels_study.fit, {"restarts": 1}, marks=pytest.mark.long),
     ],
 )
 def test_a_large_crowd_gets_the_intervals_of_a_small_one(
@@ -64,6 +64,7 @@ def test_a_large_crowd_gets_the_intervals_of_a_small_one(
     assert apart.mean() < 0.03
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fit", [mace.fit, dawid_skene.fit])
 def test_parts_of_votes_are_drawn_in_a_large_crowd_too(
     fit: Any, monkeypatch: pytest.MonkeyPatch

@@ -38,6 +38,7 @@ from tests.studies.rescaling_coverage import ratings as explained
 FEW = (2, 3, 5, 6, 10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [units.SHARE, units.MEAN, units.RESAMPLED, units.PERCENT])
 def test_small_samples_have_an_interval_that_holds_or_none(kind: str) -> None:
     """The small version of the study; one design alone may lie further off."""
@@ -293,6 +294,7 @@ def test_two_scorings_of_nine_articles_have_a_difference_and_no_interval_of_it()
         assert (row["reason"], bool(np.isnan(row["low"]))) == (why, bool(why))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["tau", "change of tau", "similarity", "board"])
 def test_ranks_similarities_and_boards_have_an_interval_from_their_least_number_on(
     kind: str,

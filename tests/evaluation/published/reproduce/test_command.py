@@ -71,6 +71,7 @@ def by_variant(rows: list[Row], quantity: str) -> dict[str, float]:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_aqer_gives_the_known_figures_in_each_named_variant(bench: aqer_cs.Bench) -> None:
     rows = aqer_cs.worker_rows(bench, recipes=recipes("AQER, MiniLM, P", "no iter", "AQER, char"))
     plain, uniterated, character = (
@@ -85,6 +86,7 @@ def test_aqer_gives_the_known_figures_in_each_named_variant(bench: aqer_cs.Bench
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_other_recipes_stand_where_they_were_measured(bench: aqer_cs.Bench) -> None:
     fewer = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=8, seed=1)
     rows = aqer_cs.worker_rows(fewer, recipes=recipes("leave", "neg", "20 %", "30 %", "noisy"))
@@ -102,6 +104,7 @@ def test_other_recipes_stand_where_they_were_measured(bench: aqer_cs.Bench) -> N
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_fewer_questions_and_best_answers_follow_the_known_curves(bench: aqer_cs.Bench) -> None:
     fewer = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=10, seed=0)
     for row in aqer_cs.curve_rows(fewer):
@@ -117,6 +120,7 @@ def test_fewer_questions_and_best_answers_follow_the_known_curves(bench: aqer_cs
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_bags_of_words_give_the_known_figures(bench: aqer_cs.Bench) -> None:
     rows = aqer_cs.worker_rows(bench, recipes=recipes("bag of words"))
     known = {

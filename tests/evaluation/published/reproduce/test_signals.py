@@ -15,7 +15,7 @@ from evaluation.published.reproduce.crowdrag.signals import WritingLog
 from evaluation.published.reproduce.data import data_folder
 from tests.evaluation.methods.writing.written import units
 
-pytestmark = [pytest.mark.data, pytest.mark.slow]
+pytestmark = [pytest.mark.data, pytest.mark.slow, pytest.mark.long]
 Study = tuple[dict[str, WritingLog], dict[str, Sources]]
 
 

@@ -53,6 +53,7 @@ def measured(rows: list[Row]) -> dict[tuple[str, str], float]:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_table_3_and_figure_2_come_out_as_printed(rows: list[Row]) -> None:
     table = [row for row in rows if row.table == "Table 3"]
     assert len(table) == 2 * 3 * 7
@@ -63,6 +64,7 @@ def test_table_3_and_figure_2_come_out_as_printed(rows: list[Row]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_the_figures_that_the_text_gives_are_met(
     rows: list[Row], measured: dict[tuple[str, str], float]
 ) -> None:
@@ -86,6 +88,7 @@ def test_the_figures_that_the_text_gives_are_met(
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_a_true_correlation_is_higher_than_the_printed_one_above_all_for_the_model(
     measured: dict[tuple[str, str], float],
 ) -> None:
@@ -96,6 +99,7 @@ def test_a_true_correlation_is_higher_than_the_printed_one_above_all_for_the_mod
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_numbers_count_from_0_in_both_origins(measured: dict[tuple[str, str], float]) -> None:
     for who in ("human", "LLM"):
         from_0, from_1, further = (
@@ -106,6 +110,7 @@ def test_numbers_count_from_0_in_both_origins(measured: dict[tuple[str, str], fl
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_every_row_that_differs_says_why(rows: list[Row]) -> None:
     assert not [row for row in rows if "differs" in row.note.split("; ")]
     for row in rows:
