@@ -111,6 +111,7 @@ def answer_by_program(task: Task) -> None:
         answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
 
+@pytest.mark.long
 def test_images_from_a_template_are_labeled_on_phones_scored_and_exported(
     page: Page, context: BrowserContext, live_server: Any
 ) -> None:

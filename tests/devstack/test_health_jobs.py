@@ -41,7 +41,11 @@ def test_a_container_is_not_healthy_before_anything_lives_in_it(tmp_path: Path) 
     ("command", "name"),
     [
         (["-m", "crowdqc.jobs.workers", "files=1"], "worker-files"),
-        (["-m", "celery", "--app=crowdqc", "--quiet", "beat", "--pidfile="], "scheduler"),
+        pytest.param(
+            ["-m", "celery", "--app=crowdqc", "--quiet", "beat", "--pidfile="],
+            "scheduler",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_who_lives_says_so_and_who_is_silent_is_named(

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_list_of_what_is_in_it_is_valid_and_whole(tmp_path: Path) -> None:
     to = tmp_path / "sbom.json"
     # As if the environment were made: this test runs in it.

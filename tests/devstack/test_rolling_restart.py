@@ -25,6 +25,7 @@ def web(transactional_db: None, tmp_path: Path) -> Iterator[tuple[int, Path]]:
         yield port, file
 
 
+@pytest.mark.long
 def test_new_processes_take_over_without_a_failed_request(web: tuple[int, Path]) -> None:
     """HUP: settings are read anew, the program stays."""
     port, file = web

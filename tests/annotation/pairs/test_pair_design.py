@@ -254,6 +254,7 @@ def test_strata_say_origins_and_lengths_and_only_what_differs() -> None:
     assert {pair.stratum for pair in design_pairs(bare, Design())} == {""}
 
 
+@pytest.mark.long
 def test_two_thousand_texts_are_designed_in_one_topic_or_many() -> None:
     for texts in (
         [Text(str(i), str(i // 20), *SIX[i % 6], i % 300) for i in range(2000)],

@@ -167,6 +167,7 @@ def sums_up_and_publishes(page: Page, pairs: int) -> None:
     expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments collected.")
 
 
+@pytest.mark.long
 def test_a_study_of_twelve_topics_is_built_from_answers_and_a_file_and_published(
     page: Page, live_server: Any, world: factories.World
 ) -> None:

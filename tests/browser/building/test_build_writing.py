@@ -103,6 +103,7 @@ def asks(page: Page) -> None:
     expect(page.locator("#entry tbody tr")).to_have_count(3)
 
 
+@pytest.mark.long
 def test_a_writing_task_is_built_and_published(
     page: Page, live_server: Any, project: Project
 ) -> None:

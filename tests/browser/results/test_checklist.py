@@ -98,6 +98,7 @@ def edits(page: Page) -> None:
     page.get_by_role("button", name="Save validated questions").click()
 
 
+@pytest.mark.long
 def test_two_people_and_a_model_become_a_checklist_that_a_person_edits_and_freezes(
     browser: Browser, page: Page, live_server: Any, task: Task
 ) -> None:

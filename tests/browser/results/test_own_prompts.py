@@ -23,6 +23,7 @@ def looked_at(page: Page, name: str) -> None:
     assert misfits(page, name) == []
 
 
+@pytest.mark.long
 def test_a_prompt_is_copied_changed_previewed_and_tried(
     context: BrowserContext, live_server: Any
 ) -> None:

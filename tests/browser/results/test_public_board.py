@@ -16,6 +16,7 @@ from tests.support.crawl import overflows, violations, watch
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.long
 def test_a_board_is_published_read_by_a_stranger_and_withdrawn(
     context: BrowserContext, browser: Browser, live_server: Any
 ) -> None:

@@ -399,7 +399,7 @@ def queries(client: Client, url: str) -> int:
 
 def test_pages_ask_the_database_as_often_for_a_large_study_as_for_a_small_one() -> None:
     counts = []
-    for topics, workers in ((3, 8), (8, 40)):
+    for topics, workers in ((3, 8), (6, 20)):
         task = pair_corpus.make_judged(task=pair_corpus.make_task(topics=topics), workers=workers)
         published(task, scored(task))
         client = client_of(task)

@@ -36,7 +36,7 @@ def peak_of(task: Task, kind: str, head: str, rows: list[str]) -> int:
     return peak
 
 
-@pytest.mark.parametrize("kind", ["labels", "answers"])
+@pytest.mark.parametrize("kind", [pytest.param("labels", marks=pytest.mark.long), "answers"])
 def test_memory_grows_by_some_bytes_a_row_of_an_import(kind: str) -> None:
     peaks = []
     for workers in (150, 350):  # 6,000 and 14,000 rows, more than a block of COPY

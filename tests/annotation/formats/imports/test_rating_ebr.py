@@ -23,6 +23,7 @@ DATA = Path(os.environ.get("CROWDQC_DATA") or HOME) / "explanation-rescaling"
 @pytest.mark.skipif(
     not DATA.is_dir(), reason="the real data is not here; CROWDQC_DATA says where it lies"
 )
+@pytest.mark.long
 def test_the_published_study_comes_in_whole_within_a_minute_and_once() -> None:
     owner = factories.make_user("ebr-owner")
     began = time.process_time()  # of this process: others may be busy

@@ -26,6 +26,7 @@ def labels() -> dict[str, Any]:
     return {**found.estimates, "warnings": found.diagnostics["warnings"]}
 
 
+@pytest.mark.long
 def test_stopping_certain_pairs_saves_votes_at_equal_accuracy(labels: dict[str, Any]) -> None:
     rows = [row for row in labels["saving"].rows() if row["measure"] == "accuracy"]
     assert [row["equal"] for row in rows] == [2, 3, 4, 5]
@@ -42,6 +43,7 @@ def test_intervals_are_said_to_suffer_from_it(labels: dict[str, Any]) -> None:
     assert any("intervals that claim 95% hold in" in text for text in labels["warnings"])
 
 
+@pytest.mark.long
 def test_votes_for_the_ranking_reach_a_better_order_with_as_many() -> None:
     found = simulate(SMALL, rng=RNG(5), replicates=20).estimates
     curve = found["curve"]

@@ -169,6 +169,7 @@ def test_table_9_with_directions_fixed_and_nobodys_self_agreement(
         assert whole["consistency"][own][1:] == pytest.approx(printed, abs=0.0055)
 
 
+@pytest.mark.long
 def test_order_effects_of_the_study_as_a_whole(result: Result) -> None:
     drift, side = (rows_of(result.estimates[name]).rows()[0] for name in ("drift", "side"))
     assert (drift["early"], drift["late"]) == pytest.approx((0.301, 0.353), abs=5e-4)

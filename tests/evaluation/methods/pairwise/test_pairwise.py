@@ -45,7 +45,7 @@ def same(one: Table, two: Table, *, but: tuple[str, ...] = ()) -> None:
             assert column.tolist() == two[name].tolist(), name
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     pooled=st.booleans(),

@@ -30,6 +30,7 @@ def folder() -> Path:
         pytest.skip(f"the published data is not here: {reason.message}")
 
 
+@pytest.mark.long
 def test_word_baselines_come_within_two_hundredths(folder: Path) -> None:
     answers = mohler(folder)
     bench = Bench(answers, {}, repetitions=25, seed=0)
