@@ -25,6 +25,12 @@ COPY --from=build /dist/*.whl /dist/
 RUN pip install --no-deps /dist/*.whl && pip check
 
 FROM python:3.11-slim-bookworm
+# What reports as PDF are drawn with.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libpango-1.0-0 libpangoft2-1.0-0 \
+        libharfbuzz-subset0 fonts-liberation \
+    && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 crowdqc \
     && useradd --uid 10001 --gid crowdqc --no-create-home --shell /usr/sbin/nologin crowdqc
 COPY --from=installed /opt/venv /opt/venv

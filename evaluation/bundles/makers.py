@@ -11,10 +11,12 @@ from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole
-from evaluation.bundles import report
+from evaluation.bundles import pdf, report
 from evaluation.bundles import writing as bundle
 from evaluation.models import Run, RunState
 from evaluation.runs.exports import scores as exports
+
+REPORT_FORMS = ("html", "pdf")
 
 
 def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Run:
@@ -111,25 +113,33 @@ class BundleMaker:
 
 
 class ReportMaker:
-    """A run as one HTML file made for printing: methods, figures, recipe, limits."""
+    """A run as one HTML file made for printing, or as PDF: methods, figures, recipe, limits."""
 
     def check(
         self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
     ) -> None:
         refuse_options(params, "run")
-        if form != "html":
-            raise Invalid("A report is an HTML file.", fields={"form": "html"})
+        if form not in REPORT_FORMS:
+            raise Invalid("A report is an HTML or a PDF file.", fields={"form": "html, pdf"})
+        if form == "pdf":
+            pdf.check_available()
         bundle.check(run_of(project, task, params))
 
     def make(self, file: ExportFile) -> PreparedFile:
         run = run_of(file.project, file.task, file.params)
         html, manifest = report_of(run)
         numbers = html.count("data-at=")
-        name = f"task-{run.task_id}-run-{run.number}-report.html"
-        return PreparedFile(name, iter([html.encode()]), lambda: numbers, lambda sha256: manifest)
+        name = f"task-{run.task_id}-run-{run.number}-report.{file.form}"
+        content = written_as(file.form, html)
+        return PreparedFile(name, iter([content]), lambda: numbers, lambda sha256: manifest)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         return f"Report of run {params['run']}" if "run" in params else "Report of the official run"
+
+
+def written_as(form: str, html: str) -> bytes:
+    """A report in one of ``REPORT_FORMS``."""
+    return pdf.to_pdf(html) if form == "pdf" else html.encode()
 
 
 def report_of(run: Run) -> tuple[str, dict[str, Any]]:

@@ -39,7 +39,7 @@ def run_bundle(request: HttpRequest, project_id: int, number: int) -> HttpRespon
 @require_POST
 def run_report(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Ask for the run's report, and go where it will stand."""
-    return _ask(request, project_id, number, "report", "html")
+    return _ask(request, project_id, number, "report", request.POST.get("form", "html"))
 
 
 def _ask(request: HttpRequest, project_id: int, number: int, what: str, form: str) -> HttpResponse:

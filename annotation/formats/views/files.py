@@ -24,6 +24,7 @@ MEDIA = {
     "zip": "application/zip",
     "csv": "text/csv; charset=utf-8",
     "html": "text/html; charset=utf-8",
+    "pdf": "application/pdf",
     "json": "application/json",
     "jsonl": "application/x-ndjson",
 }

@@ -24,13 +24,13 @@ from annotation.formats.exports.tools.frames import dimension_of
 from annotation.models import Task
 from crowdqc.errors import DomainError, Invalid
 from evaluation.bundles import writing as bundle
-from evaluation.bundles.makers import recipe, recipes, report_of, run_of
+from evaluation.bundles.makers import REPORT_FORMS, recipe, recipes, report_of, run_of, written_as
 from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
 SCORES = "scores"
 BOARD = "leaderboard"
-FORMS = [*MEDIA, "html"]
+FORMS = [*MEDIA, *REPORT_FORMS]
 
 
 def families() -> dict[str, dict[str, str]]:
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             "bundle", help="a run with all that gives its numbers again (ZIP); see verify_bundle"
         )
         reported = formats.add_parser(
-            "report", help="a run as a report with methods, figures, recipe and limits (HTML)"
+            "report", help="a run as a report with methods, figures, recipe and limits (HTML, PDF)"
         )
         for own in (runs, packed, reported):
             own.add_argument("--run", type=int, help="the run's number (the last finished)")
@@ -158,9 +158,10 @@ def _packed(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
         counted = len(run.snapshot.answer_ids) if run.snapshot else 0
         return form, FileSummary(told, bundle.parts(run), lambda: counted)
     if options["family"] == "report":
-        form = _form(options["form"], path, ("html",))
+        form = _form(options["form"], path, REPORT_FORMS)
         html, _ = report_of(run)
-        return form, FileSummary(told, iter([html.encode()]), lambda: html.count("data-at="))
+        content = iter([written_as(form, html)])
+        return form, FileSummary(told, content, lambda: html.count("data-at="))
     chosen = options["form"] if options["form"] in files.FORMATS else "csv"
     archive = scores.Archive(run, chosen)
     return "zip", FileSummary(told, archive.parts(), lambda: archive.rows)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from decimal import Decimal
@@ -21,6 +22,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
+from pypdf import PdfReader
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.demo import judging
@@ -43,7 +45,7 @@ from annotation.work.selectors import log, speed
 from crowdqc.numbers import score
 from evaluation.bundles import report
 from evaluation.bundles import writing as bundle
-from evaluation.bundles.makers import report_of
+from evaluation.bundles.makers import report_of, written_as
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
 from evaluation.models import LiveEvaluation, Run, RunFigure, SystemScore, WorkerScore
@@ -335,6 +337,10 @@ def test_the_report_of_a_study_has_the_numbers_of_its_bundle(told: str) -> None:
         assert one.worker.pseudonym in html and f">{score(one.estimate, 3)}</data>" in html
     for user in User.objects.exclude(email=""):
         assert user.email not in html
+    pages = PdfReader(io.BytesIO(written_as("pdf", html))).pages
+    printed = " ".join("\n".join(page.extract_text() for page in pages).split())
+    for one in scores:
+        assert re.search(rf"{one.worker.pseudonym}\b.* {re.escape(score(one.estimate, 3))} ", printed)
     changed = html.replace(f">{score(scores[0].estimate, 3)}</data>", ">.123</data>")
     assert report.differences(changed, files, manifest)[1]
     other = {**manifest, "result_hash": "0" * 64}
