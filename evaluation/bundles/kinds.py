@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from django.db import models
 
-from annotation.models import Item, Membership, System
+from annotation.models import Item, Membership, System, Task
 from annotation.work.snapshots import answers
 from annotation.work.snapshots import choices as chosen_fields
 from annotation.work.snapshots import labels as label_fields
@@ -35,6 +35,7 @@ from crowdqc.errors import Conflict
 from evaluation.embeddings import vectors
 from evaluation.embeddings.embeddings import get_encoder, text_hash
 from evaluation.free_text import run as text_runs
+from evaluation.free_text.joint import run as joint_runs
 from evaluation.labels import dataset as labelled
 from evaluation.labels import results as label_results
 from evaluation.labels import run as label_runs
@@ -167,6 +168,18 @@ class OfTexts:
             raise Broken(f"There is no vector of an answer: “{lost[:60]}” is not what was encoded.")
         used = matrix[[at for at in wanted if at is not None]]
         return ReadTexts(frozen, used, declined, snapshots.content_hash(rows))
+
+
+class OfVoters(OfTexts):
+    """People and models on one board: the same files."""
+
+    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        read = self.read(files)
+        run = as_run(recipe, read.data_hash)
+        found = text_runs.fit(run, read.frozen, read.vectors, hooks)
+        done = results.Computed(_snapshot(run), read.frozen, recipe["encoder"], found)
+        written = joint_runs.write(run, done)
+        return Again(written.rows, written.figures, read.data_hash)
 
 
 class OfWriters(OfTexts):
@@ -410,11 +423,11 @@ def _vectors(run: Run, texts: Sequence[str]) -> Any:
     )
 
 
-def names_of(run: Run) -> bytes:
+def names_of(task: Task) -> bytes:
     """What the numbers of the results stand for: pseudonyms, systems' names, ids of questions."""
-    people = Membership.objects.filter(answers__item__task=run.task_id).distinct()
-    systems = System.objects.filter(project=run.project_id)
-    items = Item.objects.filter(task=run.task_id)
+    people = Membership.objects.filter(answers__item__task=task).distinct()
+    systems = System.objects.filter(project=task.project_id)
+    items = Item.objects.filter(task=task)
     return json_bytes(
         {
             "workers": {str(pk): name for pk, name in people.values_list("pk", "pseudonym")},
@@ -426,6 +439,7 @@ def names_of(run: Run) -> bytes:
 
 KINDS: dict[str, Kind] = {
     "aqer": OfTexts(),
+    "aqer_joint": OfVoters(),
     "pairwise": OfJudgments(),
     "ratings": OfJudgments(rated=True),
     "labels": OfLabels(),

@@ -174,6 +174,29 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
     )
 
 
+def _win_rates(told: Row) -> Iterator[Table]:
+    """Of a live evaluation: whoever decided, then each model by itself."""
+    board = told.get("board") or {}
+    judges = enumerate(board.get("judges") or ())
+    boards = [("Win rates", "board", board)] if board else []
+    boards += [
+        (f"Win rates, {one['model']} alone", f"board.judges.{at}", one) for at, one in judges
+    ]
+    for title, where, one in boards:
+        rows = [
+            {
+                "name": row["system"],
+                "place": f"{FIGURES}:{where}.systems.{at}",
+                "data": row,
+                **ESTIMATE,
+                "key": "share",
+            }
+            for at, row in enumerate(one["systems"])
+        ]
+        rows.sort(key=lambda row: -(row["data"]["share"] or 0.0))
+        yield _table(title, "Win rate", (("Votes", "votes"),), rows)
+
+
 # The report ------------------------------------------------------------------------------------
 
 
@@ -191,12 +214,13 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
         *_scores(files, SystemScore, names["systems"], about, labels),
         *_scores(files, WorkerScore, names["workers"], about, labels),
         *(table for table in _figures(told, labels) if table.rows),
+        *_win_rates(told),
     ]
     counts = recipe["counts"]
     context = {
         "about": about,
         "manifest": manifest,
-        "method": title_of(manifest["method"]),
+        "method": about.title or title_of(manifest["method"]),
         "version": version,
         "verdict": _verdict(files, told, recipe, names),
         "counts": [

@@ -406,31 +406,45 @@ def count_leases(task: Task) -> dict[int, int]:
     return dict(rows.values_list("item_id").annotate(n=Count("pk")).order_by())
 
 
-def live_votes(task: Task, dimension: str) -> Iterator[tuple[int, int, str, int, int]]:
+class LiveVote(NamedTuple):
+    """One vote of a live evaluation: the systems of both texts, who judged, and the topic."""
+
+    answer_id: int
+    item_id: int
+    first_id: int
+    second_id: int
+    code: str
+    worker_id: int | None
+    system_id: int | None
+    topic: int | None
+
+
+LIVE_VOTE = (
+    *("pk", "item_id", "item__first__system", "item__second__system", "choices__code"),
+    *("worker_id", "system_id", "item__group_id"),
+)
+
+
+def live_votes(task: Task, dimension: str) -> Iterator[LiveVote]:
     """People's counting votes on one dimension that are in the running counts, but for excluded
-    workers': (system of the first text, of the second, code, worker, topic)."""
+    workers'."""
     excluded = task.exclusions.in_force().values("worker")
     rows = counted_votes(task, dimension).filter(worker__isnull=False).exclude(worker__in=excluded)
-    return rows.values_list(
-        "item__first__system",
-        "item__second__system",
-        "choices__code",
-        "worker_id",
-        "item__group_id",
-    ).iterator(chunk_size=CHUNK)
+    return _live(rows)
 
 
-def model_votes(
-    task: Task, dimension: str, system_ids: Sequence[int]
-) -> Iterator[tuple[int, int, int, str, int, int]]:
-    """Models' counting votes on one dimension, each order once: (item, system of the first text,
-    of the second, code, the judging system, topic)."""
+def model_votes(task: Task, dimension: str, system_ids: Sequence[int]) -> Iterator[LiveVote]:
+    """Models' counting votes on one dimension, each order once."""
     rows = counted_votes(task, dimension).filter(system__in=system_ids, replicate__in=(0, 1))
-    return rows.values_list(
-        "item_id",
-        "item__first__system",
-        "item__second__system",
-        "choices__code",
-        "system_id",
-        "item__group_id",
-    ).iterator(chunk_size=CHUNK)
+    return _live(rows)
+
+
+def votes_among(task: Task, dimension: str, answer_ids: Sequence[int]) -> Iterator[LiveVote]:
+    """The same of answers that are known already, counting or not by now."""
+    rows = Answer.objects.filter(pk__in=answer_ids, item__task=task, choices__field=dimension)
+    return _live(rows.filter(item__first__isnull=False, item__second__isnull=False))
+
+
+def _live(rows: QuerySet[Answer]) -> Iterator[LiveVote]:
+    found = rows.order_by("pk").values_list(*LIVE_VOTE).iterator(chunk_size=CHUNK)
+    return map(LiveVote._make, found)

@@ -7,9 +7,11 @@ import csv
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Callable
 from io import StringIO
@@ -18,15 +20,20 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
-from annotation.models import Answer, Membership, TextValue
+from annotation.models import Answer, ExportFile, Membership, TextValue
+from annotation.work.actions import answers, assignments
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds import Broken, others_bytes, read_others
+from evaluation.bundles.makers import live_file
+from evaluation.live import actions as live
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as checks_corpus
@@ -34,6 +41,7 @@ from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories as make
+from tests.support.studies import live as live_study
 from tests.support.studies.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +52,7 @@ Change = Callable[[dict[str, bytes]], None]
 def run_of(method: str) -> Run:
     """A small finished run of the method."""
     params: dict[str, Any] = {"resamples": 100}
-    if method == "aqer":
+    if method in ("aqer", "aqer_joint"):
         task = corpus.make_answered()
         params["encoder"] = "char-svd"
     elif method == "pairwise":
@@ -136,6 +144,7 @@ def told(path: Path) -> tuple[int, str]:
     "method",
     [
         "aqer",
+        "aqer_joint",
         "pairwise",
         "ratings",
         "labels",
@@ -252,6 +261,50 @@ def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) ->
     with pytest.raises(CommandError):
         call_command(*again, stdout=out, stderr=StringIO())
     assert "in the report, " in out.getvalue()
+
+
+def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Path) -> None:
+    evaluation = live_study.make_live(max_judgments=60, half_width=0.05)
+    task, client = evaluation.task, Client()
+    rows = live_study.outputs(60)
+    live.add_outputs(by=task.project.owner, task=task, key="a", rows=rows)
+    rng = random.Random(1)
+    workers = [make.make_worker(task.project) for _ in range(12)]
+    for worker in workers[:10]:
+        assert live_study.judge(task, worker, rng)
+    with pytest.raises(Conflict, match="still open"):
+        live_file(task, "zip")
+    task.refresh_from_db()
+    late = assignments.claim(by=workers[10].user, task=task, worker=workers[10])
+    evaluation = live.end(by=task.project.owner, task=task)
+    assert evaluation.result is not None and evaluation.result["half_width"]
+    # What comes in after the end is no part of the result, and changes nothing of the bundle.
+    drafts = {
+        pk: {"d-quality_overall": "left"} for pk in late.entries.values_list("item", flat=True)
+    }
+    answers.submit(by=workers[10].user, assignment=late, key=uuid.uuid4(), drafts=drafts)
+
+    client.force_login(task.project.owner)
+    page = client.get(reverse("live_evaluation", args=[task.project_id, task.pk]))
+    assert "Get bundle" in page.content.decode()
+    client.post(page.request["PATH_INFO"], {"do": "bundle"})
+    assert ExportFile.objects.get().what == "live-bundle"
+    bundled, report = tmp_path / "bundle.zip", tmp_path / "report.html"
+    for family, file in (("live-bundle", bundled), ("live-report", report)):
+        where = ("--task", str(task.pk), "--out", str(file))
+        call_command("crowdqc_export", family, *where, stdout=StringIO())
+    out = StringIO()
+    verify_it = ("verify_bundle", str(bundled), "--report", str(report))
+    call_command(*verify_it, stdout=out, stderr=StringIO())
+    assert "byte for byte the same" in out.getvalue() and "Report: 1" in out.getvalue()
+    with zipfile.ZipFile(bundled) as archive:
+        board = json.loads(archive.read("results/figures.json"))["board"]
+        assert board["systems"] == evaluation.result["systems"] and board["votes"] == 50
+        names = json.loads(archive.read("names.json"))["workers"]
+        assert names[str(workers[0].pk)] == workers[0].pseudonym
+    found = verify(changed(bundled, one_vote, mend=True))
+    wrong = " ".join(text for good, text in found.lines if not good)
+    assert "not those that the run saw" in wrong and "figure board, " in wrong
 
 
 def test_what_cannot_be_run_again_is_refused_by_name() -> None:
