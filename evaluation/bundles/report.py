@@ -143,7 +143,8 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
         return models[one["model"]]
 
     def of_label(one: Row) -> str:
-        label = labels[one["label"]] if one.get("label") is not None and labels else ""
+        at = one.get("label")
+        label = labels[at] if labels and at is not None and at >= 0 else ""
         return f"{of_model(one)}, {label}" if label else of_model(one)
 
     def of_dimension(one: Row) -> str:
