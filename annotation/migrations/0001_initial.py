@@ -105,6 +105,7 @@ class Migration(FirstTables):
                 ("title", models.CharField(blank=True, max_length=160)),
                 ("passage", models.TextField(blank=True, help_text="Markdown")),
                 ("passages", models.JSONField(blank=True, default=list)),
+                ("category", models.CharField(blank=True, max_length=60)),
                 ("look_back", models.BooleanField(default=True)),
                 ("since", models.PositiveIntegerField()),
                 ("until", models.PositiveIntegerField(blank=True, null=True)),

@@ -282,7 +282,7 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
         AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))
         for one in json.loads(files[ASKED])
     ]
-    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    keys = {pk: row.print for pk, row in items.items()}
     return judged.SnapshotParts(rows, votes, items, keys, asked)
 
 

@@ -95,6 +95,7 @@ class Renamed:
         self.topics.draw(one["topic"] for one in self.shown)
         self.columns, self.values = Codes(drawn), Codes(drawn)
         known = [pair for one in self.asked for pair in one.get("metadata", {}).items()]
+        known += [("category", one["category"]) for one in self.asked if one.get("category")]
         self.columns.draw(sorted({name for name, _ in known}))
         self.values.draw(sorted(set(known)))
 
@@ -141,9 +142,11 @@ class Renamed:
 
     def _item(self, row: Row) -> Row:
         code = self.items.of(row["item_id"])
-        named = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
+        named: Row = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
         said = row.get("metadata", {}).items()
         kinds = {f"column {self.columns.of(one[0])}": f"kind {self.values.of(one)}" for one in said}
+        if category := row.pop("category", ""):
+            named["category"] = f"kind {self.values.of(('category', category))}"
         return {**row, **named, "item_id": code, "key": f"i{code}", "metadata": kinds}
 
     def _text(self, row: Row) -> Row:

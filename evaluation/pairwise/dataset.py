@@ -98,7 +98,7 @@ def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
     if task.current is None:
         raise Conflict("The task was never published.")
     items = {row.item_id: row for row in collected.items(task)}
-    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    keys = {pk: row.print for pk, row in items.items()}
     rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
     votes = _votes(task, [row.answer_id for row in rows])
     return SnapshotParts(rows, votes, items, keys, collected.version_items(task.current))
@@ -255,8 +255,8 @@ def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
         raise Conflict(
-            f"The judgments of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            f"The judgments of snapshot {snapshot.content_hash[:8]} (or their topics’ categories) "
+            "are no longer what they were when it was taken; start a new run."
         )
     return read
 

@@ -72,6 +72,7 @@ SENTENCES = {
     "hook.change": "changed an address that is told of events",
     "hook.pause": "paused an address that is told of events",
     "hook.ping": "sent a trial to an address that is told of events",
+    "group.category": "said what kind of topic {key} is",
     "hook.redeliver": "sent an event again",
     "hook.remove": "removed an address that is told of events",
     "hook.resume": "resumed an address that is told of events",

@@ -39,7 +39,7 @@ HEADER = (
     "order_shown",
     "answered_at",
 )
-ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat")
+ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat", "group__category")
 TEXT = ("pk", "key", "topic", "style", "origin", "system_id", "author_id")
 
 
@@ -66,6 +66,12 @@ class ItemRow(NamedTuple):
     second_id: int | None
     side: int
     repeat: bool
+    category: str = ""  # of its topic
+
+    @property
+    def print(self) -> str:
+        """What a hash calls it: a new one where its wording or its category changed."""
+        return f"{self.key}@{self.since}{f' {self.category}' if self.category else ''}"
 
 
 class TextRow(NamedTuple):
@@ -297,7 +303,8 @@ def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
 
 
 def item_metadata(task: Task) -> dict[int, dict[str, str]]:
-    """What a file of the task said of each item in columns that nothing else reads.
+    """What is known of each item beside what is asked: columns of a file that nothing else reads,
+    and the category of its topic.
 
     Of rows that each hold one answer, a column is the item's where all of its answers say the same.
     """
@@ -312,6 +319,9 @@ def item_metadata(task: Task) -> dict[int, dict[str, str]]:
                 apart.add((item, name))
     for item, name in apart:
         del found[item][name]
+    kinds = task.items.exclude(group__category="").values_list("pk", "group__category")
+    for item, category in kinds:
+        found.setdefault(item, {}).setdefault("category", category)
     return found
 
 
