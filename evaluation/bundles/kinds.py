@@ -55,6 +55,7 @@ Rows = Mapping[type[models.Model], Sequence[Row]]
 ANSWERS, TEXTS, ITEMS = "data/answers.jsonl", "data/texts.jsonl", "data/items.jsonl"
 VECTORS, SOURCES, ASKED = "data/vectors.npy", "data/sources.json", "data/asked.json"
 FIELD, OTHERS, DRAW = "data/field.json", "data/other_fields.json", "data/draw.json"
+KINDS_OF = "data/kinds.json"  # what columns say of labelled items
 REPEATS = "data/repeats.jsonl"  # what models said again of the same items
 
 
@@ -214,7 +215,7 @@ class OfJudgments:
             ANSWERS,
             jsonl({**row._asdict(), "votes": read.votes[row.answer_id]} for row in read.rows),
         )
-        known = {} if self.rated else item_metadata(snapshot.task)
+        known = item_metadata(snapshot.task)
         # All items: the first one that named a pair stands for it, judged or not.
         yield (
             ITEMS,
@@ -257,11 +258,11 @@ class OfJudgments:
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         run = as_run(recipe, read.hash)
         frozen: judged.PairsDataset | judged.RatingsDataset
+        kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
         if self.rated:
-            frozen = judged.arranged_ratings(read, texts, names)
+            frozen = judged.arranged_ratings(read, texts, names, metadata=kinds)
         else:
             known = {pk: found for pk, found in counts.items() if found is not None}
-            kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
             frozen = judged.to_arrays(read, texts, names, counts=known, metadata=kinds)
         done = pair_runs.fit(run, frozen, hooks)
         return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
@@ -299,6 +300,8 @@ class OfLabels:
             json_bytes({"name": field.name, "label": field.label, "options": field.options}),
         )
         yield OTHERS, others_bytes(other_fields(run.task, snapshot.answer_ids))
+        used, known = {row.item_id for row in rows}, item_metadata(run.task)
+        yield KINDS_OF, json_bytes({str(pk): known[pk] for pk in sorted(used & set(known))})
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         told = json.loads(files[FIELD])
@@ -311,6 +314,8 @@ class OfLabels:
         data_hash = labelled.content_hash(rows, field)
         run = as_run(recipe, data_hash)
         frozen = replace(labelled.to_arrays(rows, field), others=read_others(files[OTHERS]))
+        known = json.loads(files.get(KINDS_OF, b"{}"))
+        frozen = labelled.with_kinds(frozen, {int(pk): said for pk, said in known.items()})
         done = label_runs.fit(run, frozen, hooks)
         return Again(*label_results.content(run, done.frozen, done.result), data_hash)
 

@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
-from annotation.models import Answer, ExportFile, Membership, TextValue
+from annotation.models import Answer, ExportFile, Membership, Task, TextValue
 from annotation.work.actions import answers, assignments
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
@@ -46,7 +46,20 @@ from tests.support.studies.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]
+# What pages say of boards by kind: the address, and words.
+BY_KIND = {
+    "labels": ("label_agreement", ("By kind of item", "Workers by kind")),
+    "ratings": ("rating_results", ("By kind of text", "12 texts, 48 ratings")),
+}
 Change = Callable[[dict[str, bytes]], None]
+
+
+def by_parity(task: Task) -> Task:
+    """The same with a column that says which items are odd."""
+    for at, item in enumerate(task.items.order_by("pk")):
+        item.settings["meta"] = {"parity": ("even", "odd")[at % 2]}
+        item.save(update_fields=["settings"])
+    return task
 
 
 def run_of(method: str) -> Run:
@@ -59,7 +72,8 @@ def run_of(method: str) -> Run:
         task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
         params |= {"restarts": 2, "draws": 100}
     elif method == "labels":
-        task = label_corpus.make_labelled(items=20, known=4, workers=6)
+        task = by_parity(label_corpus.make_task(items=20, known=4))
+        task = label_corpus.make_labelled(task=task, workers=6)
         params["restarts"] = 2
     elif method == "replacement_texts":
         task = corpus.make_answered()
@@ -73,7 +87,7 @@ def run_of(method: str) -> Run:
         label_corpus.add_model(task, "Alder", right=0.9)
         params = {}
     else:
-        task = make_ratings(make.make_project(), n=6)
+        task = by_parity(make_ratings(make.make_project(), n=24))
         keys = list(task.items.order_by("key").values_list("key", flat=True))
         labels = [
             Label(1, key, f"w-{person}", str(1 + (at * 2 + person) % 5))
@@ -156,7 +170,8 @@ def told(path: Path) -> tuple[int, str]:
 def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     method: str, tmp_path: Path
 ) -> None:
-    path = written(run_of(method), tmp_path)
+    run = run_of(method)
+    path = written(run, tmp_path)
     if method == "aqer":  # the command itself, without a database; the others in this process
         code, text = told(path)
         assert code == 0, text
@@ -174,6 +189,16 @@ def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     )
     report = verify(changed(path, one_vote, mend=True))
     wrong = " ".join(text for good, text in report.lines if not good)
+    if method in BY_KIND:  # boards by kind are in it, and on the page
+        address, said = BY_KIND[method]
+        client = Client()
+        client.force_login(run.project.owner)
+        page = client.get(reverse(address, args=[run.project_id, run.task_id]))
+        assert all(one in page.content.decode() for one in ("Parity", "even", *said))
+        with zipfile.ZipFile(path) as archive:
+            figures = json.loads(archive.read("results/figures.json"))
+        table = figures["kind" if method == "labels" else "stratum"]
+        assert {row["level"] for row in table if row["column"] == "parity"} == {0.975}
     assert "Files:" not in wrong
     assert "not those that the run saw" in wrong
     assert "Numbers:" in wrong
