@@ -55,7 +55,8 @@ def verify(path: Path, progress: Callable[[str, int, int], None] | None = None) 
     files, manifest = _opened(path)
     report = Report()
     _check_files(report, files, manifest)
-    kind = {**KINDS, live.METHOD: live.OfVotes()}.get(manifest.get("method", ""))
+    slug = manifest.get("method", "")
+    kind = live.OfVotes() if slug == live.METHOD else KINDS.get(slug)
     if kind is None:
         raise Broken(f"Runs of {manifest.get('method')!r} cannot be run again from a bundle.")
     try:

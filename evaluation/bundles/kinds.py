@@ -180,7 +180,7 @@ class OfVoters(OfTexts):
         found = text_runs.fit(run, read.frozen, read.vectors, hooks)
         done = results.Computed(_snapshot(run), read.frozen, recipe["encoder"], found)
         written = joint_runs.write(run, done)
-        return Again(written.rows, written.figures, read.data_hash)
+        return Again(written.rows, dict(written.figures), read.data_hash)
 
 
 class OfWriters(OfTexts):

@@ -112,7 +112,7 @@ class Renamed:
             texts = map(self._text, self.shown)
             found[TEXTS] = jsonl(sorted(texts, key=lambda r: r["candidate_id"]))
         if KINDS_OF in self.files:
-            coded = {self.items.of(int(pk)): self._kinds(one) for pk, one in self.said.items()}
+            coded = {self.items.given[int(pk)]: self._kinds(one) for pk, one in self.said.items()}
             found[KINDS_OF] = json_bytes({str(pk): coded[pk] for pk in sorted(coded)})
         if OTHERS in self.files:
             found[OTHERS] = json_bytes([self._other(one) for one in self.others])

@@ -138,9 +138,8 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
         return form, made
     if family in LIVE:
         form = _form(options["form"], path, (LIVE[family],))
-        made = live_file(task, form)
-        about = manifest.describe(task, family)
-        return form, FileSummary(about, made.parts, made.rows)
+        of_live = live_file(task, form)
+        return form, FileSummary(manifest.describe(task, family), of_live.parts, of_live.rows)
     if family in ("run", "bundle", "report"):
         return _packed(task, options, path)
     if what == BOARD:

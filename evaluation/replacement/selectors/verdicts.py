@@ -63,7 +63,8 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
         "people": person_rows(run, told, opened, at / 100),
         "combined": (combined := combined_rows(run, told, opened)),
         "has_combined": "combined" if any(one["lines"] for one in combined) else "",
-        "advice": [advice(row, told) for row in rows],
+        "advice": advice(rows, told),
+        "untested": _untested(rows),
         "no_choice": next_items.OF_TEXTS if run.method == texts.SLUG else "",
         "offer": asking.offer(told, at, opened),
         "draw": told["frame"].get("drawn"),
@@ -180,30 +181,48 @@ def _next(point: Told) -> str:
     )
 
 
-def advice(row: Told, told: Told) -> dict[str, str]:
-    """What to do about a model now, in words that need no other part of the page."""
-    kind = row["verdict"]
+def advice(rows: Sequence[Told], told: Told) -> list[dict[str, str]]:
+    """What to do now about which models, in words that need no other part of the page."""
+    found: dict[str, list[Told]] = {}
+    for row in rows:
+        found.setdefault(_advice(row, told), []).append(row)
+    return [
+        {"names": _listed([one["short"] for one in of]), "mark": of[0]["mark"], "said": said}
+        for said, of in found.items()
+    ]
+
+
+def _advice(row: Told, told: Told) -> str:
+    kind, needed = row["verdict"], row["needed"]
     if kind == YES:
-        said = "It can take the place of one annotator on items like these. Keep the others."
-    elif kind == NARROWLY:
-        said = "It passed, but only just. Keep all annotators until more items confirm it."
-    elif kind == UNDECIDED and row["needed"] is not None:
-        said = (
-            f"Do not decide yet. Let people answer about {count(row['needed'])} items that it "
+        return "Can take the place of one annotator on items like these. Keep the others."
+    if kind == NARROWLY:
+        return "Passed, but only just. Keep all annotators until more items confirm it."
+    if kind == UNDECIDED and needed is not None:
+        return (
+            f"Do not decide yet. Let people answer about {count(needed)} items that the model "
             f"answered too ({count(row['items'])} now), then test again. Keep all annotators "
             "until then."
         )
-    elif kind == UNDECIDED:
-        said = (
+    if kind == UNDECIDED:
+        return (
             f"Keep all annotators. Even {count(SIZES[-1])} items would hardly decide it at this ε."
         )
-    elif kind == NO:
-        said = "Keep all annotators. It must not take anybody’s place."
+    if kind == NO:
+        said = "Keep all annotators. Not good enough to take anybody’s place."
         if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
             said += " Its answers still save some of their work: see “Labels saved”."
-    else:
-        said = "It could not be tested; the reason is below. Keep all annotators."
-    return {"name": row["short"], "mark": row["mark"], "said": said}
+        return said
+    return "Could not be tested; the reason is below. Keep all annotators."
+
+
+def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
+    """Models that were not tested, by the reason."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row["reason"]:
+            found.setdefault(row["reason"], []).append(row["short"])
+    return [(_listed(names), reason) for reason, names in found.items()]
 
 
 def _saves(one: Told) -> bool:
