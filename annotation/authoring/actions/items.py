@@ -109,7 +109,7 @@ def set_category(*, by: User, task: Task, group: ItemGroup, category: str) -> No
     task.groups.filter(key=group.key).update(category=clean)
     group.category = clean
     record(
-        by=by, project=task.project, action="group.category", on=task, key=group.key, category=clean
+        by=by, project=task.project, action="items.category", on=task, key=group.key, category=clean
     )
 
 

@@ -65,7 +65,7 @@ def by_kind(
         sizes = [len(np.unique(data.item[part])) for part in parts]
         why = not_split(sizes, "items")
         if why:
-            none = {"items": 0, "votes": 0, "workers": 0, **_nothing(why)}
+            none: Row = {"items": 0, "votes": 0, "workers": 0, **_nothing(why)}
             kinds.append({"column": name, "kind": "", **none})
             continue
         own = simultaneous(level, sum(size >= FEWEST for size in sizes))
@@ -74,7 +74,7 @@ def by_kind(
             if not size:
                 continue
             votes = data.take(part)
-            row = {"items": size, "votes": len(votes), "workers": len(np.unique(votes.worker))}
+            row: Row = {"items": size, "votes": len(votes), "workers": len(np.unique(votes.worker))}
             row |= _nothing(too_small(size, "items"))
             if size >= FEWEST:
                 asked = {**drawing, "confidence": own}
