@@ -415,6 +415,8 @@ CROWDQC_FILE_MAKERS = {
     "run": "evaluation.bundles.makers.RUN",
     "bundle": "evaluation.bundles.makers.BUNDLE",
     "report": "evaluation.bundles.makers.REPORT",
+    "live-bundle": "evaluation.bundles.makers.LIVE_BUNDLE",
+    "live-report": "evaluation.bundles.makers.LIVE_REPORT",
 }
 CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
 # Makes a task of a table that was dropped, and starts its run.

@@ -133,6 +133,8 @@ class ItemGroup(models.Model):
     passage = models.TextField(blank=True, help_text="Markdown")
     # What a response may cite, the best first: [{"key", "title", "text"}], rank = index + 1.
     passages = models.JSONField(default=list, blank=True)
+    # What kind of topic it is, for boards by kind; no worker sees it.
+    category = models.CharField(max_length=60, blank=True, default="", db_default="")
     # False: the server stops showing the passage once the worker has gone on to the questions.
     look_back = models.BooleanField(default=True)
     since = models.PositiveIntegerField()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdqc.numbers import plural
+from evaluation.bundles import live
 from evaluation.bundles.kinds import KINDS, Again, Broken, read_jsonl
 from evaluation.bundles.report import differences
 from evaluation.bundles.writing import (
@@ -54,7 +55,8 @@ def verify(path: Path, progress: Callable[[str, int, int], None] | None = None) 
     files, manifest = _opened(path)
     report = Report()
     _check_files(report, files, manifest)
-    kind = KINDS.get(manifest.get("method", ""))
+    slug = manifest.get("method", "")
+    kind = live.OfVotes() if slug == live.METHOD else KINDS.get(slug)
     if kind is None:
         raise Broken(f"Runs of {manifest.get('method')!r} cannot be run again from a bundle.")
     try:
@@ -132,7 +134,8 @@ def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[
         for name in now
         if there.get(name) != now[name]
     ]
-    own = METHODS[recipe["method"]].version
+    ours = recipe["method"] == live.METHOD
+    own = live.VERSION if ours else METHODS[recipe["method"]].version
     if own != recipe["version"]:
         other.append(f"method {recipe['version']} there, {own} here")
     words = "; ".join(other) if other else "the same versions as where it was made"

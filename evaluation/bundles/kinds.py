@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from django.db import models
 
-from annotation.models import Item, Membership, System
+from annotation.models import Item, Membership, System, Task
 from annotation.work.snapshots import answers
 from annotation.work.snapshots import choices as chosen_fields
 from annotation.work.snapshots import labels as label_fields
@@ -35,6 +35,7 @@ from crowdqc.errors import Conflict
 from evaluation.embeddings import vectors
 from evaluation.embeddings.embeddings import get_encoder, text_hash
 from evaluation.free_text import run as text_runs
+from evaluation.free_text.joint import run as joint_runs
 from evaluation.labels import dataset as labelled
 from evaluation.labels import results as label_results
 from evaluation.labels import run as label_runs
@@ -54,6 +55,7 @@ Rows = Mapping[type[models.Model], Sequence[Row]]
 ANSWERS, TEXTS, ITEMS = "data/answers.jsonl", "data/texts.jsonl", "data/items.jsonl"
 VECTORS, SOURCES, ASKED = "data/vectors.npy", "data/sources.json", "data/asked.json"
 FIELD, OTHERS, DRAW = "data/field.json", "data/other_fields.json", "data/draw.json"
+KINDS_OF = "data/kinds.json"  # what columns say of labelled items
 REPEATS = "data/repeats.jsonl"  # what models said again of the same items
 
 
@@ -169,6 +171,18 @@ class OfTexts:
         return ReadTexts(frozen, used, declined, snapshots.content_hash(rows))
 
 
+class OfVoters(OfTexts):
+    """People and models on one board: the same files."""
+
+    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+        read = self.read(files)
+        run = as_run(recipe, read.data_hash)
+        found = text_runs.fit(run, read.frozen, read.vectors, hooks)
+        done = results.Computed(_snapshot(run), read.frozen, recipe["encoder"], found)
+        written = joint_runs.write(run, done)
+        return Again(written.rows, dict(written.figures), read.data_hash)
+
+
 class OfWriters(OfTexts):
     """People and models who write: the same files, and what the models are called."""
 
@@ -201,7 +215,7 @@ class OfJudgments:
             ANSWERS,
             jsonl({**row._asdict(), "votes": read.votes[row.answer_id]} for row in read.rows),
         )
-        known = {} if self.rated else item_metadata(snapshot.task)
+        known = item_metadata(snapshot.task)
         # All items: the first one that named a pair stands for it, judged or not.
         yield (
             ITEMS,
@@ -244,11 +258,11 @@ class OfJudgments:
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         run = as_run(recipe, read.hash)
         frozen: judged.PairsDataset | judged.RatingsDataset
+        kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
         if self.rated:
-            frozen = judged.arranged_ratings(read, texts, names)
+            frozen = judged.arranged_ratings(read, texts, names, metadata=kinds)
         else:
             known = {pk: found for pk, found in counts.items() if found is not None}
-            kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
             frozen = judged.to_arrays(read, texts, names, counts=known, metadata=kinds)
         done = pair_runs.fit(run, frozen, hooks)
         return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
@@ -269,7 +283,7 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
         AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))
         for one in json.loads(files[ASKED])
     ]
-    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    keys = {pk: row.print for pk, row in items.items()}
     return judged.SnapshotParts(rows, votes, items, keys, asked)
 
 
@@ -286,6 +300,8 @@ class OfLabels:
             json_bytes({"name": field.name, "label": field.label, "options": field.options}),
         )
         yield OTHERS, others_bytes(other_fields(run.task, snapshot.answer_ids))
+        used, known = {row.item_id for row in rows}, item_metadata(run.task)
+        yield KINDS_OF, json_bytes({str(pk): known[pk] for pk in sorted(used & set(known))})
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         told = json.loads(files[FIELD])
@@ -298,6 +314,8 @@ class OfLabels:
         data_hash = labelled.content_hash(rows, field)
         run = as_run(recipe, data_hash)
         frozen = replace(labelled.to_arrays(rows, field), others=read_others(files[OTHERS]))
+        known = json.loads(files.get(KINDS_OF, b"{}"))
+        frozen = labelled.with_kinds(frozen, {int(pk): said for pk, said in known.items()})
         done = label_runs.fit(run, frozen, hooks)
         return Again(*label_results.content(run, done.frozen, done.result), data_hash)
 
@@ -410,11 +428,11 @@ def _vectors(run: Run, texts: Sequence[str]) -> Any:
     )
 
 
-def names_of(run: Run) -> bytes:
+def names_of(task: Task) -> bytes:
     """What the numbers of the results stand for: pseudonyms, systems' names, ids of questions."""
-    people = Membership.objects.filter(answers__item__task=run.task_id).distinct()
-    systems = System.objects.filter(project=run.project_id)
-    items = Item.objects.filter(task=run.task_id)
+    people = Membership.objects.filter(answers__item__task=task).distinct()
+    systems = System.objects.filter(project=task.project_id)
+    items = Item.objects.filter(task=task)
     return json_bytes(
         {
             "workers": {str(pk): name for pk, name in people.values_list("pk", "pseudonym")},
@@ -426,6 +444,7 @@ def names_of(run: Run) -> bytes:
 
 KINDS: dict[str, Kind] = {
     "aqer": OfTexts(),
+    "aqer_joint": OfVoters(),
     "pairwise": OfJudgments(),
     "ratings": OfJudgments(rated=True),
     "labels": OfLabels(),

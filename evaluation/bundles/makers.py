@@ -11,7 +11,7 @@ from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole
-from evaluation.bundles import pdf, report
+from evaluation.bundles import live, pdf, report
 from evaluation.bundles import writing as bundle
 from evaluation.models import Run, RunState
 from evaluation.runs.exports import scores as exports
@@ -152,4 +152,45 @@ def report_of(run: Run) -> tuple[str, dict[str, Any]]:
     return report.write(files, manifest), manifest
 
 
+class LiveMaker:
+    """The result of a live evaluation: its bundle, or its report."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+
+    def check(
+        self, project: Project, task: Task | None, what: str, form: str, params: Mapping[str, Any]
+    ) -> None:
+        refuse_options(params)
+        if form != self.form:
+            raise Invalid("There is no such format.", fields={"form": self.form})
+        if task is None:
+            raise Invalid("Say of which task.", fields={"task": "One with a live evaluation."})
+        live.ended_evaluation(task)
+
+    def make(self, file: ExportFile) -> PreparedFile:
+        if file.task is None:  # cannot be: ``check`` asks for one
+            raise Invalid("Say of which task.")
+        return live_file(file.task, self.form)
+
+    def title(self, what: str, params: Mapping[str, Any]) -> str:
+        return f"{'Bundle' if self.form == 'zip' else 'Report'} of the live evaluation"
+
+
+def live_file(task: Task, form: str) -> PreparedFile:
+    """The bundle (zip) or report (html) of the task's live evaluation, which has ended."""
+    evaluation = live.ended_evaluation(task)
+    name, told = f"task-{task.pk}-live", dict[str, Any]()
+    if form == "zip":
+        parts, count = live.parts(evaluation, task, told)
+        return PreparedFile(f"{name}-bundle.zip", parts, lambda: count, lambda sha256: told)
+    files, manifest = live.contents(evaluation, task)
+    manifest["files"] = {key: hashlib.sha256(part).hexdigest() for key, part in files.items()}
+    html = report.write(files, manifest)
+    numbers = html.count("data-at=")
+    parts = iter([html.encode()])
+    return PreparedFile(f"{name}-report.html", parts, lambda: numbers, lambda sha256: manifest)
+
+
 RUN, BUNDLE, REPORT = RunMaker(), BundleMaker(), ReportMaker()
+LIVE_BUNDLE, LIVE_REPORT = LiveMaker("zip"), LiveMaker("html")

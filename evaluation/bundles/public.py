@@ -30,6 +30,7 @@ from evaluation.bundles.kinds import (
     FIELD,
     ITEMS,
     KINDS,
+    KINDS_OF,
     OTHERS,
     SOURCES,
     TEXTS,
@@ -95,6 +96,9 @@ class Renamed:
         self.topics.draw(one["topic"] for one in self.shown)
         self.columns, self.values = Codes(drawn), Codes(drawn)
         known = [pair for one in self.asked for pair in one.get("metadata", {}).items()]
+        self.said = json.loads(files[KINDS_OF]) if KINDS_OF in files else {}
+        known += [pair for one in self.said.values() for pair in one.items()]
+        known += [("category", one["category"]) for one in self.asked if one.get("category")]
         self.columns.draw(sorted({name for name, _ in known}))
         self.values.draw(sorted(set(known)))
 
@@ -107,6 +111,9 @@ class Renamed:
         if TEXTS in self.files:
             texts = map(self._text, self.shown)
             found[TEXTS] = jsonl(sorted(texts, key=lambda r: r["candidate_id"]))
+        if KINDS_OF in self.files:
+            coded = {self.items.given[int(pk)]: self._kinds(one) for pk, one in self.said.items()}
+            found[KINDS_OF] = json_bytes({str(pk): coded[pk] for pk in sorted(coded)})
         if OTHERS in self.files:
             found[OTHERS] = json_bytes([self._other(one) for one in self.others])
         return found
@@ -141,10 +148,15 @@ class Renamed:
 
     def _item(self, row: Row) -> Row:
         code = self.items.of(row["item_id"])
-        named = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
-        said = row.get("metadata", {}).items()
-        kinds = {f"column {self.columns.of(one[0])}": f"kind {self.values.of(one)}" for one in said}
+        named: Row = {name: self.texts.of(row[name]) for name in ("first_id", "second_id")}
+        kinds = self._kinds(row.get("metadata", {}))
+        if category := row.pop("category", ""):
+            named["category"] = f"kind {self.values.of(('category', category))}"
         return {**row, **named, "item_id": code, "key": f"i{code}", "metadata": kinds}
+
+    def _kinds(self, said: Mapping[str, str]) -> dict[str, str]:
+        columns = ((self.columns.of(one[0]), self.values.of(one)) for one in said.items())
+        return {f"column {column}": f"kind {value}" for column, value in columns}
 
     def _text(self, row: Row) -> Row:
         code = self.texts.of(row["candidate_id"])

@@ -143,7 +143,8 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
         return models[one["model"]]
 
     def of_label(one: Row) -> str:
-        label = labels[one["label"]] if one.get("label") is not None and labels else ""
+        at = one.get("label")
+        label = labels[at] if labels and at is not None and at >= 0 else ""
         return f"{of_model(one)}, {label}" if label else of_model(one)
 
     def of_dimension(one: Row) -> str:
@@ -174,6 +175,29 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
     )
 
 
+def _win_rates(told: Row) -> Iterator[Table]:
+    """Of a live evaluation: whoever decided, then each model by itself."""
+    board = told.get("board") or {}
+    judges = enumerate(board.get("judges") or ())
+    boards = [("Win rates", "board", board)] if board else []
+    boards += [
+        (f"Win rates, {one['model']} alone", f"board.judges.{at}", one) for at, one in judges
+    ]
+    for title, where, one in boards:
+        rows = [
+            {
+                "name": row["system"],
+                "place": f"{FIGURES}:{where}.systems.{at}",
+                "data": row,
+                **ESTIMATE,
+                "key": "share",
+            }
+            for at, row in enumerate(one["systems"])
+        ]
+        rows.sort(key=lambda row: -(row["data"]["share"] or 0.0))
+        yield _table(title, "Win rate", (("Votes", "votes"),), rows)
+
+
 # The report ------------------------------------------------------------------------------------
 
 
@@ -191,12 +215,13 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
         *_scores(files, SystemScore, names["systems"], about, labels),
         *_scores(files, WorkerScore, names["workers"], about, labels),
         *(table for table in _figures(told, labels) if table.rows),
+        *_win_rates(told),
     ]
     counts = recipe["counts"]
     context = {
         "about": about,
         "manifest": manifest,
-        "method": title_of(manifest["method"]),
+        "method": about.title or title_of(manifest["method"]),
         "version": version,
         "verdict": _verdict(files, told, recipe, names),
         "counts": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -20,6 +20,7 @@ class About:
     intervals: Words
     limits: tuple[Words, ...]
     page: str
+    title: Words = ""  # where it is no method of runs
 
 
 JUDGMENTS = (
@@ -109,3 +110,28 @@ ABOUT = {
     ),
 }
 ABOUT["replacement_texts"] = ABOUT["replacement"]
+ABOUT["aqer_joint"] = replace(
+    ABOUT["aqer"],
+    how=_(
+        "Answers are encoded as vectors. Each question gets an exemplary answer, the mean of "
+        "all answers of people and models weighted by their authors’ scores; a score is the mean "
+        "closeness of an author’s answers to it. Both are repeated until the weights settle."
+    ),
+    limits=(*ABOUT["aqer"].limits, _("Models trained on the same data can share errors.")),
+)
+ABOUT["live"] = About(
+    _("Win rate"),
+    _("Win rate"),
+    _(
+        "A win rate is the share of comparisons won against the other systems, a tie being half "
+        "a win. It was computed after each batch of judgments until the intervals were narrow "
+        "enough or the limits were used."
+    ),
+    _(
+        "95% intervals hold at every look (confidence sequences), clustered by judge and prompt; "
+        "with more than two systems they hold together."
+    ),
+    JUDGMENTS[:1],
+    "methods/live-evaluation.html",
+    title=_("Live evaluation"),
+)

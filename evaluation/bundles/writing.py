@@ -84,7 +84,7 @@ def manifest(run: Run, recipe: dict[str, Any], hashes: dict[str, str]) -> dict[s
         "project": run.project_id,
         "task": run.task_id,
         "task_type": run.task.type,
-        "task_versions": _versions(run),
+        "task_versions": versions_of(run.snapshot.answer_ids if run.snapshot else []),
         "run": run.number,
         "finished_at": run.finished_at.isoformat() if run.finished_at else None,
         "method": run.method,
@@ -123,7 +123,7 @@ def files_of_result(run: Run, recipe: dict[str, Any]) -> Iterator[tuple[str, lis
     """The files of a bundle that a report is made of: everything but the answers."""
     yield RECIPE, [json_bytes(recipe)]
     yield ENVIRONMENT, [json_bytes(environment())]
-    yield NAMES, [names_of(run)]
+    yield NAMES, [names_of(run.task)]
     for model in MODELS:
         rows = model._default_manager.filter(run=run).order_by("pk").values()
         columns = [{k: v for k, v in row.items() if k not in ("id", "run_id")} for row in rows]
@@ -156,9 +156,9 @@ def recipe_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _versions(run: Run) -> list[dict[str, Any]]:
-    ids = run.snapshot.answer_ids if run.snapshot else []
-    seen = Answer.objects.filter(pk__in=ids).order_by().values("version").distinct()
+def versions_of(answer_ids: list[int]) -> list[dict[str, Any]]:
+    """The versions of the task that these answers were given to."""
+    seen = Answer.objects.filter(pk__in=answer_ids).order_by().values("version").distinct()
     versions = TaskVersion.objects.filter(pk__in=seen).order_by("number")
     return [
         {

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 import numpy as np
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
+from annotation.work.snapshots.judgments import item_metadata
 from annotation.work.snapshots.labels import LabelField, LabelVote
 from annotation.work.snapshots.other_fields import OtherField, other_fields
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.kinds import Column, columns_of
 from evaluation.methods.core.votes import Labels
 from evaluation.models import Snapshot
 from evaluation.runs.freezing.snapshots import keep_snapshot
@@ -75,7 +78,13 @@ def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
 def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
     """The frozen labels as arrays; raises Conflict as ``reload_labels``."""
     found = to_arrays(reload_labels(snapshot, field), field)
-    return replace(found, others=tuple(other_fields(snapshot.task, snapshot.answer_ids)))
+    others = tuple(other_fields(snapshot.task, snapshot.answer_ids))
+    return with_kinds(replace(found, others=others), item_metadata(snapshot.task))
+
+
+def with_kinds(frozen: LabelsDataset, metadata: Mapping[int, Mapping[str, str]]) -> LabelsDataset:
+    """The same with what columns say of its items (by id)."""
+    return replace(frozen, columns=columns_of([metadata.get(pk, {}) for pk in frozen.items]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +95,7 @@ class LabelsDataset:
     for, its labels are the options of ``field`` in their order; ``gold`` (items,) are the known
     answers among them, -1 where there is none; ``time`` (votes,) when each label was given, in
     seconds since 1970. ``others`` are what the same answers tick and mark in the task's fields of
-    several options and of spans.
+    several options and of spans. ``columns`` are kinds of items by name.
     """
 
     data: Labels
@@ -96,6 +105,7 @@ class LabelsDataset:
     items: tuple[int, ...]
     field: LabelField
     others: tuple[OtherField, ...] = ()
+    columns: dict[str, Column] = dataclass_field(default_factory=dict)
 
 
 def to_arrays(rows: Sequence[LabelVote], field: LabelField) -> LabelsDataset:

@@ -45,6 +45,7 @@ PLAIN = (
     "known_high",
     "mistake_share",
 )
+KINDS = ("kind", "kind_worker", "kind_shift")
 HALVES = ("early_n", "early_agree", "late_n", "late_agree")
 CHANGES = {SAME: "same", FELL: "fell", ROSE: "rose"}
 BY_METHOD = ("majority", "dawid_skene", "mace", "glad")
@@ -238,7 +239,16 @@ def figures(frozen: LabelsDataset, result: Result) -> Row:
         "certainty": _certainty(result),
         "data": _data(frozen),
         "diagnostics": diagnostics,
+        **_by_kind(frozen, result),
     }
+
+
+def _by_kind(frozen: LabelsDataset, result: Result) -> Row:
+    """The tables of kinds of items, where columns split them; workers by their ids."""
+    found = {name: result.estimates[name].rows() for name in KINDS if name in result.estimates}
+    for row in (row for name in KINDS[1:] for row in found.get(name, ())):
+        row["worker"] = frozen.workers[row["worker"]]
+    return found
 
 
 def _classes(frozen: LabelsDataset, result: Result) -> list[Row]:

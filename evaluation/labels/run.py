@@ -65,9 +65,8 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
     """The run's method on frozen labels. Reads no database."""
     options = {name: value for name, value in run.params.items() if name != FIELD.name}
     rng = np.random.default_rng(run.seed)
-    found = METHOD.fit(
-        frozen.data, rng=rng, gold=frozen.gold, time=frozen.time, hooks=hooks, **options
-    )
+    beside = {"gold": frozen.gold, "time": frozen.time, "columns": frozen.columns}
+    found = METHOD.fit(frozen.data, rng=rng, hooks=hooks, **beside, **options)
     return Computed(frozen, found)
 
 

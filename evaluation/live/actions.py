@@ -29,7 +29,7 @@ from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import system_names, version_items, vote_counts
 from crowdqc.errors import Conflict, Invalid
 from evaluation.live.budget import Used, used_by
-from evaluation.live.dataset import look_at
+from evaluation.live.dataset import SNAPSHOT, LiveDataset, board, freeze, read
 from evaluation.live.judging import actions as judging
 from evaluation.live.judging.selectors import Judge, judges_of, votes_by
 from evaluation.live.outputs import Rows, read_outputs
@@ -329,17 +329,16 @@ def check(pk: int) -> bool:
     judges = judges_of(evaluation, task)
     used = used_by(evaluation, task)
     mark = _mark(evaluation, task, judges)
+    data = None
     if evaluation.seen.get("mark") != mark:
-        _look(evaluation, task, judges, mark)
+        data = _look(evaluation, task, judges, mark)
     width = evaluation.seen.get("half_width")
     if width is not None and width <= evaluation.half_width:
         reason: str | None = Reason.PRECISE
     else:
         reason = _used_up(evaluation, task, used)
     if reason is not None:
-        if not evaluation.seen.get("systems"):
-            _look(evaluation, task, judges, mark)
-        _end(evaluation, task, reason, used, by=None)
+        _end(evaluation, task, reason, used, data or _look(evaluation, task, judges, mark), by=None)
     return evaluation.state == State.ENDED
 
 
@@ -367,10 +366,15 @@ def _mark(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> li
     return [counts, votes_by(judges, task) if judges else []]
 
 
-def _look(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge], mark: list[Any]) -> None:
-    evaluation.seen = {**look_at(evaluation, task, judges), "mark": mark}
+def _look(
+    evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge], mark: list[Any]
+) -> LiveDataset:
+    """Keep what the votes say now; these are returned."""
+    data = read(evaluation, task, judges)
+    evaluation.seen = {**board(data), "mark": mark}
     evaluation.seen_at = timezone.now()
     evaluation.save(update_fields=["seen", "seen_at"])
+    return data
 
 
 @transaction.atomic
@@ -382,8 +386,8 @@ def end(*, by: User, task: Task) -> LiveEvaluation:
         if evaluation.judges:
             judging.settle(evaluation, fresh)
         judges, used = judges_of(evaluation, fresh), used_by(evaluation, fresh)
-        _look(evaluation, fresh, judges, _mark(evaluation, fresh, judges))
-        _end(evaluation, fresh, Reason.BY_HAND, used, by=by)
+        data = _look(evaluation, fresh, judges, _mark(evaluation, fresh, judges))
+        _end(evaluation, fresh, Reason.BY_HAND, used, data, by=by)
     return evaluation
 
 
@@ -392,10 +396,13 @@ def _end(
     task: Task,
     reason: str,
     used: Used,
+    data: LiveDataset,
     *,
     by: User | None,
 ) -> None:
     """Part of a transaction that holds the evaluation: close the task, keep and tell the result.
+
+    ``data`` are the votes of the last look, which the result names and a bundle holds.
 
     Assignments in work may still be submitted and are paid; runs of models are cancelled. The
     result stays as it is; its money holds the most that a cancelled run can have cost.
@@ -405,6 +412,7 @@ def _end(
     evaluation.ended_at, evaluation.ended_by = timezone.now(), by
     evaluation.result = {
         **told,
+        SNAPSHOT: freeze(data, task).content_hash,
         "money": str(used.money),
         "models_money": str(used.models),
         "in_work": used.leases,

@@ -1,7 +1,9 @@
-"""Votes of a live evaluation as arrays, and its shares as rows."""
+"""Votes of a live evaluation as arrays, and its shares as rows; frozen when it ends."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,30 +12,116 @@ import numpy as np
 
 from annotation.models import Task
 from annotation.task_types.pairwise.sides import STORED
-from annotation.work.snapshots.judgments import live_votes, model_votes, system_names
+from annotation.work.snapshots.judgments import (
+    LiveVote,
+    live_votes,
+    model_votes,
+    system_names,
+    votes_among,
+)
+from crowdqc.errors import Conflict
 from evaluation.live.judging.selectors import ORDERS, Judge
 from evaluation.methods.adaptive.anytime import Votes, WinShares, win_shares
-from evaluation.models import LiveEvaluation
+from evaluation.models import LiveEvaluation, Snapshot
+from evaluation.runs.freezing.snapshots import keep_snapshot
 
 CONFIDENCE = 0.95
 Vote = tuple[int, int, float, int, int]
 SCORES = dict(zip(STORED, (1.0, 0.5, 0.0), strict=True))
+SNAPSHOT = "snapshot"  # of a result: the hash of the votes that it is of
 
 
-def shares_of(evaluation: LiveEvaluation, task: Task) -> tuple[WinShares, int]:
-    """The systems' shares of people's votes so far, and how many votes they are of."""
-    rows = [
-        (first, second, SCORES[code], worker, prompt)
-        for first, second, code, worker, prompt in live_votes(task, evaluation.dimension)
-    ]
-    return _fit(evaluation, rows, by_prompt=False)
+@dataclass(frozen=True)
+class LiveDataset:
+    """All that a board is made of.
+
+    ``systems`` are their ids and names in the order in which they were named, ``judges`` models'
+    names and the ids under which they vote (None before the first vote).
+    """
+
+    systems: tuple[tuple[int, str], ...]
+    judges: tuple[tuple[str, int | None], ...]
+    dimension: str
+    half_width: float
+    decided_by: str
+    people: tuple[LiveVote, ...]
+    models: tuple[LiveVote, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Whether models decide."""
+        return self.decided_by == LiveEvaluation.DecidedBy.MODELS
 
 
-def _fit(
-    evaluation: LiveEvaluation, rows: Sequence[Vote], *, by_prompt: bool
-) -> tuple[WinShares, int]:
+def read(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> LiveDataset:
+    """The votes as they stand now."""
+    names = system_names(evaluation.systems)
+    ids = [judge.system_id for judge in judges if judge.system_id is not None]
+    alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
+    dimension = evaluation.dimension
+    return LiveDataset(
+        systems=tuple((pk, names[pk]) for pk in evaluation.systems),
+        judges=tuple((judge.label, judge.system_id) for judge in judges),
+        dimension=dimension,
+        half_width=evaluation.half_width,
+        decided_by=str(evaluation.decided_by),
+        people=() if alone else tuple(live_votes(task, dimension)),
+        models=tuple(model_votes(task, dimension, ids)) if ids else (),
+    )
+
+
+def content_hash(data: LiveDataset) -> str:
+    """SHA-256 over what is compared and who judges, and each vote."""
+    digest = hashlib.sha256()
+    asked = [data.dimension, data.half_width, data.decided_by]
+    head = ["live", *asked, [pk for pk, _ in data.systems], [pk for _, pk in data.judges]]
+    for line in (head, *map(list, data.people), *map(list, data.models)):
+        digest.update(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def freeze(data: LiveDataset, task: Task) -> Snapshot:
+    """Keep which votes these are; the same content gives the same row again."""
+    counts = {
+        "answers": len(data.people),
+        "workers": len({vote.worker_id for vote in data.people}),
+        "questions": len({vote.item_id for vote in (*data.people, *data.models)}),
+        "system_answers": len(data.models),
+        "judges": [list(one) for one in data.judges],
+        "left_out": {},
+    }
+    ids = [vote.answer_id for vote in (*data.people, *data.models)]
+    return keep_snapshot(task, content_hash(data), ids, counts)
+
+
+def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapshot]:
+    """The votes that the result of an ended evaluation is of, read again.
+
+    Raises Conflict where they are not what they were, or it ended before they were kept.
+    """
+    result = evaluation.result or {}
+    found = Snapshot.objects.filter(task=task, content_hash=result.get(SNAPSHOT, "")).first()
+    if found is None:
+        raise Conflict("This live evaluation ended before its votes were kept for a bundle.")
+    votes = list(votes_among(task, evaluation.dimension, found.answer_ids))
+    names = [row["system"] for row in result["systems"]]
+    data = LiveDataset(
+        systems=tuple(zip(evaluation.systems, names, strict=True)),
+        judges=tuple((name, pk) for name, pk in found.counts["judges"]),
+        dimension=evaluation.dimension,
+        half_width=evaluation.half_width,
+        decided_by=str(evaluation.decided_by),
+        people=tuple(one for one in votes if one.worker_id is not None),
+        models=tuple(one for one in votes if one.worker_id is None),
+    )
+    if content_hash(data) != found.content_hash:
+        raise Conflict("The votes of this live evaluation are no longer what they were at its end.")
+    return data, found
+
+
+def _fit(data: LiveDataset, rows: Sequence[Vote], *, by_prompt: bool) -> tuple[WinShares, int]:
     """Shares of votes (first system, second, score, worker, prompt) between those compared."""
-    place = {pk: at for at, pk in enumerate(evaluation.systems)}
+    place = {pk: at for at, (pk, _) in enumerate(data.systems)}
     own = [
         (place[first], place[second], *rest)
         for first, second, *rest in rows
@@ -47,7 +135,7 @@ def _fit(
         given,
         systems=len(place),
         confidence=CONFIDENCE,
-        target=evaluation.half_width,
+        target=data.half_width,
         by_prompt=by_prompt,
     )
     return found, len(own)
@@ -63,14 +151,13 @@ class Pair:
     scores: dict[int, list[float]]
 
 
-def _pairs(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> list[Pair]:
+def _pairs(votes: Sequence[LiveVote]) -> list[Pair]:
     """The pairs that models have judged, in the order of their ids."""
-    ids = [judge.system_id for judge in judges if judge.system_id is not None]
     found: dict[int, Pair] = {}
-    rows = model_votes(task, evaluation.dimension, ids)
-    for item, first, second, code, judge, prompt in rows:
-        pair = found.setdefault(item, Pair(first, second, prompt, {}))
-        pair.scores.setdefault(judge, []).append(SCORES[code])
+    for vote in votes:
+        made = Pair(vote.first_id, vote.second_id, vote.topic or 0, {})
+        pair = found.setdefault(vote.item_id, made)
+        pair.scores.setdefault(vote.system_id or 0, []).append(SCORES[vote.code])
     return [found[item] for item in sorted(found)]
 
 
@@ -95,65 +182,64 @@ def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
     ]
 
 
-def judges_shares(
-    evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]
-) -> tuple[WinShares, int, list[dict[str, Any]]]:
+def _judges_shares(data: LiveDataset) -> tuple[WinShares, int, list[dict[str, Any]]]:
     """What all judges together say of the pairs they share, of how many, and a row of each."""
-    pairs = _pairs(evaluation, task, judges)
-    ids = [judge.system_id for judge in judges]
-    together, number = _fit(evaluation, _votes(pairs, ids), by_prompt=True)
+    pairs = _pairs(data.models)
+    together, number = _fit(data, _votes(pairs, [pk for _, pk in data.judges]), by_prompt=True)
     rows = []
-    for judge, pk in zip(judges, ids, strict=True):
-        found, own = _fit(evaluation, _votes(pairs, [pk]), by_prompt=True)
+    for name, pk in data.judges:
+        found, own = _fit(data, _votes(pairs, [pk]), by_prompt=True)
         both = [pair.scores[pk] for pair in pairs if pk and len(pair.scores.get(pk, ())) == ORDERS]
         same = sum(one[0] == one[1] for one in both)
         rows.append(
             {
-                "model": judge.label,
+                "model": name,
                 "pairs": own,
                 "same_both_orders": _plain(same / len(both)) if both else None,
-                **_shares(evaluation, found),
+                **_shares(data, found),
             }
         )
     return together, number, rows
 
 
-def _shares(evaluation: LiveEvaluation, found: WinShares) -> dict[str, Any]:
+def _shares(data: LiveDataset, found: WinShares) -> dict[str, Any]:
     """Shares and intervals as plain JSON, None where there is no number."""
-    names = system_names(evaluation.systems)
     return {
         "half_width": _plain(found.half_width),
         "why_no_interval": found.why,
         "systems": [
             {
-                "system": names[pk],
+                "system": name,
                 "share": _plain(found.share[at]),
                 "low": _plain(found.low[at]),
                 "high": _plain(found.high[at]),
                 "votes": int(found.votes[at].sum()),
             }
-            for at, pk in enumerate(evaluation.systems)
+            for at, (_, name) in enumerate(data.systems)
         ],
     }
 
 
-def look_at(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> dict[str, Any]:
-    """What is kept and told of a look: whoever decides first, each model beside."""
+def board(data: LiveDataset) -> dict[str, Any]:
+    """What is kept and told of a look: whoever decides first, each model beside. No database."""
     rows: list[dict[str, Any]] = []
-    alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
-    if judges:
-        together, number, rows = judges_shares(evaluation, task, judges)
-    if alone:
+    if data.judges:
+        together, number, rows = _judges_shares(data)
+    if data.alone:
         found, votes, workers = together, number, 0
     else:
-        found, votes = shares_of(evaluation, task)
+        said = [
+            (one.first_id, one.second_id, SCORES[one.code], one.worker_id or 0, one.topic or 0)
+            for one in data.people
+        ]
+        found, votes = _fit(data, said, by_prompt=False)
         workers = found.workers
     return {
-        "decided_by": evaluation.decided_by,
+        "decided_by": data.decided_by,
         "votes": votes,
         "workers": workers,
         "prompts": found.prompts,
-        **_shares(evaluation, found),
+        **_shares(data, found),
         "judges": rows,
     }
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access, get_task
 from annotation.accounts.projects.forms import add_errors
+from annotation.formats.actions.export_files import request_export
 from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
@@ -23,6 +24,7 @@ from evaluation.models import LiveEvaluation
 from evaluation.runs.selectors import lists as reads
 
 MID = {"class": "mid num"}
+FILES = {"bundle": ("live-bundle", "zip"), "report": ("live-report", "html")}
 
 
 class OpenForm(forms.Form):
@@ -102,13 +104,19 @@ class LimitsForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """State and board; POST opens it, raises its limits (``do=raise``), or ends it (``do=end``)."""
+    """State and board; POST opens it, raises its limits (``do=raise``), ends it (``do=end``), or
+    asks for a file of its result (``do=bundle``, ``do=report``)."""
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
     access, task = get_task(request, project_id, task_id, *roles)
     if not get_type(task.type).pairs_texts:
         raise Missing("Only pairwise tasks have live evaluations.")
     form: forms.Form = OpenForm(task=task)
     limits, status = LimitsForm(auto_id="limits_%s"), 200
+    if request.method == "POST" and request.POST.get("do") in FILES:
+        what, form_of = FILES[request.POST["do"]]
+        request_export(by=access.user, project=access.project, task=task, what=what, form=form_of)
+        messages.success(request, "The file is being written; it will stand here.")
+        return redirect("files_list", project_id)
     if request.method == "POST" and request.POST.get("do") == "raise":
         limits = LimitsForm(request.POST, auto_id="limits_%s")
         status = _raised(request, access, task, limits)

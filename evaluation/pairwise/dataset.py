@@ -18,10 +18,10 @@ from annotation.work.snapshots import judgments as collected
 from annotation.work.snapshots.judgments import AskedDimension, ItemRow, Judgment, TextRow
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import IntArray
+from evaluation.methods.core.kinds import Column, columns_of
 from evaluation.methods.pairwise.judgments import (
     MISSING,
     SIDES,
-    Column,
     Judgments,
     ShownVotes,
 )
@@ -33,8 +33,6 @@ from evaluation.runs.freezing.snapshots import keep_snapshot
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 Counts = Mapping[int, Sequence[int]]  # candidate -> what is counted in its text, as STYLE names it
 Metadata = Mapping[int, Mapping[str, str]]  # item -> column -> value
-# A column with more values says what an item is, not what kind; a topic is shown where it is one.
-MOST_KINDS, MOST_COLUMNS, MOST_TOPICS = 12, 5, 8
 
 
 def _order(row: Judgment, keys: Mapping[int, str]) -> tuple[Any, ...]:
@@ -98,7 +96,7 @@ def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
     if task.current is None:
         raise Conflict("The task was never published.")
     items = {row.item_id: row for row in collected.items(task)}
-    keys = {pk: f"{row.key}@{row.since}" for pk, row in items.items()}
+    keys = {pk: row.print for pk, row in items.items()}
     rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
     votes = _votes(task, [row.answer_id for row in rows])
     return SnapshotParts(rows, votes, items, keys, collected.version_items(task.current))
@@ -204,7 +202,8 @@ def counts_of(texts: Sequence[TextRow]) -> dict[int, tuple[int, ...]]:
 
 def load_rated(snapshot: Snapshot) -> RatingsDataset:
     """The frozen ratings of people as arrays; raises Conflict as ``load`` does."""
-    return arranged_ratings(reload_judgments(snapshot), *texts_of(snapshot.task))
+    known = collected.item_metadata(snapshot.task)
+    return arranged_ratings(reload_judgments(snapshot), *texts_of(snapshot.task), metadata=known)
 
 
 def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
@@ -214,9 +213,13 @@ def texts_of(task: Task) -> tuple[list[TextRow], dict[int, str]]:
 
 
 def arranged_ratings(
-    read: SnapshotParts, known: Sequence[TextRow], names: Mapping[int, str]
+    read: SnapshotParts,
+    known: Sequence[TextRow],
+    names: Mapping[int, str],
+    *,
+    metadata: Metadata | None = None,
 ) -> RatingsDataset:
-    """What was read as arrays, with the texts it is about and their sources' names."""
+    """What was read as arrays, with the texts it is about, their sources' names, and columns."""
     people = [row for row in read.rows if row.worker_id is not None]
     texts = {row.candidate_id: row for row in known}
     used = sorted({read.items[row.item_id].first_id for row in people})
@@ -238,6 +241,7 @@ def arranged_ratings(
         texts=[texts[pk].key for pk in used],
         systems=[names[pk] for pk in sources],
         scales=[one.name for one in read.asked],
+        columns=_columns(metadata, _items_of(read, used), [texts[pk].topic for pk in used]),
     )
     return RatingsDataset(
         data,
@@ -249,14 +253,22 @@ def arranged_ratings(
     )
 
 
+def _items_of(read: SnapshotParts, texts: Sequence[int]) -> list[int]:
+    """The first item that put each text to judgment."""
+    first: dict[int, int] = {}
+    for item in sorted(read.items.values()):
+        first.setdefault(item.first_id, item.item_id)
+    return [first[pk] for pk in texts]
+
+
 def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
     """What was frozen, read again and found to be the same."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
         raise Conflict(
-            f"The judgments of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            f"The judgments of snapshot {snapshot.content_hash[:8]} (or their topics’ categories) "
+            "are no longer what they were when it was taken; start a new run."
         )
     return read
 
@@ -329,24 +341,10 @@ def to_arrays(
 def _columns(
     metadata: Metadata | None, items: Sequence[int], topics: Sequence[str]
 ) -> dict[str, Column]:
-    """What splits pairs into kinds: topics where these are few, and columns of their items."""
-    found: dict[str, Column] = {}
+    """What splits pairs or texts into kinds; nothing where columns were not asked for."""
     if metadata is None:
-        return found
-    known = [metadata.get(item, {}) for item in items]
-    if 1 < len(set(topics)) <= MOST_TOPICS:
-        found["topic"] = _column(topics)
-    for name in sorted({name for one in known for name in one} - set(found)):
-        values = [one.get(name, "") for one in known]
-        if 1 < len({*values} - {""}) <= MOST_KINDS and len(found) < MOST_COLUMNS:
-            found[name] = _column(values)
-    return found
-
-
-def _column(values: Sequence[str]) -> Column:
-    names = tuple(sorted({*values} - {""}))
-    place = {name: at for at, name in enumerate(names)}
-    return Column(np.array([place.get(value, -1) for value in values]), names)
+        return {}
+    return columns_of([metadata.get(item, {}) for item in items], topics)
 
 
 def _by_name(counts: Counts, shown: Sequence[int]) -> dict[str, list[int]]:

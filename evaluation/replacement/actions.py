@@ -11,9 +11,10 @@ from annotation.authoring.actions import tasks
 from annotation.models import Item, Task, User
 from annotation.records.actions.audit import record
 from annotation.work.snapshots import choices as collected
+from crowdqc.errors import Conflict
 from evaluation.methods.replacement import active
 from evaluation.models import ItemDraw
-from evaluation.replacement import dataset, next_items
+from evaluation.replacement import dataset, next_items, texts
 
 WHY = "drawn to compare people with a model"
 
@@ -42,6 +43,8 @@ def ask_about_items(
         .select_related("project", "current")
         .get(pk=task.pk)
     )
+    if texts.RUNS.fits(task):
+        raise Conflict(next_items.OF_TEXTS, code="no-choice-of-texts")
     asked = collected.field_of(task, field)
     found = next_items.candidates(task, asked, system_id)
     next_items.check_wanted(found, wanted, way)

@@ -19,7 +19,7 @@ from annotation.work.snapshots.choices import Choice, ChoiceField
 from crowdqc.errors import Conflict
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.replacement.behavior import Aside
-from evaluation.methods.replacement.method import ACCURACY, COSINE, RMSE, Beside, Drawn
+from evaluation.methods.replacement.data import ACCURACY, COSINE, RMSE, Beside, Drawn
 from evaluation.models import ItemDraw, Snapshot
 from evaluation.pairwise import dataset as pairs
 from evaluation.runs.adapters import adapter_of
@@ -206,6 +206,7 @@ def to_arrays(
         vectors=np.array([[2.0 * int(one) - 1 for one in code] for code in lists])
         if lists
         else None,
+        lines=len(asked.lines),
         drawn=None if more.draw is None else _drawn(items, more.draw),
         aside=Aside(
             turned=np.array([row.flipped for row in people], dtype=bool),

@@ -18,7 +18,7 @@ from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.replacement import active
 from evaluation.methods.replacement.active import BoolArray
 from evaluation.methods.replacement.combined import LABELS
-from evaluation.methods.replacement.method import ACCURACY, COSINE, MOST_LABELS
+from evaluation.methods.replacement.data import ACCURACY, Beside
 from evaluation.models import AdaptivePlan
 from evaluation.replacement import dataset
 from evaluation.replacement.dataset import ChoicesDataset
@@ -27,11 +27,16 @@ from evaluation.runs.adapters import adapter_of
 UNSURE, RANDOM = "unsure", "random"
 WAYS = {UNSURE: active.MIX, RANDOM: 1.0}  # the share of the equal chance in each
 USUAL, MOST = 100, 5000  # items to ask about, if nobody says
+OF_TEXTS = (
+    "Items cannot be chosen for answers in own words. A choice pays off where a model’s answers "
+    "stand in for a share or a mean, weighted by each item’s chance; texts have neither. Let "
+    "people answer more items in random order instead; they all count in the test."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Items beside a model: (n,) people's labels and the model's, which are labelled, which not.
+    """Items beside a model: (n,) which people labelled, which not, and how like each other.
 
     ``at``: the model's index in the data. ``items`` are ids, ``place`` indices of the data.
     """
@@ -40,7 +45,6 @@ class Candidates:
     at: int
     items: tuple[int, ...]
     place: IntArray
-    judge: FloatArray
     known: BoolArray
     group: IntArray
     doubt: FloatArray
@@ -51,20 +55,26 @@ class Candidates:
         """How many items can be drawn."""
         return int((~self.known).sum())
 
-    def people(self, label: int) -> FloatArray:
-        """Share of people (n,) who gave the label, or their mean for -1; 0 where nobody did."""
+    def said(self, label: int) -> tuple[FloatArray, FloatArray]:
+        """What people say of the quantity on each item (n,), 0 where nobody did; and the model."""
         data, size = self.frozen.data, self.frozen.data.model.shape[1]
-        said = data.value if label < 0 else (data.value == label).astype(float)
+        people, models = data.quantity(label)
         given = np.bincount(data.item, minlength=size).clip(1)
-        found: FloatArray = (np.bincount(data.item, said, minlength=size) / given)[self.place]
-        return found
+        mean = np.bincount(data.item, people, minlength=size) / given
+        return mean[self.place], models[self.at][self.place]
 
     def errors(self) -> FloatArray:
-        """Expected squared error (n,) of the model: of classes, how often people say otherwise."""
+        """Expected squared error (n,) of the model: of classes, how often people say otherwise; of
+        checklists, how many of the questions they answer otherwise."""
         data, size = self.frozen.data, self.frozen.data.model.shape[1]
         own = data.model[self.at][data.item]
         if data.score == ACCURACY:
             off = (data.value != own).astype(float)
+        elif data.lines:
+            yes, there = data.said_yes(), ~np.isnan(own)
+            lists = (data.value, np.where(there, own, data.value))
+            people, model = (yes[one.astype(np.int64)] for one in lists)
+            off = (people != model).mean(axis=1)
         else:
             difference = np.nan_to_num(data.value - own)
             off = (difference - difference[~np.isnan(own)].mean()) ** 2
@@ -81,12 +91,10 @@ class Candidates:
 
     def expected(self, wanted: int, way: str, *, trusted: bool) -> list[tuple[int, float]]:
         """Half the width of the interval to expect, by label (-1 for a mean)."""
-        data, chance = self.frozen.data, self.chances(wanted, way)
-        codes = range(len(data.labels))[:MOST_LABELS] if data.score == ACCURACY else (-1,)
+        chance = self.chances(wanted, way)
         found = []
-        for label in codes:
-            judge = self.judge if label < 0 else (self.judge == label).astype(float)
-            people = self.people(label)
+        for label in self.frozen.data.quantities:
+            people, judge = self.said(label)
             half = active.expected_half(
                 people, judge, self.known, self._squares, chance, trusted=trusted
             )
@@ -101,7 +109,7 @@ def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
     """The items that the model labelled, as they stand now.
 
     Raises Conflict where the task is closed or spends its answers by a plan, Invalid where the
-    model labelled nothing, or texts are compared.
+    model labelled nothing.
     """
     if task.current is None or task.state not in (TaskState.OPEN, TaskState.PAUSED):
         raise Conflict("Open the task first; nobody can answer its items now.")
@@ -112,8 +120,6 @@ def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
     if system_id not in names:
         raise Invalid("This model labelled nothing here.", fields={"model": "Choose another."})
     frozen = dataset.to_arrays(rows, field, names)
-    if frozen.data.score == COSINE:
-        raise Conflict("Items are chosen for one question at a time; this task compares lists.")
     shown = task.items.in_version(task.current.number).filter(expected__isnull=True, repeat=False)
     live = set(shown.values_list("pk", flat=True))
     at = frozen.systems.index(system_id)
@@ -122,18 +128,26 @@ def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
     usable = ~np.isnan(own) & (given | np.array([pk in live for pk in frozen.items]))
     place = np.flatnonzero(usable)
     others = np.delete(frozen.data.model, at, axis=0)[:, place]
-    group, doubt = active.group_items(own[place], others)
+    group, doubt = _groups(frozen.data, own[place], others)
     return Candidates(
         frozen=frozen,
         at=at,
         items=tuple(frozen.items[one] for one in place),
         place=place,
-        judge=own[place],
         known=given[place],
         group=group,
         doubt=doubt,
         redundancy=task.current.redundancy,
     )
+
+
+def _groups(data: Beside, own: FloatArray, others: FloatArray) -> tuple[IntArray, FloatArray]:
+    if not data.lines:
+        return active.group_items(own, others)
+    yes = data.said_yes()
+    lists = np.where(np.isnan(others), 0, others).astype(np.int64)
+    known = np.where(np.isnan(others)[:, :, None], np.nan, yes[lists])
+    return active.group_lists(yes[own.astype(np.int64)], known)
 
 
 def system_named(task: Task, name: str) -> int:

@@ -15,7 +15,8 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
-from evaluation.methods.replacement.method import METHOD, Drawn
+from evaluation.methods.replacement.data import Drawn
+from evaluation.methods.replacement.method import METHOD
 from evaluation.models import Run
 from evaluation.replacement import dataset
 from evaluation.replacement.dataset import ChoicesDataset
@@ -88,7 +89,8 @@ def content(run: Run, done: Computed) -> dict[str, Any]:
                 [pk, name] for pk, name in zip(frozen.systems, frozen.data.models, strict=True)
             ],
             "field": [frozen.field.name, frozen.field.label],
-            "labels": list(frozen.field.codes),
+            "labels": list(frozen.field.codes or frozen.field.lines),
+            "lines": len(frozen.field.lines),
             "score": frozen.data.score,
             **draw_facts(frozen.data.drawn),
         },

@@ -14,7 +14,7 @@ from evaluation.free_text import encoding
 from evaluation.free_text import run as text_runs
 from evaluation.methods.core.base import FloatArray, Hooks, VectorRows
 from evaluation.methods.registry import METHODS
-from evaluation.methods.replacement.method import COSINE, Beside
+from evaluation.methods.replacement.data import COSINE, Beside
 from evaluation.models import Run
 from evaluation.replacement import run as choice_runs
 from evaluation.replacement.dataset import ChoicesDataset

@@ -17,7 +17,7 @@ from crowdqc.numbers import parse_whole, plural
 from evaluation.charts.shared import POLICY
 from evaluation.free_text.views.results import number_of
 from evaluation.models import Run
-from evaluation.replacement import actions
+from evaluation.replacement import actions, next_items
 from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
 from evaluation.runs.run_types import require_fit
@@ -115,7 +115,9 @@ def ask(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     roles = (Role.REQUESTER,) if request.method == "POST" else STAFF
     access, task = get_task(request, project_id, task_id, *roles)
     run = reads.shown_run(task)
-    if run is None or reads.method_of(task) != reads.SLUG:
+    if run is not None and run.method != reads.SLUG:
+        raise Missing(next_items.OF_TEXTS)
+    if run is None:
         raise Missing("Test the models first; then people can be asked about more items.")
     given = request.POST if request.method == "POST" else request.GET
     told = run_reads.figures_of(run, "frame", "model", "curve", "combined")

@@ -13,13 +13,14 @@ from annotation.files.reading.keys import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
+from annotation.records.cleaning import clean_text
 from annotation.task_types import get_type
 from annotation.task_types.base import KNOWN_RULES
 from crowdqc.errors import Conflict, Invalid
 
 DEFAULT_GROUP = "main"
 STEP = 10  # positions are spaced, so that a row can be put between two others
-MAX_PASSAGE, MAX_QUESTION = 100_000, 20_000
+MAX_PASSAGE, MAX_QUESTION, MAX_CATEGORY = 100_000, 20_000, 60
 
 
 def free_key(rows: Any, form: str) -> str:
@@ -84,11 +85,32 @@ def save_group(
         return _restored_group(live, draft) or live
     ItemGroup.objects.filter(pk=live.pk).update(until=draft.number)
     new = ItemGroup.objects.create(
-        task=task, key=live.key, position=live.position, since=draft.number, **content
+        task=task,
+        key=live.key,
+        position=live.position,
+        category=live.category,
+        since=draft.number,
+        **content,
     )
     # What was answered under the old passage is not pooled with answers under the new one.
     _move_into(live, new, draft)
     return new
+
+
+@transaction.atomic
+def set_category(*, by: User, task: Task, group: ItemGroup, category: str) -> None:
+    """Say what kind of topic a group is, for boards by kind; also of one that is published.
+
+    Workers never see it, so no answer is set apart. Empty: of no kind.
+    """
+    clean = clean_text(category, "category", MAX_CATEGORY)
+    if clean == group.category:
+        return
+    task.groups.filter(key=group.key).update(category=clean)
+    group.category = clean
+    record(
+        by=by, project=task.project, action="items.category", on=task, key=group.key, category=clean
+    )
 
 
 def _move_into(old: ItemGroup, new: ItemGroup, draft: TaskVersion) -> None:
@@ -117,8 +139,8 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
     Item.objects.filter(pk__in=[before[item.key].pk for item in equal]).update(until=None)
     group.items.update(group=old)
     group.delete()
-    ItemGroup.objects.filter(pk=old.pk).update(until=None)
-    old.until = None
+    ItemGroup.objects.filter(pk=old.pk).update(until=None, category=group.category)
+    old.until, old.category = None, group.category
     return old
 
 

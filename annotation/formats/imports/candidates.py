@@ -79,9 +79,11 @@ class Candidates(Importer):
         Field(
             "context", "Source beside it", False, ("passage", "document", "article", "source_text")
         ),
+        Field("category", "Category of the topic", False, ("topic_category", "domain")),
         *GOLD,
     )
     limits = (
+        ("category", 60, "a category"),
         ("topic", 80, "a topic"),
         ("query", 20_000, "a query"),
         ("text", 100_000, "a text"),
@@ -113,6 +115,7 @@ class Candidates(Importer):
             "A topic has one query; give this one a topic of its own, or leave the query out.",
         )
         spelled = {same_name(name): name for name in known.names}
+        kinds: dict[str, str] = {}
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
@@ -126,6 +129,7 @@ class Candidates(Importer):
                 if values["query"]:
                     one_query.check(row, ["topic", "query"], values["topic"], values["query"])
                 known_answer = known_of_item(reader, row, known.fields)
+                self._one_kind(reader, row, values, kinds)
                 if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
                     checked.good.append({**values, "known": known_answer})
         if one_query.first:  # any row of a topic may give it
@@ -148,6 +152,15 @@ class Candidates(Importer):
             mend = "Name its system, or its origin (human, llm)."
             reader.refuse(row, ["system", "origin"], wrong, mend)
         reader.limit(row, self.limits)
+
+    @staticmethod
+    def _one_kind(
+        reader: Reader, row: Row, values: Mapping[str, str], kinds: dict[str, str]
+    ) -> None:
+        said = values["category"]
+        if said and kinds.setdefault(values["topic"], said) != said:
+            wrong = f"This topic is “{kinds[values['topic']]}” in another row."
+            reader.refuse(row, "category", wrong, "A topic has one category; correct one of them.")
 
     @staticmethod
     def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:

@@ -15,7 +15,10 @@ from crowdqc.numbers import plural
 
 LARGE = 20_000  # answers, from which on a file is written in the background
 SHOWN = 50
-UNITS = {"bundle": "answer", "report": "number"}
+UNITS = {
+    **dict.fromkeys(("bundle", "live-bundle"), "answer"),
+    **dict.fromkeys(("report", "live-report"), "number"),
+}
 MARKS = {"queued": "waiting", "running": "running", "done": "done", "failed": "bad"}
 
 

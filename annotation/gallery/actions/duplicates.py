@@ -42,7 +42,7 @@ VERSION = (
     *("instructions", "order", "redundancy", "items_per_assignment", "lease_minutes"),
     *("min_seconds", "expected_minutes", "pay", "bonus_note"),
 )
-GROUP = ("key", "position", "title", "passage", "passages", "look_back")
+GROUP = ("key", "position", "title", "passage", "passages", "category", "look_back")
 ITEM = ("position", "question", "settings", "side", "repeat", "expected", "known_why")
 TEXT = ("key", "topic", "query", "text", "style", "origin", "words")
 # Promises to workers and what is kept of them; budget and who approves belong to one team.

@@ -133,6 +133,7 @@ def _groups(new: Task, items: Iterable[Item]) -> dict[int, ItemGroup]:
             position=group.position,
             title=group.title,
             passage=group.passage,
+            category=group.category,
             since=1,
         )
         for group in old.order_by("position", "pk")
@@ -189,6 +190,7 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
             position=group.position,
             title=group.title,
             passage=group.passage,
+            category=group.category,
             since=1,
         )
     make_texts(by=by, task=new)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
-from annotation.authoring.actions.items import STEP
+from annotation.authoring.actions.items import STEP, set_category
 from annotation.models import Candidate, ItemGroup, Project, Task, User
 from annotation.pairs.actions.candidates import (
     TOPICS,
@@ -27,10 +27,14 @@ from crowdqc.errors import Invalid
 
 @dataclass(frozen=True)
 class About:
-    """What workers see of a topic: its question, and the sources that the texts drew on."""
+    """What workers see of a topic: its question, and the sources that the texts drew on.
+
+    They never see its ``category``.
+    """
 
     title: str = ""
     passage: str = ""
+    category: str = ""
 
 
 @transaction.atomic
@@ -58,6 +62,7 @@ def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
                 since=draft.number,
                 title=as_title(topics[key].title),
                 passage=topics[key].passage,
+                category=topics[key].category,
             )
             for number, key in enumerate(new)
         ],
@@ -93,9 +98,16 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     if get_type(task.type).judges_texts:
         keys = {row["topic"] for row in rows}
         beside = {row["topic"]: row["context"] for row in rows if row.get("context")}
+        kinds = {row["topic"]: row["category"] for row in rows if row.get("category")}
         about = project_topics(task.project, keys)
-        shown = {key: replace(one, passage=beside.get(key, "")) for key, one in about.items()}
+        shown = {
+            key: replace(one, passage=beside.get(key, ""), category=kinds.get(key, ""))
+            for key, one in about.items()
+        }
         add_topics(by=by, task=task, topics=shown)
+        blank = task.groups.filter(key__in=kinds, until__isnull=True, category="")
+        for group in blank:  # of topics that were there before
+            set_category(by=by, task=task, group=group, category=kinds[group.key])
         _settle(by, task)
     return new
 

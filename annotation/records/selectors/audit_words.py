@@ -80,6 +80,7 @@ SENTENCES = {
     "invitation.revoke": "revoked an invitation",
     "item.known": "changed the known answer of item {key}",
     "item.priority": "changed which question comes first",
+    "items.category": "said what kind of topic {key} is",
     "items.draw": "drew {items} items that people are asked about first",
     "items.known": "imported known answers of {new} items",
     "items.import": "imported questions",

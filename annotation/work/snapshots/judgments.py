@@ -39,7 +39,7 @@ HEADER = (
     "order_shown",
     "answered_at",
 )
-ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat")
+ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat", "group__category")
 TEXT = ("pk", "key", "topic", "style", "origin", "system_id", "author_id")
 
 
@@ -66,6 +66,12 @@ class ItemRow(NamedTuple):
     second_id: int | None
     side: int
     repeat: bool
+    category: str = ""  # of its topic
+
+    @property
+    def print(self) -> str:
+        """What a hash calls it: a new one where its wording or its category changed."""
+        return f"{self.key}@{self.since}{f' {self.category}' if self.category else ''}"
 
 
 class TextRow(NamedTuple):
@@ -297,7 +303,8 @@ def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
 
 
 def item_metadata(task: Task) -> dict[int, dict[str, str]]:
-    """What a file of the task said of each item in columns that nothing else reads.
+    """What is known of each item beside what is asked: columns of a file that nothing else reads,
+    and the category of its topic.
 
     Of rows that each hold one answer, a column is the item's where all of its answers say the same.
     """
@@ -312,6 +319,9 @@ def item_metadata(task: Task) -> dict[int, dict[str, str]]:
                 apart.add((item, name))
     for item, name in apart:
         del found[item][name]
+    kinds = task.items.exclude(group__category="").values_list("pk", "group__category")
+    for item, category in kinds:
+        found.setdefault(item, {}).setdefault("category", category)
     return found
 
 
@@ -406,31 +416,45 @@ def count_leases(task: Task) -> dict[int, int]:
     return dict(rows.values_list("item_id").annotate(n=Count("pk")).order_by())
 
 
-def live_votes(task: Task, dimension: str) -> Iterator[tuple[int, int, str, int, int]]:
+class LiveVote(NamedTuple):
+    """One vote of a live evaluation: the systems of both texts, who judged, and the topic."""
+
+    answer_id: int
+    item_id: int
+    first_id: int
+    second_id: int
+    code: str
+    worker_id: int | None
+    system_id: int | None
+    topic: int | None
+
+
+LIVE_VOTE = (
+    *("pk", "item_id", "item__first__system", "item__second__system", "choices__code"),
+    *("worker_id", "system_id", "item__group_id"),
+)
+
+
+def live_votes(task: Task, dimension: str) -> Iterator[LiveVote]:
     """People's counting votes on one dimension that are in the running counts, but for excluded
-    workers': (system of the first text, of the second, code, worker, topic)."""
+    workers'."""
     excluded = task.exclusions.in_force().values("worker")
     rows = counted_votes(task, dimension).filter(worker__isnull=False).exclude(worker__in=excluded)
-    return rows.values_list(
-        "item__first__system",
-        "item__second__system",
-        "choices__code",
-        "worker_id",
-        "item__group_id",
-    ).iterator(chunk_size=CHUNK)
+    return _live(rows)
 
 
-def model_votes(
-    task: Task, dimension: str, system_ids: Sequence[int]
-) -> Iterator[tuple[int, int, int, str, int, int]]:
-    """Models' counting votes on one dimension, each order once: (item, system of the first text,
-    of the second, code, the judging system, topic)."""
+def model_votes(task: Task, dimension: str, system_ids: Sequence[int]) -> Iterator[LiveVote]:
+    """Models' counting votes on one dimension, each order once."""
     rows = counted_votes(task, dimension).filter(system__in=system_ids, replicate__in=(0, 1))
-    return rows.values_list(
-        "item_id",
-        "item__first__system",
-        "item__second__system",
-        "choices__code",
-        "system_id",
-        "item__group_id",
-    ).iterator(chunk_size=CHUNK)
+    return _live(rows)
+
+
+def votes_among(task: Task, dimension: str, answer_ids: Sequence[int]) -> Iterator[LiveVote]:
+    """The same of answers that are known already, counting or not by now."""
+    rows = Answer.objects.filter(pk__in=answer_ids, item__task=task, choices__field=dimension)
+    return _live(rows.filter(item__first__isnull=False, item__second__isnull=False))
+
+
+def _live(rows: QuerySet[Answer]) -> Iterator[LiveVote]:
+    found = rows.order_by("pk").values_list(*LIVE_VOTE).iterator(chunk_size=CHUNK)
+    return map(LiveVote._make, found)

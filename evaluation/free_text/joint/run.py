@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def write(run: Run, done: results.Computed) -> Outcome:
-    """The board's rows, of people and of models, and how alike their answers are."""
+    """The board's rows, of people and of models, and how alike their answers are. No database."""
     people, models = _rows(done.frozen, done.result)
     diagnostics = done.result.diagnostics
     told = {
@@ -34,11 +34,28 @@ def write(run: Run, done: results.Computed) -> Outcome:
                 for part in diagnostics["components"]
             ],
         },
+        "without_models": _without(done.frozen, done.result),
         "merged": _merged(done.frozen, done.result),
         "convergence": figures.convergence(done.result),
         "recipe": results.recipe(run, done),
     }
     return Outcome({WorkerScore: people, SystemScore: models}, told)
+
+
+def _without(frozen: AnswersDataset, result: Result) -> Row:
+    """Everybody's score and place where models have no vote, or the reason why there is none."""
+    found = result.diagnostics["joint"].get("without")
+    if found is None:
+        return {"reason": "no worker votes in this run", "rows": [], "by": "score"}
+    authors = [{"worker": pk, "system": None} for pk in frozen.workers]
+    authors += [{"worker": None, "system": pk} for pk in frozen.systems]
+    columns = zip(found["score"], found["place"], found["place_with"], strict=True)
+    rows = [
+        {**who, "score": score, "place": place, "place_with": place_with}
+        for who, (score, place, place_with) in zip(authors, columns, strict=True)
+        if place is not None
+    ]
+    return {"reason": found["reason"], "rows": rows, "by": found["by"]}
 
 
 def _merged(frozen: AnswersDataset, result: Result) -> list[Row]:

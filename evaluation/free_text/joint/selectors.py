@@ -51,6 +51,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         "page": shown,
         "alone": alone,
         "merged": merged(told.get("merged") or []),
+        "moves": moves(told.get("without_models") or {}, rows),
         "basis": f"{people}{plural(models, 'language model')} vote.",
         "alike": [
             (name, joint["alike"][slug])
@@ -58,6 +59,50 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
             if joint["alike"][slug] is not None
         ],
     }
+
+
+def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:
+    """Who is closest with and without the models' votes, in a sentence, and a line each; {} of a
+    run that is older. Reads no database."""
+    if not told:
+        return {}
+    names = {(row.model, row.id): row for row in rows}
+    lines = [
+        {
+            **one,
+            "row": names[key],
+            "moved": one["place_with"] - one["place"],
+            "down": one["place"] - one["place_with"],
+        }
+        for one in told["rows"]
+        if (key := (one["system"] is not None, one["system"] or one["worker"])) in names
+    ]
+    lines.sort(key=lambda one: (one["place"], one["place_with"]))
+    return {
+        "reason": told["reason"],
+        "by": "adjusted score" if told["by"] == "adjusted" else "score",
+        "lines": lines[:SHOWN],
+        "hidden": max(0, len(lines) - SHOWN),
+        "sentence": _moved(lines),
+    }
+
+
+def _moved(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Who comes first either way, and how many change their place; "" without lines."""
+    if not lines:
+        return ""
+    without, joint = (
+        next(one["row"].name for one in lines if one[key] == 1) for key in ("place", "place_with")
+    )
+    first = (
+        f"{joint} is closest to the shared answer, with and without the models’ votes."
+        if joint == without
+        else f"With the models’ votes {joint} is closest to the shared answer, without them "
+        f"{without}."
+    )
+    other = sum(bool(one["moved"]) for one in lines)
+    said = f"{other} of {plural(len(lines), 'author')} change places." if other else ""
+    return f"{first} {said or 'Nobody changes places.'}"
 
 
 def merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from evaluation.free_text.views.results import (
 )
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import items as item_reads
+from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
 from evaluation.labels.selectors import study, tables
 from evaluation.labels.selectors import warnings as warning_reads
@@ -224,10 +225,13 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     if run is None:
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
-    told, field = told_frame(run, context, *tables.AGREEMENT, reliable=reliable)
+    asked = (*tables.AGREEMENT, *kind_reads.FIGURES)
+    told, field = told_frame(run, context, *asked, reliable=reliable)
     context.update(tables.agreement(told, field, told["summary"]))
     context["others"] = tables.other_fields(told)
-    context["pairs"] = tables.pairs(told, worker_reads.names_of(run), request.GET.get("page"))
+    names = worker_reads.names_of(run)
+    context["kinds"] = kind_reads.kinds(told, names)
+    context["pairs"] = tables.pairs(told, names, request.GET.get("page"))
     context["trust"] = tables.trust_words(tables.alpha_of(told))
     return render(request, "evaluation/labels/agreement.html", context)
 

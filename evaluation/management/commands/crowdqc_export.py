@@ -24,13 +24,22 @@ from annotation.formats.exports.tools.frames import dimension_of
 from annotation.models import Task
 from crowdqc.errors import DomainError, Invalid
 from evaluation.bundles import writing as bundle
-from evaluation.bundles.makers import REPORT_FORMS, recipe, recipes, report_of, run_of, written_as
+from evaluation.bundles.makers import (
+    REPORT_FORMS,
+    live_file,
+    recipe,
+    recipes,
+    report_of,
+    run_of,
+    written_as,
+)
 from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
 SCORES = "scores"
 BOARD = "leaderboard"
 FORMS = [*MEDIA, *REPORT_FORMS]
+LIVE = {"live-bundle": "zip", "live-report": "html"}
 
 
 def families() -> dict[str, dict[str, str]]:
@@ -85,7 +94,11 @@ class Command(BaseCommand):
         )
         for own in (runs, packed, reported):
             own.add_argument("--run", type=int, help="the run's number (the last finished)")
-        parsers = [free, runs, packed, reported]
+        lives = [
+            formats.add_parser("live-bundle", help="the result of a live evaluation (ZIP)"),
+            formats.add_parser("live-report", help="the same as a report (HTML)"),
+        ]
+        parsers = [free, runs, packed, reported, *lives]
         for family, kinds in families().items():
             titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
@@ -131,6 +144,10 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
         form = _form(options["form"], path, tuple(files.FORMATS))
         made = _scores(task, options, form) if what == SCORES else _collected(task, options, form)
         return form, made
+    if family in LIVE:
+        form = _form(options["form"], path, (LIVE[family],))
+        of_live = live_file(task, form)
+        return form, FileSummary(manifest.describe(task, family), of_live.parts, of_live.rows)
     if family in ("run", "bundle", "report"):
         return _packed(task, options, path)
     if what == BOARD:

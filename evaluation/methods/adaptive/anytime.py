@@ -32,6 +32,8 @@ import scipy
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
 from evaluation.methods.core.units import MEAN, simultaneous, too_few
 
+VERSION = "1.0"
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:

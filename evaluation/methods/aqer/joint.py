@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.core.base import (
@@ -25,6 +26,7 @@ from evaluation.methods.core.base import (
     Result,
     Table,
     Texts,
+    TooFewWorkers,
 )
 from evaluation.methods.core.params import Params, choice
 
@@ -120,9 +122,10 @@ def fit(
 
     In every table and interval ``worker`` indexes the workers' names, then the systems' (the
     systems' alone in mode 'systems'); table ``worker`` has a column ``is_system``. Diagnostics
-    get ``joint``: the mode, the authors' names in that order, and ``alike``, the mean cosine of
+    get ``joint``: the mode, the authors' names in that order, ``alike``, the mean cosine of
     two authors' answers to one question among workers, among systems and between both, None where
-    there is none. Raises what ``authors`` and ``aqer.fit`` raise.
+    there is none, and ``without`` (see ``_without_systems``). Raises what ``authors`` and
+    ``aqer.fit`` raise.
     """
     settings = PARAMS.settings(params)
     mode = settings["mode"]
@@ -131,6 +134,8 @@ def fit(
     workers = result.estimates["worker"]
     columns = {**workers.columns, "is_system": voting.is_system}
     told = {"mode": mode, "authors": list(voting.texts.workers), "alike": _alike(voting)}
+    if mode == "together":
+        told["without"] = _without_systems(data, result, settings, rng)
     return PARAMS.result(
         settings,
         {**result.estimates, "worker": Table(columns)},
@@ -138,6 +143,47 @@ def fit(
         intervals=result.intervals,
         converged=result.converged,
     )
+
+
+def _without_systems(
+    data: Texts, joint: Result, settings: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, Any]:
+    """How close everybody is to the answer that workers share where systems have no vote.
+
+    Returns ``score`` and ``place``, a number an author (None where there is none), ``place_with``
+    of the joint fit, ``by`` which score (adjusted only where all boards are ranked by it), and
+    ``reason``, why there are no places: these are among all authors, who have to be on one board.
+    """
+    table, size = joint.estimates["worker"], len(data.workers)
+    blank: list[Any] = [None] * len(table)
+    none = {"score": blank, "place": blank, "place_with": blank, "by": "score"}
+    chosen = {**_without_mode(settings), "resamples": 0}
+    try:
+        alone = aqer.fit(data, rng=rng.spawn(1)[0], **chosen)
+    except TooFewWorkers:
+        return {**none, "reason": "fewer than two workers answered the same questions"}
+    people, systems = alone.estimates["worker"], alone.estimates["system"]
+    boards = (*alone.diagnostics["components"], *joint.diagnostics["components"])
+    if len(boards) != 2:
+        return {**none, "reason": "without the models, some authors share no question with others"}
+    orders = {part["ranked_by"] for part in boards} | {boards[0]["systems_ranked_by"]}
+    by = "adjusted" if orders == {"adjusted"} else "score"
+    own, score = np.full(len(table), np.nan), table[by]
+    own[people["worker"]] = people[by]
+    own[size + systems["system"]] = systems[by]
+    known = np.isfinite(own) & np.isfinite(score)
+
+    def places(values: FloatArray) -> list[int | None]:
+        given = iter(rankdata(-values[known], method="min").astype(int).tolist())
+        return [next(given) if one else None for one in known]
+
+    return {
+        "score": [float(one) if there else None for one, there in zip(own, known, strict=True)],
+        "place": places(own),
+        "place_with": places(score),
+        "by": by,
+        "reason": "",
+    }
 
 
 def _one_each(outside: Texts) -> tuple[IntArray, IntArray, FloatArray]:

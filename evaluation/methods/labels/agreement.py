@@ -46,10 +46,12 @@ def agreement_table(
     rows: list[Row] = []
     for scope, votes in (("all", data), ("better", data.take(kept) if kept.any() else None)):
         for name in wanted(data.labels, ordered=ordered, distance=distance):
-            rows.append(_row(name, scope, votes, distance=distance, drawing=drawing))
+            rows.append(agreement_row(name, scope, votes, distance=distance, drawing=drawing))
     if len(data.labels) > 2:  # of two labels, one against the other is the whole
         for label, votes in enumerate(_one_against_others(data)):
-            rows.append(_row("krippendorff_nominal", "class", votes, label=label, drawing=drawing))
+            rows.append(
+                agreement_row("krippendorff_nominal", "class", votes, label=label, drawing=drawing)
+            )
     return of_rows(rows, COLUMNS)
 
 
@@ -85,7 +87,7 @@ def _one_against_others(data: Labels) -> Iterator[Labels]:
         )
 
 
-def _row(
+def agreement_row(
     name: str,
     scope: str,
     votes: Labels | None,

@@ -40,7 +40,7 @@ component           part of the crowd that is linked by items, from 1; 0: not sc
 ==================  ===========================================================================
 
 With ``time`` also early_n, early_agree, late_n, late_agree and change, and the table ``blocks``:
-see drift.py.
+see drift.py. With ``columns`` also ``kind``, ``kind_worker`` and ``kind_shift``: see kinds.py.
 
 ``confusion``, a row a scored worker and two labels: worker, true, given, probability, low, high
 (Dawid-Skene).
@@ -104,6 +104,7 @@ from evaluation.methods.core.base import (
     UnknownIndex,
     of_rows,
 )
+from evaluation.methods.core.kinds import Column
 from evaluation.methods.core.params import (
     LEVEL,
     Param,
@@ -120,10 +121,11 @@ from evaluation.methods.labels import items as label_items
 from evaluation.methods.labels import workers as label_workers
 from evaluation.methods.labels.agreement import agreement_table
 from evaluation.methods.labels.items import METHODS, NONE, Labelled
+from evaluation.methods.labels.kinds import by_kind
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
 
-NAME, VERSION = "labels", "1.3"
+NAME, VERSION = "labels", "1.4"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "
@@ -197,6 +199,7 @@ def fit(
     rng: np.random.Generator,
     gold: IntArray | None = None,
     time: FloatArray | None = None,
+    columns: Mapping[str, Column] | None = None,
     hooks: Hooks | None = None,
     **params: Any,
 ) -> Result:
@@ -211,6 +214,8 @@ def fit(
         methods, and never change a label or a competence.
     time
         When each vote (n,) was given, in any unit; None: no table of change over time.
+    columns
+        Kinds of items by name; empty or None: no tables by kind.
     rng, hooks
         Of all random draws; progress and cancellation.
     params
@@ -236,6 +241,9 @@ def fit(
     estimates = _tables(data, fits, known, settings, rng=rng)
     if time is not None:
         estimates |= _over_time(data, fits, estimates["worker"], time, settings["level"])
+    if columns:
+        agrees = drift.agrees_with_others(data, fits.counts, fits.dawid_skene)
+        estimates |= by_kind(data, agrees, columns, settings, rng=rng.spawn(1)[0])
     converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
     diagnostics = _diagnostics(data, fits, settings)
     return PARAMS.result(settings, estimates, diagnostics, converged=converged)

@@ -21,6 +21,7 @@ from evaluation.methods.core.base import (
     indices,
     refuse_unequal,
 )
+from evaluation.methods.core.kinds import Column, checked_column
 from evaluation.methods.core.votes import Labels
 
 MISSING = -1
@@ -183,14 +184,6 @@ CODES = ("first", "neutral", "second")
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """What is known of every pair (pairs,): one of ``names``, -1 where it is not known."""
-
-    of: IntArray
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Judgments:
     """People's judgments of pairs of candidates, and beside them those of machines.
 
@@ -282,7 +275,10 @@ class Judgments:
             machine,
             {name: _grouped(name, group, len(systems)) for name, group in (groups or {}).items()},
             {name: _counted(name, n, len(candidates)) for name, n in (counts or {}).items()},
-            {name: _split(name, one, len(votes.pairs)) for name, one in (columns or {}).items()},
+            {
+                name: checked_column(name, one, len(votes.pairs), "pairs")
+                for name, one in (columns or {}).items()
+            },
         )
 
     @property
@@ -346,15 +342,6 @@ def _counted(name: str, counts: Any, texts: int) -> FloatArray:
     if found.shape != (texts,) or not (np.isfinite(found) & (found >= 0)).all():
         raise BadShape(f"counts: {name!r} must have one count for each of {texts} texts")
     return found
-
-
-def _split(name: str, column: Column, pairs: int) -> Column:
-    found = np.asarray(column.of)
-    if found.shape != (pairs,) or not np.issubdtype(found.dtype, np.integer):
-        raise BadShape(f"columns: {name!r} must have one whole number for each of {pairs} pairs")
-    if ((found < -1) | (found >= len(column.names))).any():
-        raise BadShape(f"columns: {name!r} has a number that names none of its values")
-    return Column(found.astype(np.int64), tuple(column.names))
 
 
 def _grouped(name: str, group: Any, systems: int) -> IntArray:

@@ -23,10 +23,10 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
-from evaluation.methods.core.units import count_in_words, simultaneous
+from evaluation.methods.core.kinds import FEWEST, not_split, too_small
+from evaluation.methods.core.units import simultaneous
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise.boards import (
-    FEWEST,
     SYSTEM,
     Boards,
     BoardVotes,
@@ -172,8 +172,7 @@ def _column(
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of one column on one dimension."""
     enough = [one for one in parts if one.told["pairs"] >= FEWEST]
-    if len(enough) < 2:
-        why = f"fewer than two kinds have {FEWEST} pairs"
+    if why := not_split([one.told["pairs"] for one in parts], "pairs"):
         blank = {**_part(parts[0].votes, np.zeros(len(parts[0].votes.a), bool), "", None).told}
         return {"stratum": [{**blank, "level": np.nan, "reason": why}]}
     level = simultaneous(settings["level"], len(enough))
@@ -189,7 +188,7 @@ def _column(
             except DataError as problem:
                 reason = str(problem)
         else:
-            reason = f"{count_in_words(part.told['pairs'], 'pairs')}; a board needs {FEWEST}"
+            reason = too_small(part.told["pairs"], "pairs")
         told.append({**part.told, "level": level if table else np.nan, "reason": reason})
         if table is not None:
             boards.append((part, table))

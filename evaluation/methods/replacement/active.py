@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -53,6 +54,24 @@ def group_items(judge: FloatArray, others: FloatArray) -> tuple[NDArray[np.int64
     near = there & (np.abs(others - judge) <= (judge.std() / 2 if wide else 1e-9))
     count = there.sum(axis=0)
     share = np.where(count > 0, near.sum(axis=0) / np.maximum(count, 1), 1.0)
+    return _grouped(said, share)
+
+
+def group_lists(judge: FloatArray, others: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """The same of checklists: ``judge`` (n, questions) and ``others`` (k, n, questions) are 0 or 1.
+
+    A list is what share of it is yes, parted at quintiles; others agree on the share of questions
+    that they answer alike. NaN where another model gave no list.
+    """
+    yes = judge.mean(axis=1)
+    said = np.searchsorted(np.unique(np.quantile(yes, [0.2, 0.4, 0.6, 0.8])), yes)
+    there = ~np.isnan(others).any(axis=2)
+    same = np.where(there, (others == judge).mean(axis=2), 0.0)
+    count = there.sum(axis=0)
+    return _grouped(said, np.where(count > 0, same.sum(axis=0) / np.maximum(count, 1), 1.0))
+
+
+def _grouped(said: NDArray[Any], share: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
     level = np.minimum((share * GROUPS).astype(np.int64), GROUPS - 1)
     group: NDArray[np.int64] = np.unique(said * GROUPS + level, return_inverse=True)[1]
     return group.astype(np.int64), 1 - share

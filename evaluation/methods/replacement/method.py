@@ -17,7 +17,8 @@ model's) and error as the test takes them.
 as everybody passes, power.py), needed (items from which this chance is .8; NaN: more than were
 tried), verdict (VERDICTS).
 
-``combined``, a row a model and a label (one, -1, for the mean of numbers): model, label, labelled,
+``combined``, a row a model and a label (-1 for the mean of numbers; of checklists -1 for the share
+of yes over all questions, then one a question; none of texts): model, label, labelled,
 rest (items that people and the model, and that the model alone labelled), drawn (of the labelled
 those that were drawn for people, active.py), earlier (labelled ones that were taken for a random
 part of all, of a draw), bias (the model's mean less the people's), bias_low,
@@ -37,7 +38,6 @@ behavior.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,14 +55,13 @@ from evaluation.methods.core.base import (
 from evaluation.methods.core.params import Params, real_number, whole_number
 from evaluation.methods.replacement import active, annotator, behavior, combined, judges, power
 from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, LEVEL, PEOPLE
+from evaluation.methods.replacement.data import ACCURACY, COSINE, MOST_LABELS, Beside, Drawn
 
-NAME, VERSION = "replacement", "1.2"
-ACCURACY, RMSE, COSINE = "accuracy", "rmse", "cosine"
+NAME, VERSION = "replacement", "1.3"
 YES, NARROWLY, NO, UNDECIDED = "yes", "narrowly", "no", "undecided"
 VERDICTS = (YES, NARROWLY, NO, UNDECIDED)
 SAFE = 0.65  # winning rate below which a model passes narrowly, rounded down for 2 of 3
 MARGIN = 5  # steps of .01 by which epsilon may shrink without a change, else narrowly
-MOST_LABELS = 20  # classes whose share is estimated
 ESTIMATES = ("people", "judge", "both")
 COMBINED = (
     "model",
@@ -135,58 +134,6 @@ PARAMS = Params(
     ),
     version=VERSION,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Items (items,) that were drawn for people: ``known``, those labelled before; ``chance``, the
-    probability of each other one, NaN for items outside the draw; ``chosen``, which were drawn.
-    ``trusted``: those labelled before are a random part of all.
-    """
-
-    known: BoolArray
-    chance: FloatArray
-    chosen: BoolArray
-    trusted: bool = False
-
-    @property
-    def even(self) -> bool:
-        """Whether all had the same chance, so that what was drawn is like the others."""
-        there = self.chance[~np.isnan(self.chance)]
-        return not len(there) or float(np.ptp(there)) < 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """What people and models said of the same items.
-
-    ``person``, ``item``, ``value`` (n,): who gave which value to which item, once each; ``model``
-    (models, items): the models' values, NaN where one gave none. By ``score`` a value is the index
-    of one of ``labels`` (accuracy), a number (rmse), or a row of ``vectors`` (cosine). ``drawn``:
-    how items were chosen for people, if they were.
-    """
-
-    person: IntArray
-    item: IntArray
-    value: FloatArray
-    model: FloatArray
-    people: tuple[str, ...]
-    models: tuple[str, ...]
-    score: str = ACCURACY
-    labels: tuple[str, ...] = ()
-    vectors: FloatArray | None = None
-    drawn: Drawn | None = None
-    aside: behavior.Aside | None = None
-
-    def alike(self) -> Beside:
-        """The same without people's labels of items that were chosen as hard for a model.
-
-        A test on them would speak of hard items, and no longer of all.
-        """
-        if self.drawn is None or self.drawn.even:
-            return self
-        kept = np.isnan(self.drawn.chance)[self.item]
-        return replace(self, person=self.person[kept], item=self.item[kept], value=self.value[kept])
 
 
 def fit(
@@ -361,20 +308,15 @@ def decide(rates: FloatArray, at: int, chance: float, shown: float) -> str:
 
 def _combined(data: Beside) -> list[Row]:
     """The share of each class, or the mean, three ways, by each model as the judge."""
-    if data.score == COSINE:
-        return []
     size = data.model.shape[1]
     given = np.bincount(data.item, minlength=size)
     rows = []
     for at in range(len(data.models)):
-        own = data.model[at]
-        there = ~np.isnan(own)
-        codes = range(len(data.labels)) if data.score == ACCURACY else (-1,)
-        for label in list(codes)[:MOST_LABELS]:
-            said = data.value if label < 0 else (data.value == label).astype(float)
+        there = ~np.isnan(data.model[at])
+        for label in data.quantities:
+            said, judged = data.quantity(label)
             human = np.bincount(data.item, said, minlength=size) / given.clip(1)
-            judge = own if label < 0 else (own == label).astype(float)
-            parts = (human, judge, there, given > 0)
+            parts = (human, judged[at], there, given > 0)
             found = _estimate(*parts) if data.drawn is None else _weighted(*parts, data.drawn)
             rows.append({"model": at, "label": label, **found})
     return rows

@@ -6,11 +6,12 @@ points of a scale as equally far apart; alpha does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
 from evaluation.methods.core.base import (
@@ -26,12 +27,21 @@ from evaluation.methods.core.base import (
     indices,
     of_rows,
 )
+from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
+from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
-from evaluation.methods.core.units import CORRELATION, count_in_words, fisher, ratio, too_few
+from evaluation.methods.core.units import (
+    CORRELATION,
+    count_in_words,
+    fisher,
+    ratio,
+    simultaneous,
+    too_few,
+)
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.rescaling import competence
 
-NAME, VERSION = "ratings", "1.3"
+NAME, VERSION = "ratings", "1.4"
 PARAMS = Params(
     NAME,
     (
@@ -61,6 +71,7 @@ SYSTEM = (
     "n",
     "no_interval",
 )
+STRATUM = ("dimension", "column", "stratum", "texts", "votes", "level", "reason")
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
 CORRECTED_TEXT = (*TEXT, "corrected", "kept")
 WORKER = (
@@ -83,7 +94,7 @@ class Ratings:
     """Ratings (n,) of texts on s scales, as they came.
 
     ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
-    and ``topic`` (texts,) say whose text it is and on what.
+    and ``topic`` (texts,) say whose text it is and on what. ``columns`` are kinds of texts by name.
     """
 
     worker: IntArray
@@ -95,6 +106,7 @@ class Ratings:
     texts: tuple[str, ...]
     systems: tuple[str, ...]
     scales: tuple[str, ...]
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -119,6 +131,7 @@ class Ratings:
         texts: Sequence[str],
         systems: Sequence[str],
         scales: Sequence[str],
+        columns: Mapping[str, Column] | None = None,
     ) -> Ratings:
         """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
         w, t = indices(worker=(worker, workers), text=(text, texts))
@@ -130,8 +143,14 @@ class Ratings:
         s, about = index_array("system", system, len(systems)), np.asarray(topic, dtype=np.int64)
         if len(s) != len(texts) or len(about) != len(texts):
             raise BadShape(f"system and topic must have an entry for each of {len(texts)} texts")
+        kinds = {
+            name: checked_column(name, one, len(texts), "texts")
+            for name, one in (columns or {}).items()
+        }
         return cls(
-            w, t, points, s, about, tuple(workers), tuple(texts), tuple(systems), tuple(scales)
+            *(w, t, points, s, about),
+            *(tuple(workers), tuple(texts), tuple(systems), tuple(scales)),
+            kinds,
         )
 
 
@@ -147,6 +166,11 @@ def fit(
     Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
     ``no_interval`` say why there is no figure or no interval.
 
+    ``stratum``, a row a scale, column and kind of texts: dimension, column, stratum (its name; ""
+    of a column that is not split), texts, votes, level of its intervals, reason (why there is no
+    board). ``stratum_system``: as ``system``, with column and stratum. Intervals of all kinds of a
+    column hold at once, clustered as those of the whole board (by text within one topic).
+
     With ``competence`` also ``corrected`` and ``rater`` (as of ``competence.correct``: agreement
     with and without raters whom MACE takes for guessing, and who these are), ``corrected_system``
     (as ``system``, of the ratings kept; competence is taken as known), and of each text the
@@ -158,6 +182,8 @@ def fit(
         "system": [],
         "candidate": [],
         "worker": [],
+        "stratum": [],
+        "stratum_system": [],
     }
     for k in range(len(data.scales)):
         hooks.step(AGREEMENT, k, len(data.scales))
@@ -167,7 +193,10 @@ def fit(
         rows["system"] += _systems(data, k, settings["level"])
         rows["candidate"] += _texts(data, k)
         rows["worker"] += _workers(data, k, settings["level"])
+        for name, found in _kinds(data, k, settings["level"]).items():
+            rows[name] += found
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
+    columns |= {"stratum": STRATUM, "stratum_system": ("column", "stratum", *SYSTEM)}
     if settings["competence"]:
         columns |= {
             "corrected": competence.AGREED,
@@ -317,6 +346,38 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _kinds(data: Ratings, scale: int, level: float) -> dict[str, list[dict[str, Any]]]:
+    """The boards by kind of text on one scale."""
+    rated = np.unique(data.text[np.isfinite(data.value[:, scale])])
+    told: list[dict[str, Any]] = []
+    systems: list[dict[str, Any]] = []
+    for name, column in data.columns.items():
+        sizes = [int((column.of[rated] == at).sum()) for at in range(len(column.names))]
+        row = {"dimension": scale, "column": name}
+        if why := not_split(sizes, "texts"):
+            blank = {"stratum": "", "texts": 0, "votes": 0, "level": np.nan, "reason": why}
+            told.append({**row, **blank})
+            continue
+        own = simultaneous(level, sum(size >= KIND_FEWEST for size in sizes))
+        for at, (kind, size) in enumerate(zip(column.names, sizes, strict=True)):
+            if not size:
+                continue
+            part = _of_kind(data, column.of == at)
+            why, votes = too_small(size, "texts"), int(np.isfinite(part.value[:, scale]).sum())
+            counts = {"stratum": kind, "texts": size, "votes": votes}
+            told.append({**row, **counts, "level": np.nan if why else own, "reason": why})
+            if not why:
+                found = _systems(part, scale, own)
+                systems += [{"column": name, "stratum": kind, **one} for one in found]
+    return {"stratum": told, "stratum_system": systems}
+
+
+def _of_kind(data: Ratings, mine: NDArray[np.bool_]) -> Ratings:
+    """The ratings of these texts (texts,) alone; the topics of others part nothing any more."""
+    topic = np.where(mine, data.topic, data.topic[mine][0])
+    return replace(data, value=np.where(mine[data.text][:, None], data.value, np.nan), topic=topic)
 
 
 def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:

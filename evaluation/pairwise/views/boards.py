@@ -285,12 +285,13 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return render(request, "evaluation/pairwise/ratings.html", context)
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
-    told = reads.figures_of(run, "recipe", votes_used.FIGURE)
+    told = reads.figures_of(run, "recipe", votes_used.FIGURE, *rating_boards.KINDS)
     workers = rating_boards.workers(run, chosen.name) if chosen else []
     found = rating_boards.boards(run, asked)
     own = next((one for one in found if one["asked"] == chosen), None)
     context.update(
         boards=found,
+        kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
         verdict=rating_boards.best_of(own) if own else {},
         workers=workers,
         corrected=rating_boards.corrected(run, asked, chosen.name, workers) if chosen else {},

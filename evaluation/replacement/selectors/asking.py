@@ -12,7 +12,7 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from crowdqc.numbers import score
 from evaluation.models import Run
 from evaluation.replacement import next_items
-from evaluation.replacement.selectors.naming import label_words
+from evaluation.replacement.selectors.naming import label_words, quantity_title
 
 Told = Mapping[str, Any]
 WAYS = (
@@ -80,7 +80,7 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
     words = label_words(run, told)
     rows = [
         {
-            "title": f"Share of “{words[label]}”" if label >= 0 else "Mean",
+            "title": quantity_title(told, words, label),
             "now": _half(now.get(label)),
             "then": _half(half),
             "random": _half(expected[next_items.RANDOM][label]),

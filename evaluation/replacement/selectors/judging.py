@@ -15,7 +15,7 @@ from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
 from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION, SELF
-from evaluation.methods.replacement.method import ACCURACY
+from evaluation.methods.replacement.data import ACCURACY
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
 from evaluation.runs.selectors.verdicts import verdict

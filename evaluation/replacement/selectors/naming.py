@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from annotation.task_types.checklist.type import list_of
 from annotation.work.snapshots import labels as label_fields
 from evaluation.models import Run
 
@@ -13,11 +14,21 @@ OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the seco
 
 
 def label_words(run: Run, told: Told) -> list[str]:
-    """What each stored code of the field is called."""
+    """What each stored code of the field is called; of a checklist the wording of each question."""
     name = told["frame"]["field"][0]
+    if told["frame"].get("lines"):
+        asked = dict(list_of(run.task.current)) if run.task.current else {}
+        return [asked.get(line, line) for line in told["frame"]["labels"]]
     fields = label_fields.fields_of(run.task.current)
     known = next((one.labels for one in fields if one.name == name), OF_PAIRS)
     return [known.get(code, code) for code in told["frame"]["labels"]]
+
+
+def quantity_title(told: Told, words: Sequence[str], label: int) -> str:
+    """What is estimated: a label's share, a mean, or how often a question is answered yes."""
+    if told["frame"].get("lines"):
+        return f"“{words[label]}”: share of yes" if label >= 0 else "All questions: share of yes"
+    return f"Share of “{words[label]}”" if label >= 0 else "Mean"
 
 
 def short_names(told: Told) -> list[str]:

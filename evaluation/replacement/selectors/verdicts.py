@@ -17,10 +17,10 @@ from evaluation.methods.replacement import annotator
 from evaluation.methods.replacement.method import NARROWLY, NO, UNDECIDED, YES
 from evaluation.methods.replacement.power import SIZES
 from evaluation.models import Run, RunState
-from evaluation.replacement import texts
+from evaluation.replacement import next_items, texts
 from evaluation.replacement.run import SLUG
 from evaluation.replacement.selectors import asking
-from evaluation.replacement.selectors.naming import label_words
+from evaluation.replacement.selectors.naming import label_words, quantity_title
 
 SAID = {
     YES: ("done", "Yes"),
@@ -63,6 +63,9 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
         "people": person_rows(run, told, opened, at / 100),
         "combined": (combined := combined_rows(run, told, opened)),
         "has_combined": "combined" if any(one["lines"] for one in combined) else "",
+        "advice": advice(rows, told),
+        "untested": _untested(rows),
+        "no_choice": next_items.OF_TEXTS if run.method == texts.SLUG else "",
         "offer": asking.offer(told, at, opened),
         "draw": told["frame"].get("drawn"),
         "rates": rate_rows(run, told, opened),
@@ -145,6 +148,7 @@ def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
 
 def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> dict[str, Any]:
     row = {**one, "place": one["model"], "name": name, "verdict": "", "mark": "draft"}
+    row["needed"] = None
     if curve is None:
         return row | {"said": "Not tested", "wins": "", "plot": "", "rate_plot": "", "next": ""}
     point, advantage = curve[at], Estimate(one["advantage"], one["low"], one["high"])
@@ -160,6 +164,7 @@ def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> d
         ),
         "plot": charts.forest_cell(_shares(), advantage, reference=annotator.HALF, name=name),
         "next": _next(point),
+        "needed": point["needed"],
         "changes": _changes(curve, at),
     }
 
@@ -174,6 +179,55 @@ def _next(point: Told) -> str:
         f"About {count(point['needed'])} items would tell: a model as good as your annotators "
         "would then pass with a chance of 80%."
     )
+
+
+def advice(rows: Sequence[Told], told: Told) -> list[dict[str, str]]:
+    """What to do now about which models, in words that need no other part of the page."""
+    found: dict[str, list[Told]] = {}
+    for row in rows:
+        found.setdefault(_advice(row, told), []).append(row)
+    return [
+        {"names": _listed([one["short"] for one in of]), "mark": of[0]["mark"], "said": said}
+        for said, of in found.items()
+    ]
+
+
+def _advice(row: Told, told: Told) -> str:
+    kind, needed = row["verdict"], row["needed"]
+    if kind == YES:
+        return "Can take the place of one annotator on items like these. Keep the others."
+    if kind == NARROWLY:
+        return "Passed, but only just. Keep all annotators until more items confirm it."
+    if kind == UNDECIDED and needed is not None:
+        return (
+            f"Do not decide yet. Let people answer about {count(needed)} items that the model "
+            f"answered too ({count(row['items'])} now), then test again. Keep all annotators "
+            "until then."
+        )
+    if kind == UNDECIDED:
+        return (
+            f"Keep all annotators. Even {count(SIZES[-1])} items would hardly decide it at this ε."
+        )
+    if kind == NO:
+        said = "Keep all annotators. Not good enough to take anybody’s place."
+        if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
+            said += " Its answers still save some of their work: see “Labels saved”."
+        return said
+    return "Could not be tested; the reason is below. Keep all annotators."
+
+
+def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
+    """Models that were not tested, by the reason."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row["reason"]:
+            found.setdefault(row["reason"], []).append(row["short"])
+    return [(_listed(names), reason) for reason, names in found.items()]
+
+
+def _saves(one: Told) -> bool:
+    """Whether a combined estimate is as exact as noticeably more labels of people."""
+    return not one["reason"] and round(one["worth"] - one["labelled"]) > 0
 
 
 def _changes(curve: Sequence[Told], at: int) -> str:
@@ -255,7 +309,7 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
     for row in told["combined"]:
         if row["model"] != model:
             continue
-        title = f"Share of “{words[row['label']]}”" if row["label"] >= 0 else "Mean"
+        title = quantity_title(told, words, row["label"])
         one: dict[str, Any] = {**row, "title": title, "lines": []}
         if not row["reason"]:
             one |= _lines(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
@@ -70,6 +70,73 @@ def boards(run: Run, asked: Sequence[AskedDimension]) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+KINDS = ("stratum", "stratum_system")
+
+
+def kinds(run: Run, told: Mapping[str, Any], dimension: str) -> list[dict[str, Any]]:
+    """The board of a scale by every column of its texts, or why a column does not split it."""
+    rows = [row for row in told.get("stratum") or () if row["dimension"] == dimension]
+    if not rows:
+        return []
+    known = SystemScore.objects.filter(run=run, dimension=dimension)
+    names = {
+        pk: (name, detail)
+        for pk, name, detail in known.values_list(
+            "system_id", "system__name", "system__prompt_strategy"
+        )
+    }
+    return [
+        _by_kind(told, dimension, column, rows, names)
+        for column in dict.fromkeys(row["column"] for row in rows)
+    ]
+
+
+def _by_kind(
+    told: Mapping[str, Any],
+    dimension: str,
+    column: str,
+    rows: Sequence[Mapping[str, Any]],
+    names: Mapping[int, tuple[str, str]],
+) -> dict[str, Any]:
+    own = [row for row in rows if row["column"] == column]
+    label = column.replace("_", " ").capitalize()
+    if not own[0]["stratum"]:
+        return {"label": label, "reason": own[0]["reason"]}
+    key = (dimension, column)
+    means = [r for r in told["stratum_system"] if (r["dimension"], r["column"]) == key]
+    scale = Scale.around([row[end] for row in means for end in ("low", "high", "estimate")])
+    boards = sum(not row["reason"] for row in own)
+    found = []
+    for kind in own:
+        mine = [row for row in means if row["stratum"] == kind["stratum"]]
+        mine.sort(key=lambda row: (-row["estimate"], row["system"]))
+        found.append(
+            {
+                "label": kind["stratum"],
+                "basis": f"{plural(kind['texts'], 'text')}, {plural(kind['votes'], 'rating')}",
+                "reason": kind["reason"],
+                "rows": [_of_kind(row, names, scale) for row in mine],
+            }
+        )
+    return {
+        "label": label,
+        "reason": "",
+        "axis": charts.forest_axis(scale),
+        "kinds": found,
+        "note": f"Intervals hold for these {word(boards)} boards at once (95%). A whole kind can "
+        "be rated lower because it is harder: compare sources within one kind.",
+    }
+
+
+def _of_kind(
+    row: Mapping[str, Any], names: Mapping[int, tuple[str, str]], scale: Scale
+) -> dict[str, Any]:
+    name, detail = names.get(row["system"], ("a removed source", ""))
+    estimate = Estimate(row["estimate"], row["low"], row["high"])
+    plot = charts.forest_cell(scale, estimate, name=name)
+    return {**row, "name": name, "detail": detail, "plot": plot}
 
 
 METHOD = (

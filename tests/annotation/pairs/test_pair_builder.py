@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from annotation.authoring.actions import tasks
@@ -9,6 +11,7 @@ from annotation.formats.actions.imports import import_content
 from annotation.models import Candidate, Task
 from annotation.pairs.actions import pair_items, topics
 from annotation.task_types.pairwise import type as pairwise
+from annotation.work.snapshots.judgments import item_metadata
 from crowdqc.errors import Invalid
 from tests.annotation.pairs.pair_studies import ROW, begun, save, signed_in, url, with_texts
 from tests.support import factories
@@ -191,6 +194,41 @@ def test_answers_of_an_earlier_task_and_a_file_meet_on_the_same_topics(
     assert texts[0].author is not None and texts[0].style == "prose"
     again = save(world, task, "task_build_texts", form, part="texts")
     assert b"Nothing new" in again.content and texts.count() == 5
+
+
+def test_topics_have_categories_from_a_file_or_the_builder_which_split_their_pairs(
+    world: World, task: Task
+) -> None:
+    rows = [
+        {
+            "topic": f"t-{n}",
+            "query": f"What is {n}?",
+            "system": system,
+            "text": f"{system} on {n}",
+            "category": ("Trees", "")[n],
+        }
+        for n in range(2)
+        for system in ("Orrery", "Halcyon")
+    ]
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    import_content(by=world.requester, task=task, kind="candidates", name="a.jsonl", content=lines)
+    pair_items.make_pairs(by=world.requester, task=task)
+    save(world, task, "task_build_text", {"category": " Birds "}, part="texts", text="t-1")
+    page = signed_in(world.requester).get(url("task_build", task, part="texts"))
+    assert 'value="Trees"' in page.content.decode() and 'value="Birds"' in page.content.decode()
+    known = item_metadata(task)
+    by_topic = dict(task.items.values_list("pk", "group__key"))
+    assert {(by_topic[pk], one["category"]) for pk, one in known.items()} == {
+        ("t-0", "Trees"),
+        ("t-1", "Birds"),
+    }
+    rows[1]["category"] = "Shrubs"
+    wrong = "\n".join(map(json.dumps, rows)).encode()
+    with pytest.raises(Invalid) as refused:
+        import_content(
+            by=world.requester, task=task, kind="candidates", name="b.jsonl", content=wrong
+        )
+    assert "This topic is “Trees” in another row." in str(refused.value.rows)
 
 
 def test_a_topic_never_mixes_answers_to_two_questions(

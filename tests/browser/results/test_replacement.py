@@ -36,6 +36,8 @@ def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     expect(page.get_by_text("Halcyon-7B can replace one of your annotators")).to_be_visible()
     expect(page.get_by_text("Pellet-3B cannot replace one")).to_be_visible()
     expect(page.get_by_text("There are too few answers to decide about Orrery-M")).to_be_visible()
+    expect(page.locator("#advice li")).to_have_count(3)
+    expect(page.locator("#advice")).to_contain_text("Can take the place of one annotator")
     rows = page.locator("#models tbody tr")
     expect(rows.filter(has_text="Halcyon-7B")).to_contain_text("Yes")
     expect(rows.filter(has_text="Pellet-3B")).to_contain_text("No")

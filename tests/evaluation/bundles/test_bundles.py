@@ -7,9 +7,11 @@ import csv
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Callable
 from io import StringIO
@@ -18,15 +20,20 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
-from annotation.models import Answer, Membership, TextValue
+from annotation.models import Answer, ExportFile, Membership, Task, TextValue
+from annotation.work.actions import answers, assignments
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds import Broken, others_bytes, read_others
+from evaluation.bundles.makers import live_file
+from evaluation.live import actions as live
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import checks as checks_corpus
@@ -34,24 +41,39 @@ from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories as make
+from tests.support.studies import live as live_study
 from tests.support.studies.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]
+# What pages say of boards by kind: the address, and words.
+BY_KIND = {
+    "labels": ("label_agreement", ("By kind of item", "Workers by kind")),
+    "ratings": ("rating_results", ("By kind of text", "12 texts, 48 ratings")),
+}
 Change = Callable[[dict[str, bytes]], None]
+
+
+def by_parity(task: Task) -> Task:
+    """The same with a column that says which items are odd."""
+    for at, item in enumerate(task.items.order_by("pk")):
+        item.settings["meta"] = {"parity": ("even", "odd")[at % 2]}
+        item.save(update_fields=["settings"])
+    return task
 
 
 def run_of(method: str) -> Run:
     """A small finished run of the method."""
     params: dict[str, Any] = {"resamples": 100}
-    if method == "aqer":
+    if method in ("aqer", "aqer_joint"):
         task = corpus.make_answered()
         params["encoder"] = "char-svd"
     elif method == "pairwise":
         task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
         params |= {"restarts": 2, "draws": 100}
     elif method == "labels":
-        task = label_corpus.make_labelled(items=20, known=4, workers=6)
+        task = by_parity(label_corpus.make_task(items=20, known=4))
+        task = label_corpus.make_labelled(task=task, workers=6)
         params["restarts"] = 2
     elif method == "replacement_texts":
         task = corpus.make_answered()
@@ -65,7 +87,7 @@ def run_of(method: str) -> Run:
         label_corpus.add_model(task, "Alder", right=0.9)
         params = {}
     else:
-        task = make_ratings(make.make_project(), n=6)
+        task = by_parity(make_ratings(make.make_project(), n=24))
         keys = list(task.items.order_by("key").values_list("key", flat=True))
         labels = [
             Label(1, key, f"w-{person}", str(1 + (at * 2 + person) % 5))
@@ -136,6 +158,7 @@ def told(path: Path) -> tuple[int, str]:
     "method",
     [
         "aqer",
+        "aqer_joint",
         "pairwise",
         "ratings",
         "labels",
@@ -147,7 +170,8 @@ def told(path: Path) -> tuple[int, str]:
 def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     method: str, tmp_path: Path
 ) -> None:
-    path = written(run_of(method), tmp_path)
+    run = run_of(method)
+    path = written(run, tmp_path)
     if method == "aqer":  # the command itself, without a database; the others in this process
         code, text = told(path)
         assert code == 0, text
@@ -165,6 +189,16 @@ def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
     )
     report = verify(changed(path, one_vote, mend=True))
     wrong = " ".join(text for good, text in report.lines if not good)
+    if method in BY_KIND:  # boards by kind are in it, and on the page
+        address, said = BY_KIND[method]
+        client = Client()
+        client.force_login(run.project.owner)
+        page = client.get(reverse(address, args=[run.project_id, run.task_id]))
+        assert all(one in page.content.decode() for one in ("Parity", "even", *said))
+        with zipfile.ZipFile(path) as archive:
+            figures = json.loads(archive.read("results/figures.json"))
+        table = figures["kind" if method == "labels" else "stratum"]
+        assert {row["level"] for row in table if row["column"] == "parity"} == {0.975}
     assert "Files:" not in wrong
     assert "not those that the run saw" in wrong
     assert "Numbers:" in wrong
@@ -252,6 +286,50 @@ def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) ->
     with pytest.raises(CommandError):
         call_command(*again, stdout=out, stderr=StringIO())
     assert "in the report, " in out.getvalue()
+
+
+def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Path) -> None:
+    evaluation = live_study.make_live(max_judgments=60, half_width=0.05)
+    task, client = evaluation.task, Client()
+    rows = live_study.outputs(60)
+    live.add_outputs(by=task.project.owner, task=task, key="a", rows=rows)
+    rng = random.Random(1)
+    workers = [make.make_worker(task.project) for _ in range(12)]
+    for worker in workers[:10]:
+        assert live_study.judge(task, worker, rng)
+    with pytest.raises(Conflict, match="still open"):
+        live_file(task, "zip")
+    task.refresh_from_db()
+    late = assignments.claim(by=workers[10].user, task=task, worker=workers[10])
+    evaluation = live.end(by=task.project.owner, task=task)
+    assert evaluation.result is not None and evaluation.result["half_width"]
+    # What comes in after the end is no part of the result, and changes nothing of the bundle.
+    drafts = {
+        pk: {"d-quality_overall": "left"} for pk in late.entries.values_list("item", flat=True)
+    }
+    answers.submit(by=workers[10].user, assignment=late, key=uuid.uuid4(), drafts=drafts)
+
+    client.force_login(task.project.owner)
+    page = client.get(reverse("live_evaluation", args=[task.project_id, task.pk]))
+    assert "Get bundle" in page.content.decode()
+    client.post(page.request["PATH_INFO"], {"do": "bundle"})
+    assert ExportFile.objects.get().what == "live-bundle"
+    bundled, report = tmp_path / "bundle.zip", tmp_path / "report.html"
+    for family, file in (("live-bundle", bundled), ("live-report", report)):
+        where = ("--task", str(task.pk), "--out", str(file))
+        call_command("crowdqc_export", family, *where, stdout=StringIO())
+    out = StringIO()
+    verify_it = ("verify_bundle", str(bundled), "--report", str(report))
+    call_command(*verify_it, stdout=out, stderr=StringIO())
+    assert "byte for byte the same" in out.getvalue() and "Report: 1" in out.getvalue()
+    with zipfile.ZipFile(bundled) as archive:
+        board = json.loads(archive.read("results/figures.json"))["board"]
+        assert board["systems"] == evaluation.result["systems"] and board["votes"] == 50
+        names = json.loads(archive.read("names.json"))["workers"]
+        assert names[str(workers[0].pk)] == workers[0].pseudonym
+    found = verify(changed(bundled, one_vote, mend=True))
+    wrong = " ".join(text for good, text in found.lines if not good)
+    assert "not those that the run saw" in wrong and "figure board, " in wrong
 
 
 def test_what_cannot_be_run_again_is_refused_by_name() -> None:

@@ -94,9 +94,16 @@ def make_task(
     return task
 
 
-def fill(task: Task, workers: Sequence[Membership], *, slips: int = 7) -> None:
+def fill(
+    task: Task,
+    workers: Sequence[Membership],
+    *,
+    slips: int = 7,
+    only: Sequence[int] | None = None,
+) -> None:
     """Filled checklists of people; every ``slips``-th answer of a person is wrong."""
-    items = list(Item.objects.filter(task=task).select_related("first").order_by("pk"))
+    rows = Item.objects.filter(task=task) if only is None else Item.objects.filter(pk__in=only)
+    items = list(rows.select_related("first").order_by("pk"))
     votes = []
     names = [row["name"] for row in task.current.settings["questions"]]
     for who, worker in enumerate(workers):

@@ -340,7 +340,9 @@ def test_the_report_of_a_study_has_the_numbers_of_its_bundle(told: str) -> None:
     pages = PdfReader(io.BytesIO(written_as("pdf", html))).pages
     printed = " ".join("\n".join(page.extract_text() for page in pages).split())
     for one in scores:
-        assert re.search(rf"{one.worker.pseudonym}\b.* {re.escape(score(one.estimate, 3))} ", printed)
+        assert re.search(
+            rf"{one.worker.pseudonym}\b.* {re.escape(score(one.estimate, 3))} ", printed
+        )
     changed = html.replace(f">{score(scores[0].estimate, 3)}</data>", ">.123</data>")
     assert report.differences(changed, files, manifest)[1]
     other = {**manifest, "result_hash": "0" * 64}

@@ -53,6 +53,10 @@ def test_people_and_models_stand_on_one_board(mode: str) -> None:
     models_wrote = sum(row["model"] for row in best)
     assert f"people wrote {8 - models_wrote} of them, models {models_wrote}" in text
     assert TextValue.objects.get(answer=best[0]["answer"]).text in text
+    moved = reads.figures_of(run, "without_models")["without_models"]
+    assert len(moved["rows"]) == (15 if mode == "together" else 0)
+    said = "closest to the shared answer" if mode == "together" else "no worker votes in this run"
+    assert said in text
     steps = html_of(client.get(reverse("run", args=[run.project_id, run.number])))
     assert "rounds" in steps and "No round was needed." not in steps
 

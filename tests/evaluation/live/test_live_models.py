@@ -19,7 +19,7 @@ from annotation.notifications.actions import webhooks
 from crowdqc.errors import Invalid
 from evaluation.live import actions as live
 from evaluation.live.budget import used_by
-from evaluation.live.dataset import look_at
+from evaluation.live.dataset import board, read
 from evaluation.live.judging.selectors import REST
 from evaluation.llm import engine, ledger
 from evaluation.models import (
@@ -102,7 +102,7 @@ def test_a_model_judges_what_people_judged_and_its_votes_do_not_enter_their_inte
             if number == 3:
                 turn(evaluation)
                 assert len(stub.asked) == 2 * 20
-        before = look_at(evaluation, task, [])
+        before = board(read(evaluation, task, []))
         result = until_it_ends(evaluation)
     assert evaluation.reason == "judgments" and result["decided_by"] == "people"
     assert result["votes"] == 40 and result["workers"] == 8

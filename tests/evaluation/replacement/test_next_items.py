@@ -7,6 +7,7 @@ import zipfile
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -21,6 +22,7 @@ from evaluation.models import ItemDraw, Run, RunState
 from evaluation.replacement import actions
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
+from tests.evaluation.corpora import checks, texts
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, text_of
 from tests.support import factories
@@ -200,3 +202,54 @@ def test_more_than_there_are_a_closed_task_and_an_unknown_model_are_refused(task
     with pytest.raises(Conflict, match="Open the task first"):
         ask(task)
     assert not ItemDraw.objects.exists()
+
+
+def test_texts_of_checklists_are_drawn_too_and_every_question_is_weighed(tmp_path: Path) -> None:
+    task = checks.make_study(topics=30, people=3, scored=False)
+    corpus.add_copy(task)
+    items = list(Item.objects.filter(task=task).order_by("pk"))
+    late = [item.pk for item in items[40:]]
+    Answer.objects.filter(item__in=late, worker__isnull=False).delete()
+    Item.objects.filter(pk__in=late).update(held=0)
+    run_of(task)
+    client, system = client_of(task), System.objects.get(name="Copy").pk
+    address = reverse("replacement_ask", args=[task.project_id, task.pk])
+    form = {"model": system, "wanted": 60, "way": "unsure"}
+    shown = text_of(html_of(client.get(address, form)))
+    assert "All questions: share of yes" in shown and "“Does the note name the leaf?”" in shown
+    assert client.post(address, form).status_code == 302
+    made = ItemDraw.objects.get()
+    people = Membership.objects.filter(project=task.project, role="worker").order_by("pk")
+    checks.fill(task, people[:2], only=made.drawn)
+    run = run_of(task)
+    rows = reads.figures_of(run)["combined"]
+    assert [row["label"] for row in rows] == [-1, 0, 1, 2, 3]
+    assert {(row["drawn"], row["reason"]) for row in rows} == {(60, "")}
+    said = [
+        [checks.truth(item.first.text, name) == "yes" for name in checks.WORDS] for item in items
+    ]
+    true = np.mean(said, axis=0)
+    for row, share in zip(rows, [true.mean(), *true], strict=True):
+        # People slip once in seven: what they would say of all items is off by that.
+        assert row["both_low"] <= share + (1 - 2 * share) / 7 <= row["both_high"], row
+    page = text_of(html_of(client.get(reverse("replacement", args=[task.project_id, task.pk]))))
+    assert "“Is the note free of jokes?”: share of yes" in page
+    file = tmp_path / "bundle.zip"
+    file.write_bytes(b"".join(bundle.parts(run)))
+    assert verify(file).good
+
+
+def test_of_texts_the_page_and_the_api_say_why_no_items_are_drawn() -> None:
+    task = texts.make_answered()
+    start = {"by": task.project.owner, "task": task, "method": "replacement_texts"}
+    run = runs.start(**start, params={"encoder": "char-svd"})
+    assert runs.execute(run.pk) == RunState.DONE
+    why = "Items cannot be chosen for answers in own words."
+    client = client_of(task)
+    assert why in html_of(client.get(reverse("replacement", args=[task.project_id, task.pk])))
+    token = factories.api_token(task.project.owner, ["read", "write"])
+    api = Client(headers={"Authorization": f"Token {token}"})
+    model = System.objects.filter(answers__item__task=task).distinct()[0]
+    body = {"model": str(model), "items": 60}
+    told = api.post(f"/api/tasks/{task.pk}/draws/", body, "application/json")
+    assert told.status_code == 409 and why in told.content.decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -76,6 +77,14 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
     assert "Birch cannot replace one of your annotators." in text
     assert "There are too few answers to decide about Cedar" in text
     assert "8 of 8" in text and "0 of 8" in text
+    now = text[text.index("What to do now") : text.index("choose one to see its annotators")]
+    assert "Alder Can take the place of one annotator" in now
+    assert "Birch Keep all annotators. Not good enough to take anybody’s place." in now
+    assert re.search(
+        r"Cedar Do not decide yet. Let people answer about \d+ items that the model "
+        r"answered too \(70 now\), then test again.",
+        now,
+    )
     told = reads.figures_of(run)
     assert [row["items"] for row in told["model"]] == [SEEN, SEEN, 70]
     cedar = page(task, "?model=2")
@@ -189,7 +198,8 @@ def test_filled_checklists_are_compared_by_the_share_of_questions_answered_alike
         ).round(9)
         assert row["model_share"] == pytest.approx((mean[0] >= mean[1]).mean())
         assert row["person_share"] == pytest.approx((mean[1] >= mean[0]).mean())
-    assert len(told["person"]) == 5 and told["combined"] == told["rates"] == []
+    assert len(told["person"]) == 5 and told["rates"] == []
+    assert {row["label"] for row in told["combined"]} == {-1, 0, 1, 2, 3}
     assert "All 4 questions of the list" in page(task)
 
 

@@ -184,7 +184,7 @@ def _target(keys: list[str], key: str, post: QueryDict) -> int:
 @login_required
 @require_POST
 def task_build_text(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Save a text: its title, passage, and whether the worker may look back."""
+    """Save a text: its title, passage, category, and whether the worker may look back."""
     access, task = find(request, project_id, task_id)
     build, place, post = Build(task), place_of(request, task), request.POST
     group = build.groups.first()
@@ -200,6 +200,9 @@ def task_build_text(request: HttpRequest, project_id: int, task_id: int) -> Http
     if "look_back" in post or "has_look_back" in post:
         now["look_back"] = post.get("look_back") in ("1", "on", "true")
     try:
+        if "category" in post and group is not None:
+            items.set_category(by=access.user, task=task, group=group, category=post["category"])
+            return field_saved(request, access, task, {"note": "category", "noted_group": group})
         group = items.save_group(by=access.user, task=task, group=group, **now)
     except Invalid as error:
         return field_refused(request, access, task, error)

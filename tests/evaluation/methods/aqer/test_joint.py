@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evaluation.methods.aqer import joint as aqer_joint
+from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer.rounds import Options, iterate, prepare
 from evaluation.methods.core.base import BadParameter, EmptyData, Texts
 from tests.evaluation.methods.simulated import crowd
@@ -37,6 +38,12 @@ def test_systems_beside_workers_score_as_if_they_were_workers() -> None:
     assert joint.intervals["worker"].separable.shape == (8, 8)
     assert joint.recipe["params"]["mode"] == "together"
     json.dumps(dict(joint.diagnostics), allow_nan=False)
+    alone = aqer.fit(data, rng=RNG(0), resamples=0, leave_one_out=False).estimates
+    without = joint.diagnostics["joint"]["without"]
+    own = [*alone["worker"][without["by"]], *alone["system"][without["by"]]]
+    np.testing.assert_allclose(without["score"], own, atol=1e-9)
+    for key, values in (("place_with", table[without["by"]]), ("place", np.array(own))):
+        assert without[key] == (8 - np.argsort(np.argsort(values))).tolist()
 
 
 def test_systems_alone_are_ranked_without_any_worker() -> None:
