@@ -1,4 +1,4 @@
-"""A report as PDF. WeasyPrint and the libraries of the system that it needs are loaded only here."""
+"""A report as PDF. WeasyPrint, and the libraries of the system that it needs, load only here."""
 
 from __future__ import annotations
 
