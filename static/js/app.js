@@ -116,6 +116,25 @@
     }
   });
 
+  // How many rows of a list are selected; "All" stands for those on other pages as well.
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    const line = form?.matches(".bulk") && form.querySelector("[data-picked]");
+    if (!line) return;
+    line.dataset.words ??= line.textContent;
+    const n = [...form.elements].filter((box) => box.name === "pick" && box.checked).length;
+    line.textContent = n ? `${n} selected` : line.dataset.words;
+  });
+
+  // "/" leads to the search of the project.
+  document.addEventListener("keydown", (event) => {
+    const busy = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const box = document.querySelector("[data-search]");
+    if (event.key !== "/" || busy || !box || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    box.focus();
+  });
+
   // A preview follows its form, also what was entered before htmx listened. On the first load only.
   document.addEventListener(
     "htmx:load",

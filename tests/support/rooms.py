@@ -16,6 +16,7 @@ ROOMS = (
     "annotation.notifications",
     "annotation.files",
     "annotation.accounts",
+    "annotation.lists",
     "annotation.pair_design",
     "annotation.task_types",
     "annotation.panels",
