@@ -87,7 +87,8 @@ class Listing:
     template: str  # the cells of one row; context: row, show
     order: str  # name of a column, with "-" before it to begin with the highest
     last: Sequence[Any] = ("pk",)  # what decides among equals
-    search: Sequence[str] = ()  # lookups, each of which may hold a word
+    # Where a word may stand: names of columns, or what makes a condition of the word.
+    search: Sequence[str | Callable[[str], Q]] = ()
     search_label: str = "Search"
     filters: Sequence[Filter] = ()
     bulk: Sequence[Bulk] = ()

@@ -12,6 +12,7 @@ from django.db.models.expressions import OrderBy
 from django.http import QueryDict
 
 from annotation.lists.definition import Column, Listing
+from crowdqc.numbers import parse_whole
 
 MOST_WORDS, MOST_LENGTH = 6, 120
 
@@ -70,8 +71,8 @@ def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
     rows = listing.rows
     for word in state.q.split()[:MOST_WORDS]:
         found = Q()
-        for lookup in listing.search:
-            found |= Q(**{f"{lookup}__icontains": word})
+        for place in listing.search:
+            found |= Q(**{f"{place}__icontains": word}) if isinstance(place, str) else place(word)
         rows = rows.filter(found)
     for one in listing.filters:
         wanted = state.chosen.get(one.name)
@@ -94,3 +95,9 @@ def _order(keys: Sequence[Any], down: bool) -> list[OrderBy]:
         at = F(key) if isinstance(key, str) else key
         found.append(at.desc(nulls_last=True) if down else at.asc(nulls_last=True))
     return found
+
+
+def by_number(word: str) -> Q:
+    """Of rows that have a number: the one that a word is."""
+    number = parse_whole(word, high=2**31 - 1)
+    return Q(pk__in=()) if number is None else Q(number=number)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import add_errors
+from annotation.lists.pages import list_page
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole, plural
@@ -25,22 +25,20 @@ from evaluation.runs import engine as runs
 from evaluation.runs import run_types, schedules
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.forms import RunForm, ScheduleForm
+from evaluation.runs.listing import run_listing
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
-PER_PAGE = 50
-
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The history of runs, with recipe, trigger and export."""
     access = get_access(request, project_id)
-    page = Paginator(reads.all_runs(access.project), PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "rows": reads.lines(list(page.object_list))}
-    return render(request, "evaluation/runs/list.html", context)
+    context = {"runs": access.project.runs.count()}
+    return list_page(request, access, run_listing(access), "evaluation/runs/list.html", context)
 
 
 def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:

@@ -94,7 +94,7 @@ def _members(panel: int) -> Any:
 
 def _bulk(access: Access) -> list[Bulk]:
     found = []
-    if not why_not_decide_in(access.project, access.user):
+    if access.is_manager or not why_not_decide_in(access.project, access.user):
         found.append(_approve(access))
     if access.is_requester:
         found.append(

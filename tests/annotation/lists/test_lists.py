@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.authoring.actions.tasks import create_task
 from annotation.models import (
     AuditEntry,
     LedgerEntry,
@@ -20,6 +21,7 @@ from annotation.models import (
     PayoutBatch,
     Role,
     SavedView,
+    Task,
     User,
 )
 from annotation.payouts.actions import proposals as payouts
@@ -167,6 +169,40 @@ def test_selected_workers_join_a_panel_or_leave_the_project(world: World) -> Non
     assert nothing.status_code == 422 and b"Nothing is selected" in nothing.content
     refused = signed_in(world.manager).post(people(world), {"do": "panel", "pick": pks[0]})
     assert refused.status_code == 422  # only requesters choose panels
+
+
+def test_proposals_are_found_by_worker_and_approved_together(world: World) -> None:
+    factories.make_member(world.project, Role.REQUESTER, world.manager)
+    first, own = propose(world, "wren-1"), propose(world, "wren-3", by=world.manager)
+    reject = ProposedLine(
+        world.task.assignments.get(worker__pseudonym="wren-2").pk,
+        "reject",
+        reason_code="not_followed",
+        reason=factories.REJECTION,
+    )
+    rejecting = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[reject]
+    )
+    client, url = signed_in(world.manager), reverse("payout_list", args=[world.project.pk])
+    found = client.get(f"{url}?q=wren-3&state=proposed").content.decode()
+    assert f"payouts/{own.number}/" in found and f"payouts/{first.number}/" not in found
+    told = bulk(client, url, "approve", pick=f"{first.pk},{own.pk},{rejecting.pk}")
+    assert "Approved 1 proposal. " in told
+    assert "1 skipped: You proposed it" in told and "1 skipped: It rejects work" in told
+    states = PayoutBatch.objects.order_by("number").values_list("state", flat=True)
+    assert list(states) == ["approved", "proposed", "proposed"]
+
+
+def test_tasks_are_paused_together_by_requesters(world: World) -> None:
+    other = factories.make_task(world.project, 2, title="Where storks winter")
+    draft = create_task(by=world.requester, project=world.project, type="free_text", title="Herons")
+    client, url = signed_in(world.requester), reverse("task_list", args=[world.project.pk])
+    assert "Herons" not in client.get(f"{url}?q=winter&view=open").content.decode()
+    told = bulk(client, url, "pause", every="1", pick=f"{world.task.pk},{other.pk},{draft.pk}")
+    assert "Paused 2 tasks. 1 skipped: It is draft." in told
+    assert Task.objects.filter(state="paused").count() == 2
+    refused = signed_in(world.manager).post(url, {"do": "resume", "pick": other.pk})
+    assert refused.status_code == 422
 
 
 def count_queries(client: Client, url: str) -> int:
