@@ -32,8 +32,9 @@ class ShownList:
         return self.state.query(self.listing)
 
     @property
-    def show(self) -> dict[str, bool]:
-        return {one.name: True for one in shown_columns(self.listing, self.state)}
+    def show(self) -> dict[str, str]:
+        """The columns that are shown, each with its label."""
+        return {one.name: one.label for one in shown_columns(self.listing, self.state)}
 
     @property
     def head(self) -> list[dict[str, Any]]:

@@ -135,6 +135,25 @@
     box.focus();
   });
 
+  // A long page shows one of its sections at a time; without script all stand below one another.
+  function showSection() {
+    const nav = document.querySelector("nav[data-sections]");
+    if (!nav) return;
+    const parts = [...document.querySelectorAll("[data-section]")];
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const shown = (target && target.closest("[data-section]")) || parts[0];
+    parts.forEach((part) => (part.hidden = part !== shown));
+    nav.querySelectorAll("a").forEach((link) => {
+      if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
+    // What stood further down has moved: the section begins below the links to it.
+    if (target) nav.scrollIntoView({ block: "nearest" });
+  }
+
+  addEventListener("hashchange", showSection);
+  showSection();
+
   // A preview follows its form, also what was entered before htmx listened. On the first load only.
   document.addEventListener(
     "htmx:load",

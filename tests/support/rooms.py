@@ -50,6 +50,7 @@ ROOMS = (
     "evaluation.panels",
     "evaluation.payouts",
     "evaluation.people",
+    "evaluation.items",
     "evaluation.official",
     "evaluation.overview",
     "evaluation.published",

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from annotation.lists.state import by_number
 from annotation.models import Project, Task, TaskVersion
 from crowdqc import queue
 from crowdqc.errors import Missing
@@ -132,6 +133,13 @@ def last_of(task: Task, method: str) -> Run | None:
     """The task's latest run of a method, in whatever state, with its snapshot's counts."""
     rows = task.runs.filter(method=method).select_related("snapshot")
     return rows.defer("snapshot__answer_ids").order_by("-id").first()
+
+
+def named(word: str) -> Q:
+    """Runs that a word names: by number, by what their method is called, or by their task."""
+    kinds = run_types.run_types()
+    methods = [slug for slug, kind in kinds.items() if word.lower() in kind.recipe.title.lower()]
+    return by_number(word) | Q(method__in=methods) | Q(task__current__title__icontains=word)
 
 
 def all_runs(project: Project) -> QuerySet[Run]:
