@@ -26,6 +26,7 @@ from annotation.models import (
 )
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
+from annotation.privacy.actions import erasure
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.kept import kept
@@ -121,6 +122,17 @@ def test_a_view_is_saved_for_oneself_opened_and_deleted(world: World) -> None:
     assert client.post(people(world), sent).status_code == 302
     assert not SavedView.objects.exists()
     assert AuditEntry.objects.filter(action__in=["view.save", "view.delete"]).count() == 2
+
+
+def test_a_view_that_looks_for_the_id_of_somebody_goes_when_they_are_erased(world: World) -> None:
+    lark = Membership.objects.get(pseudonym="lark-1")
+    Membership.objects.filter(pk=lark.pk).update(user=None, external_id="A7 XQ")
+    client = signed_in(world.requester)
+    for query in ("?q=A7+XQ&work=none", "?q=A7+XQ", "?q=A7+XQR"):
+        client.post(people(world, query), {"do": "save_view", "name": query})
+    erasure.ask(by=world.manager, worker=Membership.objects.get(pk=lark.pk))
+    erasure.finish(worker=lark.pk)
+    assert [view.query for view in SavedView.objects.all()] == ["q=A7+XQR"]
 
 
 def test_pay_of_those_found_is_approved_and_what_is_left_out_says_why(world: World) -> None:
