@@ -93,7 +93,8 @@ def _order(keys: Sequence[Any], down: bool) -> list[OrderBy]:
     found = []
     for key in keys:
         at = F(key) if isinstance(key, str) else key
-        found.append(at.desc(nulls_last=True) if down else at.asc(nulls_last=True))
+        last = None if key == "pk" else True  # without it the database reads the index backwards
+        found.append(at.desc(nulls_last=last) if down else at.asc(nulls_last=last))
     return found
 
 

@@ -228,7 +228,7 @@ def answer_listing(access: Access, task: Task) -> Listing:
         Column("answer", "Answer", fixed=True),
         Column("item", "Item", sort=("item__position", "item__key")),
         Column("author", "By", sort=("worker__pseudonym", "system__name")),
-        Column("given", "Submitted", sort=("answered_at",), down=True),
+        Column("given", "Submitted", sort=("pk",), down=True),
         Column("counts", "Counts"),
     ]
     if run is not None and AnswerScore.objects.filter(run=run).exists():
