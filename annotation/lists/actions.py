@@ -34,7 +34,7 @@ def save_view(*, by: User, project: Project, list: str, name: str, query: str) -
 @transaction.atomic
 def delete_view(*, by: User, project: Project, view_id: int | None) -> None:
     """Delete a view of one's own."""
-    view = SavedView.objects.filter(pk=view_id, project=project, user=by).first()
+    view = SavedView.objects.filter(pk=view_id or 0, project=project, user=by).first()
     if view is None:
         raise Missing("There is no such saved view of yours.")
     record(by=by, project=project, action="view.delete", on=view)

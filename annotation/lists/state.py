@@ -34,7 +34,7 @@ class State:
         sort, asked = query.get("sort", ""), query.getlist("col")
         return cls(
             " ".join(query.get("q", "").replace("\x00", "")[:MOST_LENGTH].split()),
-            {name: query[name] for name, there in values.items() if query.get(name, "") in there},
+            {name: one for name, there in values.items() if (one := query.get(name, "")) in there},
             sort if sort.removeprefix("-") in sortable else listing.order,
             tuple(name for name in known if name in asked),
         )

@@ -78,13 +78,13 @@ def _apart(run: Run | None) -> Apart | None:
 
 
 def _items(task: Task, apart: Apart | None) -> QuerySet[Item]:
-    given = Answer.objects.filter(item=OuterRef("pk"), counts=True, worker__isnull=False)
-    given = given.order_by().values("item").annotate(n=Count("pk"))
+    own = Answer.objects.filter(item=OuterRef("pk"), counts=True, worker__isnull=False)
+    given = own.order_by().values("item").annotate(n=Count("pk")).values("n")
     rows = task.items.select_related("group", "media", "first__system", "second__system").defer(
         "group__passage", "group__passages", "first__text", "second__text"
     )
     return rows.annotate(
-        answered=Coalesce(Subquery(given.values("n")), 0),
+        answered=Coalesce(Subquery(given), 0),
         apart=apart.value if apart else Value(None, output_field=FloatField()),
     )
 
@@ -272,11 +272,10 @@ def _answer_actions(access: Access) -> Sequence[Bulk]:
         return lambda rows: {row.pk: words for row in rows if row.counts is counts}
 
     def act(counts: bool) -> Any:
-        return one_by_one(
-            lambda row, reason="": set_counts(
-                by=access.user, answer=row, counts=counts, reason=reason
-            )
-        )
+        def one(row: Answer, reason: str = "") -> None:
+            set_counts(by=access.user, answer=row, counts=counts, reason=reason)
+
+        return one_by_one(one)
 
     return (
         Bulk(

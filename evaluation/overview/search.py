@@ -63,7 +63,9 @@ def _found(title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str 
 
 def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
     pk = access.project.pk
-    rows = _matching(with_work(access.project.tasks), words, "title", "domain").order_by("-pk")
+    rows = _matching(with_work(access.project.tasks.all()), words, "title", "domain").order_by(
+        "-pk"
+    )
 
     def hit(task: Any) -> Hit:
         return task.title, task.get_state_display(), reverse("task", args=[pk, task.pk])
@@ -73,9 +75,9 @@ def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
 
 def _items(access: Access, words: Sequence[str], q: str) -> Found:
     pk = access.project.pk
-    rows = Item.objects.filter(task__project=access.project, until=None)
-    places = ("question", "key", "group__title")
-    rows = _matching(rows, words, *places).select_related("task__current")
+    every = Item.objects.filter(task__project=access.project, until=None)
+    rows = _matching(every, words, "question", "key", "group__title")
+    rows = rows.select_related("task__current")
 
     def hit(item: Item) -> Hit:
         url = reverse("task_item", args=[pk, item.task_id, item.pk])

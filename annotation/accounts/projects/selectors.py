@@ -56,8 +56,8 @@ def workers_of(project: Project) -> QuerySet[Membership]:
     agreed = Consent.objects.filter(
         membership=OuterRef("pk"), text__in=last, withdrawn_at__isnull=True
     )
-    done = Assignment.objects.filter(worker=OuterRef("pk"), state=AssignmentState.SUBMITTED)
-    done = done.order_by().values("worker")
+    work = Assignment.objects.filter(worker=OuterRef("pk"), state=AssignmentState.SUBMITTED)
+    done = work.order_by().values("worker")
     workers = project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
     return workers.order_by("pseudonym").annotate(
         submitted=Coalesce(Subquery(done.annotate(n=Count("pk")).values("n")), 0),
