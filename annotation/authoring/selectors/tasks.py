@@ -109,14 +109,18 @@ def _shown(rows: QuerySet[Any], item: str = "") -> QuerySet[Any]:
     return numbered.filter(seen, **{f"{item}since__lte": F("shown")})
 
 
-def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
-    """Tasks with ``title`` (of a draft too), ``last_submit``, and whether work ``waits``."""
+def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Tasks with ``title``: that of the version in force, else of the draft."""
     latest = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
+    return tasks.annotate(title=Coalesce("current__title", Subquery(latest[:1])))
+
+
+def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Tasks with ``title``, ``last_submit``, and whether work ``waits``."""
     done = Assignment.objects.filter(task=OuterRef("pk"), state=AssignmentState.SUBMITTED)
     last = done.order_by("-submitted_at").values("submitted_at")
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
-    return tasks.annotate(
-        title=Coalesce("current__title", Subquery(latest[:1])),
+    return with_titles(tasks).annotate(
         last_submit=Subquery(last[:1]),
         waits=Exists(done.filter(~Exists(busy), settled_at__isnull=True)),
     )

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotation.lists.state import by_number
-from annotation.models import Project, Task, TaskVersion
+from annotation.models import Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, word
@@ -53,12 +52,6 @@ def _runs() -> QuerySet[Run]:
     return Run.objects.select_related("snapshot", "task__current", "started_by", "source").defer(
         "snapshot__answer_ids"
     )
-
-
-def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
-    """Tasks with ``title``: that of the version in force, else of the draft."""
-    latest = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
-    return tasks.annotate(title=Coalesce("current__title", Subquery(latest[:1])))
 
 
 def title_of(task: Task) -> str:

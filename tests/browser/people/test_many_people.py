@@ -83,4 +83,15 @@ def test_a_manager_searches_among_a_thousand_people_and_approves_those_found(
     page.get_by_text("Saved views").click()
     manager.follow("Herons to pay")
     expect(page.get_by_text("2 workers found.")).to_be_visible()
+
+    page.keyboard.press("/")  # the search of the project
+    page.keyboard.type("heron-0059")
+    page.keyboard.press("Enter")
+    manager.sees("Search")
+    manager.follow("heron-0059")
+    manager.sees("heron-0059")  # their page shows a section at a time
+    expect(page.get_by_role("heading", name="Assignments")).to_be_hidden()
+    page.get_by_label("Sections of this page").get_by_role("link", name="Assignments").click()
+    expect(page.get_by_role("heading", name="Assignments")).to_be_visible()
+    expect(page.get_by_role("heading", name="Money")).to_be_hidden()
     assert manager.errors == []
