@@ -33,6 +33,7 @@ ROOMS = (
     "live",
     "panels",
     "bundles",
+    "items",
 )
 RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
 # Every room may name runs, so that their addresses belong to none.

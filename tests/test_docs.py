@@ -21,6 +21,7 @@ from crowdqc.web.terms import TERMS
 from evaluation.labels.selectors.tables import TERMS as COEFFICIENT_TERMS
 from tests.support import factories as make
 from tests.support import manual
+from tests.support.import_graph import sources
 from tests.support.manual import ROOT
 
 DOCS = ROOT / "docs"
@@ -108,6 +109,8 @@ def test_every_term_of_pages_is_used_and_leads_to_a_page_of_the_documentation() 
     templates = [path.read_text() for path in (ROOT / "templates").rglob("*.html")]
     used = {slug for text in templates for slug in re.findall(r'{% help "([\w-]+)" %}', text)}
     used |= {slug for text in templates for slug in re.findall(r'term="([\w-]+)"', text)}
+    lists = [path.read_text() for path in sources("annotation", "evaluation")]
+    used |= {slug for text in lists for slug in re.findall(r'Column\(.*term="([\w-]+)"', text)}
     used |= set(COEFFICIENT_TERMS.values())
     assert used == set(TERMS)
     for slug, term in TERMS.items():

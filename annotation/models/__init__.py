@@ -1,7 +1,7 @@
 """Tables of the collecting side, one module a subject."""
 
 from annotation.models.access import ApiToken, Hook, HookDelivery, KeptReply
-from annotation.models.accounts import AccountMail
+from annotation.models.accounts import AccountMail, SavedView
 from annotation.models.answers import (
     Answer,
     AnswerCount,
@@ -97,6 +97,7 @@ __all__ = [
     "Rejection",
     "Role",
     "RoleGrant",
+    "SavedView",
     "SecurityEvent",
     "SpanValue",
     "Statement",

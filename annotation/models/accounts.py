@@ -1,8 +1,10 @@
-"""What accounts need besides the tables of allauth: mail that waits to be sent."""
+"""What accounts need besides the tables of allauth: mail to be sent, views of lists they saved."""
 
 from __future__ import annotations
 
 from django.db import models
+
+from annotation.models.people import Project, User
 
 
 class AccountMail(models.Model):
@@ -21,3 +23,21 @@ class AccountMail(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["mail_at"], name="account_mail_due")]
+
+
+class SavedView(models.Model):
+    """What one person looks for in a list of a project, under a name: the end of an address."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    list = models.CharField(max_length=40)
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "user", "list", "name"], name="view_name_once"
+            )
+        ]

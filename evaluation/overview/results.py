@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
+from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, Project, Task
 from evaluation.models import Run, RunState
 from evaluation.runs.adapters import judged_types, main_methods
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors.lists import with_titles
 
 
 @dataclass(frozen=True)

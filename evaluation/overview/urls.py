@@ -6,6 +6,7 @@ from evaluation.overview import views
 
 urlpatterns = [
     path("", views.project, name="project"),
+    path("search/", views.project_search, name="project_search"),
     path("start/hide/", views.project_start_hide, name="project_start_hide"),
     path("tasks/<int:task_id>/plan/", views.task_plan, name="task_plan"),
     path("tasks/<int:task_id>/precision/", views.task_precision, name="task_precision"),

@@ -20,6 +20,7 @@ from evaluation.free_text.views.results import number_of
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param
 from evaluation.overview import selectors as overview
+from evaluation.overview.search import search
 from evaluation.overview.started import started
 from evaluation.overview.todo import todos
 from evaluation.runs.adapters import adapter_of, precision
@@ -56,6 +57,16 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
         "first_waiting": next(iter(found.waiting), None),
     }
     return render(request, "evaluation/overview/overview.html", context)
+
+
+@login_required
+@require_safe
+def project_search(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Tasks, items, people and runs of the project that hold the words."""
+    access = get_access(request, project_id)
+    asked = request.GET.get("q", "")
+    context = {"asked": asked, "found": search(access, asked)}
+    return render(request, "evaluation/overview/search.html", context)
 
 
 @login_required

@@ -8,13 +8,13 @@ from typing import Any
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task
 from crowdqc.numbers import plural, score
 from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import PanelWatch, Run, RunState, Selection, WatchNote
 from evaluation.panels import run as panel_runs
 from evaluation.runs.run_types import fits
-from evaluation.runs.selectors.lists import with_titles
 
 MOST_NOTES, MOST_RUNS = 100, 10
 DONE = {

@@ -2,45 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
+from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_access, get_task
+from annotation.access import Access, get_access, get_task
 from annotation.accounts.projects.forms import add_errors
+from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, one_by_one
+from annotation.lists.pages import list_page
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole, plural
 from crowdqc.web.htmx import page_or_fragment
+from evaluation.models import Run, RunState
 from evaluation.official import effect as official_effect
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types, schedules
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.forms import RunForm, ScheduleForm
 from evaluation.runs.official import actions as official
+from evaluation.runs.official.selectors import in_force
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
-PER_PAGE = 50
+RUN_COLUMNS = (
+    Column("run", "Run", sort=("number",), down=True, fixed=True),
+    Column("task", "Task", sort=("task__current__title",)),
+    Column("method", "Method", sort=("method",)),
+    Column("started", "Started", sort=("created_at",), down=True),
+    Column("snapshot", "Snapshot"),
+    Column("answers", "Answers", sort=("snapshot__counts__answers",), number=True, down=True),
+    Column("took", "Took", sort=(F("finished_at") - F("started_at"),), number=True, down=True),
+    Column("state", "State", sort=("state",)),
+    Column("result", "Result"),
+)
+OVER = "It has ended already."
+
+
+def run_listing(access: Access) -> Listing:
+    """The runs of a project, the newest first."""
+    there = access.project.runs.order_by().values_list("method", flat=True).distinct()
+    methods = [Choice(slug, run_types.title_of(slug), Q(method=slug)) for slug in sorted(there)]
+    states = [Choice(value, reads.STATES[RunState(value)][1], Q(state=value)) for value in RunState]
+
+    def why_not(rows: Sequence[Any]) -> dict[int, str]:
+        return {row.pk: OVER for row in rows if row.state not in runs.ACTIVE}
+
+    cancel = Bulk(
+        "cancel",
+        "Cancel runs",
+        "Cancelled",
+        one_by_one(lambda run: runs.cancel(by=access.user, run=run)),
+        sentence="They stop at their next step. What they computed so far is lost.",
+        why_not=why_not,
+        danger=True,
+    )
+    return Listing(
+        slug="runs",
+        nouns="run,runs",
+        caption="Runs of the project",
+        rows=reads.all_runs(access.project).annotate(in_force=in_force()),
+        columns=RUN_COLUMNS,
+        template="evaluation/runs/_line.html",
+        order="-run",
+        search=(reads.named,),
+        search_label="Search by task, method or number",
+        filters=(
+            Filter("state", "State", states),
+            Filter("method", "Method", methods if len(methods) > 1 else ()),
+            Filter("standing", "Standing", (Choice("official", "Official", Q(in_force=True)),)),
+        ),
+        bulk=(cancel,),
+        read=reads.lines,
+        name_of=_name,
+    )
+
+
+def _name(run: Run) -> str:
+    return f"Run {run.number}"
 
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The history of runs, with recipe, trigger and export."""
     access = get_access(request, project_id)
-    page = Paginator(reads.all_runs(access.project), PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "rows": reads.lines(list(page.object_list))}
-    return render(request, "evaluation/runs/list.html", context)
+    context = {"runs": access.project.runs.count()}
+    return list_page(request, access, run_listing(access), "evaluation/runs/list.html", context)
 
 
 def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:

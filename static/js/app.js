@@ -116,6 +116,44 @@
     }
   });
 
+  // How many rows of a list are selected; "All" stands for those on other pages as well.
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    const line = form?.matches(".bulk") && form.querySelector("[data-picked]");
+    if (!line) return;
+    line.dataset.words ??= line.textContent;
+    const n = [...form.elements].filter((box) => box.name === "pick" && box.checked).length;
+    line.textContent = n ? `${n} selected` : line.dataset.words;
+  });
+
+  // "/" leads to the search of the project.
+  document.addEventListener("keydown", (event) => {
+    const busy = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const box = document.querySelector("[data-search]");
+    if (event.key !== "/" || busy || !box || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    box.focus();
+  });
+
+  // A long page shows one of its sections at a time; without script all stand below one another.
+  function showSection() {
+    const nav = document.querySelector("nav[data-sections]");
+    if (!nav) return;
+    const parts = [...document.querySelectorAll("[data-section]")];
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const shown = (target && target.closest("[data-section]")) || parts[0];
+    parts.forEach((part) => (part.hidden = part !== shown));
+    nav.querySelectorAll("a").forEach((link) => {
+      if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
+    // What stood further down has moved: the section begins below the links to it.
+    if (target) nav.scrollIntoView({ block: "nearest" });
+  }
+
+  addEventListener("hashchange", showSection);
+  showSection();
+
   // A preview follows its form, also what was entered before htmx listened. On the first load only.
   document.addEventListener(
     "htmx:load",

@@ -17,6 +17,7 @@ from annotation.conversations import actions as conversations
 from annotation.formats.actions import export_files
 from annotation.formats.uploads import process
 from annotation.formats.uploads.actions import keep_file, keep_table
+from annotation.lists.actions import save_view
 from annotation.models import (
     Correction,
     Item,
@@ -258,6 +259,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     left_out = exclusions.exclude(by=world.requester, task=study, worker=other, reason="a test")
     tasks.set_domain(by=world.requester, task=task, domain="storks")
     panel = panels.create(by=world.requester, project=project, name="Keepers")
+    save_view(by=world.requester, project=project, list="people", name="Mine", query="q=a")
     [joined] = panels.admit(by=world.requester, panel=panel, workers=[world.worker])
     values = {
         "waiting": "nothing",

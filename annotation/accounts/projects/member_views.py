@@ -6,25 +6,27 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.forms import ChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import Access, get_access
 from annotation.accounts.actions.invitation_mail import invite_by_mail
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import selectors as members
 from annotation.accounts.projects.forms import InvitationForm, add_errors
+from annotation.accounts.projects.list_views import worker_list
 from annotation.accounts.roles.selectors import open_grants
 from annotation.conversations.selectors import waiting_in
+from annotation.lists.pages import list_page
+from annotation.lists.selectors import show
 from annotation.models import Invitation, Role
 from crowdqc.errors import Invalid, Missing, TooMuch
 from crowdqc.numbers import plural
 
-PER_PAGE = 50
+PEOPLE = "annotation/accounts/projects/people.html"
 
 
 def may_give(access: Access) -> bool:
@@ -43,7 +45,6 @@ def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
 
 
 def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict[str, Any]:
-    page = Paginator(members.workers_of(access.project), PER_PAGE).get_page(request.GET.get("page"))
     invitations = members.invitations_of(access.project)
     staff = members.staff_of(access.project)
     for member in staff:
@@ -57,7 +58,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "staff": staff,
         "grants": open_grants(access.project, access.user),
         "gives_roles": may_give(access),
-        "page": page,
+        "workers": members.workers_of(access.project).count(),
         "invitations": invitations,
         "open_invitations": sum(row.is_open for row in invitations),
         "form": form,
@@ -67,11 +68,14 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
 
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Workers as a list, invitations, and who else belongs to the project."""
     access = get_access(request, project_id)
-    context = _context(request, access, invitation_form(access))
-    return render(request, "annotation/accounts/projects/people.html", context)
+    listing = worker_list(access)
+    search = request.method != "POST" and request.htmx  # type: ignore[attr-defined]
+    more = {} if search else _context(request, access, invitation_form(access))
+    return list_page(request, access, listing, PEOPLE, more)
 
 
 @login_required
@@ -92,7 +96,8 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
             messages.success(request, told)
             return redirect(reverse("people", args=[project_id]) + f"#invitation-{first.pk}")
     context = _context(request, access, form)
-    return render(request, "annotation/accounts/projects/people.html", context, status=422)
+    context["list"] = show(worker_list(access), request.GET, access.project, access.user)
+    return render(request, PEOPLE, context, status=422)
 
 
 def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:

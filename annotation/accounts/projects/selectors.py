@@ -6,11 +6,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.accounts.projects.actions import invitation_token
-from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, Task
+from annotation.models import (
+    Assignment,
+    Consent,
+    ConsentText,
+    Invitation,
+    Membership,
+    Project,
+    Role,
+    Task,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 
@@ -27,20 +48,22 @@ def staff_of(project: Project) -> list[Membership]:
 
 
 def workers_of(project: Project) -> QuerySet[Membership]:
-    """Workers with their submitted assignments, last submit, and whether they agreed."""
+    """Workers with their submitted assignments, last submit, and whether they agreed.
+
+    ``file_id`` is what the file calls somebody who came from one, for requesters only.
+    """
     last = ConsentText.objects.filter(project=project).order_by("-number").values("pk")[:1]
     agreed = Consent.objects.filter(
         membership=OuterRef("pk"), text__in=last, withdrawn_at__isnull=True
     )
-    done = Q(assignments__state=AssignmentState.SUBMITTED)
-    return (
-        project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
-        .annotate(
-            submitted=Count("assignments", filter=done),
-            last_submit=Max("assignments__submitted_at", filter=done),
-            agreed=Exists(agreed),
-        )
-        .order_by("pseudonym")
+    work = Assignment.objects.filter(worker=OuterRef("pk"), state=AssignmentState.SUBMITTED)
+    done = work.order_by().values("worker")
+    workers = project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
+    return workers.order_by("pseudonym").annotate(
+        submitted=Coalesce(Subquery(done.annotate(n=Count("pk")).values("n")), 0),
+        last_submit=Subquery(done.annotate(at=Max("submitted_at")).values("at")),
+        agreed=Exists(agreed),
+        file_id=Case(When(user=None, then="external_id"), default=Value("")),
     )
 
 

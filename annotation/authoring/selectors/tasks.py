@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.models import (
@@ -109,9 +109,25 @@ def _shown(rows: QuerySet[Any], item: str = "") -> QuerySet[Any]:
     return numbered.filter(seen, **{f"{item}since__lte": F("shown")})
 
 
-def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
-    """Tasks with their figures; six queries however many tasks, questions and answers."""
-    found = list(tasks.select_related("current"))
+def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Tasks with ``title``: that of the version in force, else of the draft."""
+    latest = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
+    return tasks.annotate(title=Coalesce("current__title", Subquery(latest[:1])))
+
+
+def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Tasks with ``title``, ``last_submit``, and whether work ``waits``."""
+    done = Assignment.objects.filter(task=OuterRef("pk"), state=AssignmentState.SUBMITTED)
+    last = done.order_by("-submitted_at").values("submitted_at")
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
+    return with_titles(tasks).annotate(
+        last_submit=Subquery(last[:1]),
+        waits=Exists(done.filter(~Exists(busy), settled_at__isnull=True)),
+    )
+
+
+def rows_of(found: list[Task]) -> list[TaskRow]:
+    """Tasks with their figures; five queries however many tasks, questions and answers."""
     drafts = {
         draft.task_id: draft
         for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
@@ -194,12 +210,12 @@ def _row(
 
 def task_rows(project: Project) -> list[TaskRow]:
     """Every task of a project, newest first; six queries however many there are."""
-    return _rows(project.tasks.order_by("-pk"))
+    return rows_of(list(project.tasks.select_related("current").order_by("-pk")))
 
 
 def task_row(task: Task) -> TaskRow:
     """One task with its figures."""
-    return _rows(Task.objects.filter(pk=task.pk))[0]
+    return rows_of(list(Task.objects.filter(pk=task.pk).select_related("current")))[0]
 
 
 @dataclass(frozen=True)

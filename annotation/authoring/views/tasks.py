@@ -19,58 +19,40 @@ from annotation.authoring.selectors.tasks import (
     TaskRow,
     domains_of,
     task_row,
-    task_rows,
     versions_of,
 )
 from annotation.authoring.views.builder.parts import builder_of
+from annotation.authoring.views.lists import task_listing
 from annotation.formats.exports.pairwise import exports_of
 from annotation.formats.registry import formats_listed
 from annotation.gallery.templates import gallery
+from annotation.lists.pages import list_page
 from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.selectors import chain_of
 from annotation.panels.selectors import left_out
 from annotation.payouts.selectors.next_steps import next_steps
+from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from crowdqc import numbers
 from crowdqc.errors import Invalid
 
-VIEWS = {"all": "All", "open": "Open", "waiting": "To review", "closed": "Closed"}
-
-
-def _in_view(row: TaskRow, view: str) -> bool:
-    if view == "waiting":
-        return row.waiting > 0
-    return view in ("all", row.task.state)
-
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
+    """The tasks of a project, each with its next step."""
     access = get_access(request, project_id)
-    rows = task_rows(access.project)
-    view = request.GET.get("view", "all")
-    view = view if view in VIEWS else "all"
-    shown = [row for row in rows if _in_view(row, view)]
-    next_steps_of = next_steps(access, shown)
+    tasks = access.project.tasks
+    waiting = waiting_by_task(access.project)
     context = {
-        "access": access,
-        "project": access.project,
-        "rows": rows,
-        "shown": shown,
-        "steps": [(row, next_steps_of.get(row.task.pk)) for row in shown],
-        "views": [
-            {"slug": slug, "label": label, "current": slug == view} for slug, label in VIEWS.items()
-        ],
-        "open": sum(row.task.state == TaskState.OPEN for row in rows),
-        "waiting": sum(row.waiting for row in rows),
-        "answers": sum(row.answers for row in shown),
-        "slots": sum(row.slots for row in shown),
-        "spent": sum((row.spent for row in shown), start=0),
-        "at_most": sum((row.at_most for row in shown), start=0),
+        "tasks": tasks.count(),
+        "open": tasks.filter(state=TaskState.OPEN).count(),
+        "waiting": sum(row["n"] for row in waiting.values()),
     }
-    return render(request, "annotation/authoring/task_list.html", context)
+    template = "annotation/authoring/task_list.html"
+    return list_page(request, access, task_listing(access), template, context)
 
 
 @login_required

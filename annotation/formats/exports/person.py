@@ -35,6 +35,7 @@ from annotation.models import (
     Recording,
     Rejection,
     Role,
+    SavedView,
     SecurityEvent,
     User,
     Visit,
@@ -383,6 +384,11 @@ OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
         "messages_sent",
         "What you wrote to workers as a requester or manager.",
         _own(Message, "at project=conversation__task__project__name text", "by"),
+    ),
+    (
+        "saved_views",
+        "Views of lists that you saved.",
+        _own(SavedView, "project=project__name list name shows=query saved=created_at"),
     ),
     (
         "tokens",

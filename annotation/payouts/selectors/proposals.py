@@ -150,6 +150,20 @@ def proposals(project: Project) -> QuerySet[PayoutBatch]:
     )
 
 
+def proposed_lines(project: Project) -> QuerySet[PayoutLine]:
+    """Lines of open proposals that would be paid."""
+    return (
+        PayoutLine.objects.filter(
+            batch__project=project,
+            batch__state=PayoutBatch.State.PROPOSED,
+            decision=PayoutLine.Decision.APPROVE,
+            live=True,
+        )
+        .select_related("batch__project", "batch__proposed_by", "assignment")
+        .order_by("batch", "pk")
+    )
+
+
 def proposal_counts(project: Project) -> dict[str, int]:
     """How many proposals there are in each state."""
     return dict(project.payout_batches.order_by().values_list("state").annotate(n=Count("pk")))

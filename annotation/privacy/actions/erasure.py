@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
@@ -44,6 +45,7 @@ from annotation.models import (
     Recording,
     Rejection,
     Role,
+    SavedView,
     SpanValue,
     Statement,
     TextValue,
@@ -273,6 +275,10 @@ def finish(*, worker: int) -> Membership:
             _forget_messages(member.user, member)
         # Files that were made or taken in of this project may hold what has just gone.
         delete_files(ExportFile.objects.filter(project=member.project))
+        if member.external_id:  # staff may have looked for it
+            looked_for = urlencode({"q": member.external_id})
+            same = Q(query=looked_for) | Q(query__startswith=f"{looked_for}&")
+            SavedView.objects.filter(same, project=member.project).delete()
         rows = Membership.objects.filter(project=member.project)
         member.external_id = free_name(rows, "external_id", member.pk)
         member.user, member.erased_at = None, timezone.now()
@@ -304,7 +310,7 @@ def forget_account(*, by: User) -> None:
     user.is_active = user.wants_mail = False
     user.set_unusable_password()
     user.save()
-    for model in (ApiToken, KeptReply, Notice):
+    for model in (ApiToken, KeptReply, Notice, SavedView):
         model._default_manager.filter(user=user).delete()
     account_actions.forget(by=user)
     with erasing():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, F, Q, Sum
 
+from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, ChoiceValue, Item, Task
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict
@@ -21,7 +22,7 @@ from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors.lists import figures_of, with_titles
+from evaluation.runs.selectors.lists import figures_of
 
 SHOWN_PAIRS = 20
 PILOT_VALUES = 20_000  # counts above which the pilot's alpha is left to a run of its own

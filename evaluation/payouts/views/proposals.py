@@ -7,13 +7,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_task
+from annotation.lists.pages import list_page
 from annotation.models import PayoutBatch, PayoutLine, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
@@ -30,9 +30,8 @@ from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
 from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
 from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
+from evaluation.payouts.views.lists import proposal_list
 from evaluation.runs.adapters import adapter_of
-
-PAGE = 25
 
 
 def _ids(values: list[str]) -> list[int]:
@@ -221,27 +220,21 @@ def payout(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
 
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Proposals of the project, by state."""
+    """Proposals of the project, and what else is to be done about money."""
     access = get_access(request, project_id)
-    state = request.GET.get("state", "")
-    rows = reads.proposals(access.project)
-    if state in PayoutBatch.State.values:
-        rows = rows.filter(state=state)
     counts = reads.proposal_counts(access.project)
     context = {
-        "rows": Paginator(rows, PAGE).get_page(request.GET.get("page")),
-        "state": state,
-        "states": [
-            (value, label, counts.get(value, 0)) for value, label in PayoutBatch.State.choices
-        ],
+        "to_approve": counts.get(PayoutBatch.State.PROPOSED, 0),
+        "proposals": sum(counts.values()),
         "waiting": reads.waiting_by_task(access.project),
         "owed": reads.rejections_owed(access.project),
         "spent": reads.spent(access.project),
         "by_hand": by_hand(access.project),
     }
-    return render(request, "evaluation/payouts/payout_list.html", context)
+    template = "evaluation/payouts/payout_list.html"
+    return list_page(request, access, proposal_list(access, counts), template, context)
 
 
 # Deciding --------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from annotation.models import Project, Task, TaskVersion
+from annotation.lists.state import by_number
+from annotation.models import Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, word
@@ -52,12 +52,6 @@ def _runs() -> QuerySet[Run]:
     return Run.objects.select_related("snapshot", "task__current", "started_by", "source").defer(
         "snapshot__answer_ids"
     )
-
-
-def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
-    """Tasks with ``title``: that of the version in force, else of the draft."""
-    latest = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
-    return tasks.annotate(title=Coalesce("current__title", Subquery(latest[:1])))
 
 
 def title_of(task: Task) -> str:
@@ -132,6 +126,13 @@ def last_of(task: Task, method: str) -> Run | None:
     """The task's latest run of a method, in whatever state, with its snapshot's counts."""
     rows = task.runs.filter(method=method).select_related("snapshot")
     return rows.defer("snapshot__answer_ids").order_by("-id").first()
+
+
+def named(word: str) -> Q:
+    """Runs that a word names: by number, by what their method is called, or by their task."""
+    kinds = run_types.run_types()
+    methods = [slug for slug, kind in kinds.items() if word.lower() in kind.recipe.title.lower()]
+    return by_number(word) | Q(method__in=methods) | Q(task__current__title__icontains=word)
 
 
 def all_runs(project: Project) -> QuerySet[Run]:

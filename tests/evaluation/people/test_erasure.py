@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
 from annotation.conversations import actions as conversations
+from annotation.lists import actions as views
 from annotation.models import (
     Answer,
     Assignment,
@@ -117,6 +118,7 @@ def erased() -> Erased:
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     told = {"worker": worker, "task": world.task, "key": uuid.uuid4()}
     conversations.write_as_worker(by=user, text=f"{MARK} asks what a stork is", **told)
+    views.save_view(by=user, project=world.project, list="people", name=f"{MARK} own", query="")
     notify(to=[user], kind="x", text=f"{MARK}, you were paid", key="paid", project=world.project)
     written = list(Answer.objects.filter(assignment=lease, stage="main").exclude(pk=judged.pk))
     runs = {
@@ -190,7 +192,8 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     assert erasure.waiting_erasures() == []
 
     # The account is the person's, not the project's.
-    assert set(found()) == {"annotation_user", "account_emailaddress"}
+    own = {"annotation_user", "account_emailaddress", "annotation_savedview"}
+    assert set(found()) == own
     assert list(LedgerEntry.objects.order_by("pk").values()) == booked
     worker = Membership.objects.get(pk=erased.worker.pk)
     assert worker.user is None

@@ -1,0 +1,156 @@
+"""The list of a project's workers: what it shows, and what is done with many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.db.models import F, OuterRef, Q, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.access import Access
+from annotation.accounts.projects import actions
+from annotation.accounts.projects.selectors import workers_of
+from annotation.lists.definition import (
+    Bulk,
+    Choice,
+    Column,
+    Filter,
+    Listing,
+    Reasons,
+    one_by_one,
+)
+from annotation.models import Membership, PanelMember
+from annotation.panels.actions import panels
+from annotation.payouts.actions.many import ProposedPay, amounts_seen, approve_pay_of
+from annotation.payouts.actions.rules import why_not_decide_in
+from annotation.payouts.selectors.proposals import proposed_lines
+
+ZERO = Decimal("0.00")
+COLUMNS = (
+    Column("worker", "Worker", sort=("pseudonym",), fixed=True),
+    Column("consent", "Consent", sort=("agreed",)),
+    Column("submitted", "Submitted", sort=("submitted",), number=True, down=True),
+    Column("proposed", "Proposed pay", sort=("proposed",), number=True, down=True),
+    Column("last", "Last", sort=("last_submit",), down=True),
+    Column("joined", "Joined", sort=("created_at",), down=True),
+)
+CONSENT = (
+    Choice("yes", "Agreed", Q(agreed=True)),
+    Choice("no", "Not yet", Q(agreed=False) & ~Q(user=None)),
+    Choice("file", "From a file", Q(user=None)),
+)
+WORK = (
+    Choice("proposed", "Pay awaits approval", Q(proposed__gt=0)),
+    Choice("some", "Submitted work", Q(submitted__gt=0)),
+    Choice("none", "Nothing submitted", Q(submitted=0)),
+)
+
+
+class PanelForm(forms.Form):
+    """Which panel, and why."""
+
+    panel = forms.CharField(
+        max_length=80, help_text="A panel of this name is made where there is none."
+    )
+    why = forms.CharField(max_length=300, required=False, label="Reason")
+
+
+def worker_list(access: Access) -> Listing:
+    """The workers of a project."""
+    project = access.project
+    proposed = proposed_lines(project).filter(assignment__worker=OuterRef("pk")).order_by()
+    amount = proposed.values("assignment__worker").annotate(s=Sum(F("base") + F("bonus")))
+    rows = workers_of(project).annotate(proposed=Coalesce(Subquery(amount.values("s")), ZERO))
+    on = [
+        Choice(str(one.pk), one.name, Q(pk__in=_members(one.pk)))
+        for one in project.panels.order_by("name")[:50]
+    ]
+    return Listing(
+        slug="people",
+        nouns="worker,workers",
+        caption="Workers of the project",
+        rows=rows,
+        columns=COLUMNS,
+        template="annotation/accounts/projects/_worker.html",
+        order="worker",
+        search=("pseudonym", "file_id") if access.is_requester else ("pseudonym",),
+        search_label="Search by pseudonym or ID" if access.is_requester else "Search by pseudonym",
+        filters=(
+            Filter("consent", "Consent", CONSENT),
+            Filter("work", "Work", WORK),
+            Filter("panel", "Panel", on),
+        ),
+        bulk=_bulk(access),
+        name_of=lambda worker: worker.pseudonym,
+    )
+
+
+def _members(panel: int) -> Any:
+    return PanelMember.objects.filter(panel=panel, until=None).values("worker")
+
+
+def _bulk(access: Access) -> list[Bulk]:
+    found = []
+    if access.is_manager or not why_not_decide_in(access.project, access.user):
+        found.append(_approve(access))
+    if access.is_requester:
+        found.append(
+            Bulk(
+                "panel",
+                "Add to panel",
+                "Added",
+                lambda rows, values: _admit(access, rows, values),
+                sentence="They are told, and the panel’s tasks are open to them.",
+                form=PanelForm,
+            )
+        )
+    remove = one_by_one(lambda row: actions.remove_member(by=access.user, member=row))
+    found.append(
+        Bulk(
+            "remove",
+            "Remove",
+            "Removed",
+            remove,
+            sentence="They cannot claim more work here. Answers, logs and payments stay.",
+            danger=True,
+        )
+    )
+    return found
+
+
+def _admit(access: Access, rows: Sequence[Membership], values: Mapping[str, Any]) -> Reasons:
+    panel = panels.get_or_create_panel(by=access.user, project=access.project, name=values["panel"])
+    made = panels.admit(by=access.user, panel=panel, workers=rows, why=values["why"])
+    new = {one.worker_id for one in made}
+    return {row.pk: "They are on the panel already." for row in rows if row.pk not in new}
+
+
+def _approve(access: Access) -> Bulk:
+    def pay(rows: Sequence[Membership]) -> ProposedPay:
+        return ProposedPay(by=access.user, project=access.project, workers=rows)
+
+    def carry(rows: Sequence[Membership]) -> dict[str, str]:
+        shown = pay(rows)
+        return {f"seen_{pk}": str(shown.amount(pk)) for pk in shown.open}
+
+    def act(rows: Sequence[Membership], values: Mapping[str, Any]) -> Reasons:
+        return approve_pay_of(
+            by=access.user,
+            project=access.project,
+            workers=rows,
+            seen=amounts_seen(values.get("sent", {})),
+        )
+
+    return Bulk(
+        "approve",
+        "Approve pay",
+        "Approved the pay of",
+        act,
+        sentence="What open proposals pay them is written to the ledger.",
+        why_not=lambda rows: pay(rows).reasons(rows),
+        effect=lambda rows: pay(rows).effects(),
+        carry=carry,
+    )

@@ -1,0 +1,85 @@
+"""The list of a project's tasks, and pausing, closing or resuming many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.access import Access
+from annotation.authoring.actions import tasks as actions
+from annotation.authoring.selectors.tasks import rows_of, with_work
+from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, one_by_one
+from annotation.models import Task
+from annotation.models.tasks import TaskState
+from annotation.payouts.selectors.next_steps import next_steps
+from annotation.task_types import TYPES
+
+COLUMNS = (
+    Column("task", "Task", sort=("title",), fixed=True),
+    Column("state", "State", sort=("state",)),
+    Column("answers", "Answers"),
+    Column("paid", "Paid", number=True),
+    Column("at_most", "At most", number=True),
+    Column("last", "Last submitted", sort=("last_submit",), down=True),
+    Column("created", "Created", sort=("pk",), down=True, shown=False),
+    Column("domain", "About", sort=("domain",), shown=False),
+    Column("next", "Next"),
+)
+STATES = (
+    Choice("open", "Open", Q(state=TaskState.OPEN)),
+    Choice("waiting", "To review", Q(waits=True)),
+    Choice("draft", "Draft", Q(state=TaskState.DRAFT)),
+    Choice("closed", "Closed", Q(state=TaskState.CLOSED)),
+)
+MOVES = {
+    "pause": ("Pause", "Paused", "Nothing more is handed out. Work in hand may be finished."),
+    "resume": ("Resume", "Resumed", "Assignments are handed out again."),
+    "close": ("Close", "Closed", "Nothing more is handed out. Work in hand is still paid."),
+}
+
+
+def _move(access: Access, to: str) -> Bulk:
+    label, done, sentence = MOVES[to]
+    sources, _ = actions.MOVES[to]
+
+    def why_not(rows: Sequence[Any]) -> dict[int, str]:
+        return {
+            row.pk: f"It is {row.get_state_display().lower()}."
+            for row in rows
+            if row.state not in sources
+        }
+
+    act = one_by_one(lambda task: actions.move(by=access.user, task=task, to=to))
+    return Bulk(to, label, done, act, sentence=sentence, why_not=why_not)
+
+
+def task_listing(access: Access) -> Listing:
+    """The tasks of a project, the newest first."""
+    there = set(access.project.tasks.order_by().values_list("type", flat=True).distinct())
+    types = [Choice(slug, one.label, Q(type=slug)) for slug, one in TYPES.items() if slug in there]
+
+    def read(found: list[Task]) -> list[Any]:
+        rows = rows_of(found)
+        steps = next_steps(access, rows)
+        return [(row, steps.get(row.task.pk)) for row in rows]
+
+    return Listing(
+        slug="tasks",
+        nouns="task,tasks",
+        caption="Tasks of the project",
+        rows=with_work(access.project.tasks.select_related("current")),
+        columns=COLUMNS,
+        template="annotation/authoring/_task_row.html",
+        order="-created",
+        search=("title", "domain"),
+        search_label="Search by title or domain",
+        filters=(
+            Filter("view", "Which", STATES, tabs=True),
+            Filter("type", "Type", types if len(types) > 1 else ()),
+        ),
+        bulk=[_move(access, to) for to in MOVES] if access.is_requester else [],
+        read=read,
+        name_of=lambda task: task.title,
+    )

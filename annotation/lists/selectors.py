@@ -1,0 +1,140 @@
+"""A list as its template shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from annotation.lists.definition import MOST_AT_ONCE, Filter, Listing
+from annotation.lists.state import State, narrowed, ordered, shown_columns
+from annotation.models import Project, SavedView, User
+from crowdqc.errors import Invalid
+from crowdqc.numbers import parse_whole, plural
+
+
+@dataclass(frozen=True)
+class ShownList:
+    """One page of a list, and the links that lead to others of its pages."""
+
+    listing: Listing
+    state: State
+    page: Page
+    rows: Sequence[tuple[int, str, Any]]  # id, name, what the template shows
+    views: Sequence[SavedView]
+
+    @property
+    def query(self) -> str:
+        return self.state.query(self.listing)
+
+    @property
+    def show(self) -> dict[str, str]:
+        """The columns that are shown, each with its label."""
+        return {one.name: one.label for one in shown_columns(self.listing, self.state)}
+
+    @property
+    def head(self) -> list[dict[str, Any]]:
+        """The head of each column, with the link that sorts by it."""
+        found = []
+        for one in shown_columns(self.listing, self.state):
+            up, down = one.name, f"-{one.name}"
+            first, other = (down, up) if one.down else (up, down)
+            there = self.state.sort in (up, down)
+            turned = other if self.state.sort == first else first
+            link = f"?{self.state.sorted_by(turned).query(self.listing)}" if one.sort else ""
+            sorted_ = ("descending" if self.state.sort == down else "ascending") if there else ""
+            found.append({"column": one, "url": link, "sorted": sorted_})
+        return found
+
+    @property
+    def optional(self) -> list[dict[str, Any]]:
+        """The columns that can be left out."""
+        show = self.show
+        return [
+            {"column": one, "shown": one.name in show}
+            for one in self.listing.columns
+            if not one.fixed
+        ]
+
+    @property
+    def tabs(self) -> list[dict[str, Any]]:
+        """The switch above the table: label, link, whether it is the one shown, how many."""
+        return [tab for one in self.listing.filters if one.tabs for tab in self._tabs(one)]
+
+    def _tabs(self, one: Filter) -> list[dict[str, Any]]:
+        def link(value: str) -> str:
+            return f"?{self.state.choosing(one.name, value).query(self.listing)}"
+
+        now = self.state.chosen.get(one.name, "")
+        every = [{"label": one.every, "url": link(""), "current": not now, "n": None}]
+        return every + [
+            {"label": c.label, "url": link(c.value), "current": now == c.value, "n": c.n}
+            for c in one.choices
+        ]
+
+    @property
+    def selects(self) -> list[dict[str, Any]]:
+        """The filters beside the search, each with its present value."""
+        return [
+            {"filter": one, "value": self.state.chosen.get(one.name, "")}
+            for one in self.listing.filters
+            if not one.tabs and one.choices
+        ]
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What a search keeps of the address: tab, order and columns."""
+        found = [
+            (one.name, self.state.chosen[one.name])
+            for one in self.listing.filters
+            if one.tabs and one.name in self.state.chosen
+        ]
+        return found + self._sort + [("col", name) for name in self.state.columns]
+
+    @property
+    def kept_by_columns(self) -> list[tuple[str, str]]:
+        """What a choice of columns keeps."""
+        found = [("q", self.state.q)] if self.state.q else []
+        return found + list(self.state.chosen.items()) + self._sort
+
+    @property
+    def _sort(self) -> list[tuple[str, str]]:
+        usual = self.state.sort == self.listing.order
+        return [] if usual else [("sort", self.state.sort)]
+
+
+def show(listing: Listing, query: QueryDict, project: Project, user: User) -> ShownList:
+    """The page of a list that an address asks for: three queries beside what ``read`` asks."""
+    state = State.of(listing, query)
+    page = Paginator(ordered(listing, state), listing.per_page).get_page(query.get("page"))
+    found = list(page.object_list)
+    names = [(row.pk, listing.name_of(row)) for row in found]
+    rows = [(*of, row) for of, row in zip(names, listing.read(found), strict=True)]
+    views = SavedView.objects.filter(project=project, user=user, list=listing.slug)
+    return ShownList(listing, state, page, rows, list(views.order_by("name")))
+
+
+def chosen_rows(listing: Listing, query: QueryDict, sent: QueryDict) -> list[Any]:
+    """The rows that are ticked, or every one that matches; Invalid where that is none or many."""
+    rows: QuerySet[Any] = ordered(listing, State.of(listing, query))
+    if not sent.get("every"):
+        parts = [part for value in sent.getlist("pick") for part in value.split(",")]
+        picked = [parse_whole(part) for part in parts[: MOST_AT_ONCE + 1]]
+        # Those that no longer match as well: they were seen and ticked.
+        rows = listing.rows.filter(pk__in=[pk for pk in picked if pk is not None])
+        rows = rows.order_by(*listing.last)
+    found = list(rows[: MOST_AT_ONCE + 1])
+    if not found:
+        raise Invalid("Nothing is selected.", fields={"pick": "Select at least one row."})
+    if len(found) > MOST_AT_ONCE:
+        n = narrowed(listing, State.of(listing, query)).count()
+        raise Invalid(
+            f"{plural(n, 'row')} match, and {MOST_AT_ONCE:,} can be changed at once. Narrow the "
+            "list by a search or a filter.",
+            fields={"every": f"{MOST_AT_ONCE:,} at most."},
+        )
+    return found

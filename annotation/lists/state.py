@@ -1,0 +1,104 @@
+"""What an address says of a list: words searched for, filters, order and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
+from django.http import QueryDict
+
+from annotation.lists.definition import Column, Listing
+from crowdqc.numbers import parse_whole
+
+MOST_WORDS, MOST_LENGTH = 6, 120
+
+
+@dataclass(frozen=True)
+class State:
+    """What is shown of a list; what an address says wrongly is left out of it."""
+
+    q: str
+    chosen: Mapping[str, str]  # filter -> value
+    sort: str
+    columns: tuple[str, ...]  # empty: the usual ones
+
+    @classmethod
+    def of(cls, listing: Listing, query: QueryDict) -> State:
+        values = {one.name: {choice.value for choice in one.choices} for one in listing.filters}
+        sortable = {one.name for one in listing.columns if one.sort}
+        known = [one.name for one in listing.columns]
+        sort, asked = query.get("sort", ""), query.getlist("col")
+        return cls(
+            " ".join(query.get("q", "").replace("\x00", "")[:MOST_LENGTH].split()),
+            {name: one for name, there in values.items() if (one := query.get(name, "")) in there},
+            sort if sort.removeprefix("-") in sortable else listing.order,
+            tuple(name for name in known if name in asked),
+        )
+
+    @property
+    def narrowed(self) -> bool:
+        return bool(self.q or self.chosen)
+
+    def query(self, listing: Listing) -> str:
+        """The end of an address that shows the same again."""
+        pairs = [("q", self.q)] if self.q else []
+        pairs += list(self.chosen.items())
+        pairs += [("sort", self.sort)] if self.sort != listing.order else []
+        return urlencode([*pairs, *(("col", name) for name in self.columns)])
+
+    def sorted_by(self, sort: str) -> State:
+        return replace(self, sort=sort)
+
+    def choosing(self, name: str, value: str) -> State:
+        """With another choice of a filter; an empty one is none."""
+        chosen = {**self.chosen, name: value}
+        return replace(self, chosen={at: one for at, one in chosen.items() if one})
+
+
+def shown_columns(listing: Listing, state: State) -> list[Column]:
+    """The columns that are shown, in their order."""
+    if not state.columns:
+        return [one for one in listing.columns if one.fixed or one.shown]
+    return [one for one in listing.columns if one.fixed or one.name in state.columns]
+
+
+def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
+    """The rows that match, unordered."""
+    rows = listing.rows
+    for word in state.q.split()[:MOST_WORDS]:
+        found = Q()
+        for place in listing.search:
+            found |= Q(**{f"{place}__icontains": word}) if isinstance(place, str) else place(word)
+        rows = rows.filter(found)
+    for one in listing.filters:
+        wanted = state.chosen.get(one.name)
+        for choice in one.choices:
+            if choice.value == wanted:
+                rows = rows.filter(choice.rows)
+    return rows
+
+
+def ordered(listing: Listing, state: State) -> QuerySet[Any]:
+    """The rows that match, in the order asked for; rows without a value stand last."""
+    column = next(one for one in listing.columns if one.name == state.sort.removeprefix("-"))
+    down = state.sort.startswith("-")
+    return narrowed(listing, state).order_by(*_order(column.sort, down), *listing.last)
+
+
+def _order(keys: Sequence[Any], down: bool) -> list[OrderBy]:
+    found = []
+    for key in keys:
+        at = F(key) if isinstance(key, str) else key
+        last = None if key == "pk" else True  # without it the database reads the index backwards
+        found.append(at.desc(nulls_last=last) if down else at.asc(nulls_last=last))
+    return found
+
+
+def by_number(word: str) -> Q:
+    """Of rows that have a number: the one that a word is."""
+    number = parse_whole(word, high=2**31 - 1)
+    return Q(pk__in=()) if number is None else Q(number=number)

@@ -1,0 +1,147 @@
+"""Approving many at once: whole proposals, or in them what is proposed for some people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
+
+from annotation.accounts.security.stepup import ConfirmationNeeded, require_strength
+from annotation.models import Membership, PayoutBatch, PayoutLine, Project, User
+from annotation.payouts.actions.proposals import approve_payout, total
+from annotation.payouts.actions.rules import reason_cannot_decide
+from annotation.payouts.selectors.proposals import proposed_lines
+from crowdqc.errors import DomainError, Invalid
+from crowdqc.numbers import exact, money, parse_whole, plural
+
+NOTHING = "No pay is proposed for them."
+REJECTS = "It rejects work; open it and read the reasons first."
+Reasons = dict[int, str]
+Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
+
+
+def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
+    """The amounts that a page asked about, from its fields ``seen_`` and a proposal's id."""
+    found = {}
+    for name, value in sent.items():
+        number, amount = parse_whole(name.removeprefix("seen_")), exact(value)
+        if number is None or amount is None:
+            raise Invalid("An amount is not a number.", fields={name: "Load the page again."})
+        found[number] = amount
+    return found
+
+
+class ProposedPay:
+    """What open proposals would pay some people, and what one person may approve of it."""
+
+    def __init__(self, *, by: User, project: Project, workers: Collection[Membership]) -> None:
+        self.by, self.project = by, project
+        lines = list(proposed_lines(project).filter(assignment__worker__in=workers))
+        self.lines: dict[int, list[PayoutLine]] = {}
+        self.batches: dict[int, PayoutBatch] = {}
+        for line in lines:
+            self.lines.setdefault(line.batch_id, []).append(line)
+            self.batches[line.batch_id] = line.batch
+        self.against = {pk: reason_cannot_decide(one, by) for pk, one in self.batches.items()}
+
+    @property
+    def open(self) -> list[int]:
+        """The proposals that this person may decide about."""
+        return [pk for pk, why_not in self.against.items() if not why_not]
+
+    def reasons(self, workers: Iterable[Membership]) -> Reasons:
+        """Why nothing of somebody's can be approved."""
+        left = {worker.pk: NOTHING for worker in workers}
+        for pk, why_not in self.against.items():
+            left |= {w: why_not for w in self._workers(pk) if left[w] == NOTHING and why_not}
+        for pk in self.open:
+            for worker in self._workers(pk):
+                left.pop(worker, None)
+        return left
+
+    def _workers(self, batch: int) -> set[int]:
+        return {line.assignment.worker_id for line in self.lines[batch]}
+
+    def amount(self, batch: int) -> Decimal:
+        return sum((line.base + line.bonus for line in self.lines[batch]), Decimal(0))
+
+    def effects(self) -> list[str]:
+        """What approving writes, a sentence for each proposal."""
+        told = []
+        for pk in self.open:
+            batch, people = self.batches[pk], len(self._workers(pk))
+            others = batch.lines.count() - len(self.lines[pk])
+            rest = f" {plural(others, 'other assignment')} in it can be proposed again."
+            told.append(
+                f"Proposal {batch.number}: {plural(people, 'person', 'people')}, "
+                f"{money(self.amount(pk), self.project.currency)}.{rest if others else ''}"
+            )
+        return told
+
+
+def approve_pay_of(
+    *, by: User, project: Project, workers: Collection[Membership], seen: Seen
+) -> Reasons:
+    """Approve what is proposed for these workers, each proposal in a transaction of its own.
+
+    ``seen`` is the amount of each proposal that the person saw. Lines of other people in the same
+    proposals are held and may be proposed again. Returns why somebody's pay was not approved.
+    """
+    require_strength(project, by, "approve payments")
+    pay = ProposedPay(by=by, project=project, workers=workers)
+    left, done = pay.reasons(workers), set[int]()
+    for pk in pay.open:
+        of = {line.assignment.worker_id for line in pay.lines[pk]}
+        try:
+            approve_payout(
+                by=by,
+                batch=pay.batches[pk],
+                expected_total=seen.get(pk, Decimal(-1)),
+                line_ids=[line.pk for line in pay.lines[pk]],
+            )
+        except ConfirmationNeeded:
+            raise
+        except DomainError as error:
+            left |= {worker: error.message for worker in of - done}
+        else:
+            done |= of
+    return {worker: why for worker, why in left.items() if worker not in done}
+
+
+def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
+    """Why a proposal is not approved together with others."""
+    left = {}
+    for batch in batches:
+        why_not = reason_cannot_decide(batch, by)
+        if batch.state != PayoutBatch.State.PROPOSED:
+            why_not = "It is decided already."
+        elif not why_not and batch.lines.filter(decision=PayoutLine.Decision.REJECT).exists():
+            why_not = REJECTS
+        if why_not:
+            left[batch.pk] = why_not
+    return left
+
+
+def approve_proposals(
+    *, by: User, project: Project, batches: Collection[PayoutBatch], seen: Seen
+) -> Reasons:
+    """Approve whole proposals, each in a transaction of its own, for the amounts that were seen.
+
+    What is held in them stays held. Returns why one was not approved.
+    """
+    require_strength(project, by, "approve payments")
+    left = reasons_against(by=by, batches=batches)
+    for batch in batches:
+        if batch.pk in left:
+            continue
+        try:
+            approve_payout(by=by, batch=batch, expected_total=seen.get(batch.pk, Decimal(-1)))
+        except ConfirmationNeeded:
+            raise
+        except DomainError as error:
+            left[batch.pk] = error.message
+    return left
+
+
+def totals_of(batches: Iterable[PayoutBatch]) -> dict[int, Decimal]:
+    """What approving each proposal would pay."""
+    return {batch.pk: total(batch) for batch in batches}

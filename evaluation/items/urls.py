@@ -1,0 +1,13 @@
+"""Addresses of the items and answers of a task."""
+
+from django.urls import path
+
+from evaluation.items import views
+
+TASK = "tasks/<int:task_id>/"
+
+urlpatterns = [
+    path(f"{TASK}items/", views.task_items, name="task_items"),
+    path(f"{TASK}items/<int:item_id>/", views.task_item, name="task_item"),
+    path(f"{TASK}answers/", views.task_answers, name="task_answers"),
+]

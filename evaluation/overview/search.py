@@ -1,0 +1,124 @@
+"""One search over a project: its tasks, items, people and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from annotation.access import Access
+from annotation.accounts.projects.selectors import workers_of
+from annotation.authoring.selectors.tasks import with_work
+from annotation.lists.state import MOST_LENGTH, MOST_WORDS
+from annotation.models import Item, Role
+from crowdqc.numbers import plural
+from evaluation.runs.selectors.lists import all_runs, named
+from evaluation.runs.selectors.recipes import method_title
+
+MOST = 10  # of each kind
+Hit = tuple[str, str, str]  # what it is called, what it is, its address
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of one kind; ``url`` is where all of it is listed."""
+
+    title: str
+    hits: list[Hit]
+    more: bool
+    url: str
+
+
+def _matching(rows: QuerySet[Any], words: Sequence[str], *places: str) -> QuerySet[Any]:
+    for word in words:
+        found = Q()
+        for place in places:
+            found |= Q(**{f"{place}__icontains": word})
+        rows = rows.filter(found)
+    return rows
+
+
+def search(access: Access, asked: str) -> list[Found]:
+    """What of the project holds every word, in five queries; nothing for no word.
+
+    Workers are found by pseudonym, and by the ID of a file where the person may see it.
+    """
+    words = asked.replace("\x00", "")[:MOST_LENGTH].split()[:MOST_WORDS]
+    if not words:
+        return []
+    q = urlencode({"q": " ".join(words)})
+    kinds = (_tasks, _items, _workers, _staff, _runs)
+    found = (kind(access, words, q) for kind in kinds)
+    return [one for one in found if one.hits]
+
+
+def _found(title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str = "") -> Found:
+    first = list(rows[: MOST + 1])
+    return Found(title, [hit(row) for row in first[:MOST]], len(first) > MOST, url)
+
+
+def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
+    pk = access.project.pk
+    rows = _matching(with_work(access.project.tasks.all()), words, "title", "domain").order_by(
+        "-pk"
+    )
+
+    def hit(task: Any) -> Hit:
+        return task.title, task.get_state_display(), reverse("task", args=[pk, task.pk])
+
+    return _found("Tasks", rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
+
+
+def _items(access: Access, words: Sequence[str], q: str) -> Found:
+    pk = access.project.pk
+    every = Item.objects.filter(task__project=access.project, until=None)
+    rows = _matching(every, words, "question", "key", "group__title")
+    rows = rows.select_related("task__current")
+
+    def hit(item: Item) -> Hit:
+        url = reverse("task_item", args=[pk, item.task_id, item.pk])
+        task = item.task.current.title if item.task.current else "draft"
+        return item.question[:140] or item.key, f"{item.key}, {task}", url
+
+    return _found("Items", rows.order_by("-task", "position", "pk"), hit)
+
+
+def _workers(access: Access, words: Sequence[str], q: str) -> Found:
+    pk = access.project.pk
+    places = ("pseudonym", "file_id") if access.is_requester else ("pseudonym",)
+
+    def hit(worker: Any) -> Hit:
+        words = plural(worker.submitted, "assignment") + " submitted"
+        return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
+
+    rows = _matching(workers_of(access.project), words, *places)
+    return _found("Workers", rows, hit, f"{reverse('people', args=[pk])}?{q}")
+
+
+def _staff(access: Access, words: Sequence[str], q: str) -> Found:
+    url = reverse("people", args=[access.project.pk]) + "#roles"
+    rows = access.project.memberships.filter(removed_at=None).exclude(role=Role.WORKER)
+    rows = _matching(rows, words, "user__display_name", "user__username").select_related("user")
+
+    def hit(member: Any) -> Hit:
+        return str(member.user), member.get_role_display(), url
+
+    return _found("Requesters and managers", rows.order_by("pk"), hit)
+
+
+def _runs(access: Access, words: Sequence[str], q: str) -> Found:
+    pk = access.project.pk
+    rows = all_runs(access.project)
+    for word in words:
+        rows = rows.filter(named(word))
+
+    def hit(run: Any) -> Hit:
+        task = run.task.current.title if run.task.current else ""
+        url = reverse("run", args=[pk, run.number])
+        return f"Run {run.number}", f"{method_title(run)}, {task}", url
+
+    return _found("Runs", rows, hit, f"{reverse('run_list', args=[pk])}?{q}")
