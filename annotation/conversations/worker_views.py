@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -125,5 +126,5 @@ def report(request: HttpRequest, conversation_id: int) -> HttpResponse:
     user = cast(User, request.user)
     found = selectors.own_conversation(user, conversation_id)
     actions.report(by=user, conversation=found, message_id=message_in(request))
-    messages.success(request, "Reported. A manager of the project looks at it.")
+    messages.success(request, _("Reported. A manager of the project looks at it."))
     return redirect("work_conversation", found.pk)

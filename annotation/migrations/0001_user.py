@@ -83,6 +83,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("display_name", models.CharField(blank=True, max_length=80)),
+                ("language", models.CharField(blank=True, max_length=7)),
                 (
                     "theme",
                     models.CharField(

@@ -18,6 +18,8 @@ from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.signing import actions, selectors
 from annotation.models import User
@@ -41,7 +43,7 @@ def _plain(form: forms.BaseForm, **labels: str) -> None:
 
 def _not_endless(value: str) -> None:
     if len(value) > LONGEST:
-        raise ValidationError(f"At most {LONGEST} characters.")
+        raise ValidationError(_("At most %(longest)s characters.") % {"longest": LONGEST})
 
 
 class SignInForm(account.LoginForm):
@@ -67,9 +69,9 @@ class SignUpForm(account.SignupForm):
     """A new account: an address to prove, a name for one's teams, a password."""
 
     display_name = forms.CharField(
-        label="Your name",
+        label=gettext_lazy("Your name"),
         max_length=80,
-        help_text="Shown to your teams. Workers are shown under a pseudonym.",
+        help_text=gettext_lazy("Shown to your teams. Workers are shown under a pseudonym."),
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     field_order = ("email", "display_name", "password1")
@@ -117,7 +119,7 @@ class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
     def clean_code(self) -> str:
         code = account.BaseConfirmCodeForm.clean_code(self)
         if self.user is None:  # sign-up with an address that has an account: no code opens it
-            raise ValidationError("That code is not right.", code="incorrect_code")
+            raise ValidationError(_("That code is not right."), code="incorrect_code")
         actions.release_address(by=self.user, address=self.email)
         email_already_exists(user=self.user, email=self.email, always_raise=True)
         return code
@@ -141,7 +143,9 @@ class NameForm(forms.Form):
     """The name that one's teams see."""
 
     display_name = forms.CharField(
-        label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "name"})
+        label=gettext_lazy("Name"),
+        max_length=80,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
 
 
@@ -222,10 +226,11 @@ class _Counted:
             left = limits.tries_left(limits.CODES[0], about)
             tries = "1 try" if left == 1 else f"{left} tries"
             raise ValidationError(
-                f"That code is not right. {tries} left.", code="incorrect_code"
+                _("That code is not right. %(tries)s left.") % {"tries": tries},
+                code="incorrect_code",
             ) from None
         if not limits.first_use(about, self.user, code):
-            raise ValidationError("This code was used. Enter the next one.", code="used_code")
+            raise ValidationError(_("This code was used. Enter the next one."), code="used_code")
         return found
 
 
