@@ -58,7 +58,7 @@ class Access:
     def require(self, *roles: str) -> None:
         """Raise NotAllowed unless the person holds one of ``roles``."""
         if not self.roles.intersection(roles):
-            wanted = " or ".join(Role(role).label for role in roles)
+            wanted = " or ".join(str(Role(role).label) for role in roles)
             raise NotAllowed(
                 _("This needs the role of %(wanted)s in this project.") % {"wanted": wanted}
             )

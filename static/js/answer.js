@@ -87,7 +87,7 @@
   const fingerprint = (draft) => JSON.stringify(Object.entries(draft).sort());
   const place = () => work().dataset.noun || "answer";
 
-  // What stands here is the newer version; what stood here before can be had back.
+  // What is shown here is the newer version; what stood here before can be had back.
   function offerBack(mine, seq) {
     undecided = false;
     tell(interpolate(gettext("This %(place)s was changed in another tab or on another device. The other version stands here now."), { place: place() }, true), {
@@ -101,7 +101,7 @@
     });
   }
 
-  // What stands here is the newer version, and the other one can be had instead.
+  // What is shown here is the newer version, and the other one can be had instead.
   function offerOther(draft, seq) {
     tell(interpolate(gettext("This %(place)s is being changed in another tab as well. Your version stands here."), { place: place() }, true), {
       [gettext("Use the other version")]: () => {

@@ -8,13 +8,14 @@ each room says can be translated, and is. GNU gettext is not needed: Babel does 
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import io
 import re
 import subprocess
 from collections import Counter
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "locale"
 LANGUAGES = ("de", "es")
 DOMAINS = ("django", "djangojs")
+WRITTEN = dt.datetime(2026, 11, 27, tzinfo=dt.UTC)
 KEYWORDS = {
     "gettext": None,
     "gettext_lazy": None,
@@ -39,6 +41,11 @@ KEYWORDS = {
 COUNTED = re.compile(r'\|plural:"([^",]+)(?:,([^"]+))?"')
 COUNTED_CODE = re.compile(r'\bplural\([^"\n]*?,\s*"([^"]+)"(?:,\s*"([^"]+)")?\)')
 NOUN = re.compile(r"\b(?:item_noun|answer_noun|submitted_noun|recorded_noun)\b[^=\n]*=\s*(.*)")
+SEARCHED = ("annotation", "crowdqc", "evaluation", "templates", "static/js")
+NOUNS = (
+    *("question", "answer", "pair", "judgment", "text", "rating", "response", "dimension"),
+    *("session", "checklist", "item", "label"),
+)
 # Where everything that is said is translated, and the tests demand it: what workers read.
 WORKERS = (
     "templates/annotation/work/",
@@ -128,8 +135,7 @@ def for_workers(path: str) -> bool:
 def sources() -> dict[str, list[str]]:
     """Files by the domain of their catalogue."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "annotation", "crowdqc", "evaluation"]
-        + ["templates", "static/js"],
+        ["git", "ls-files", "-co", "--exclude-standard", "--", *SEARCHED],
         cwd=ROOT,
         check=True,
         capture_output=True,
@@ -159,10 +165,14 @@ def found_in(path: str) -> list[tuple[str | None, tuple[str, ...]]]:
         return rows
     rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
     if path.startswith("annotation/task_types/"):
-        for line in NOUN.findall(raw):
-            for noun in re.findall(r'"(\w[\w ]*)"', line):
-                rows += [("noun", (noun,)), (None, _counts(noun, ""))]
+        for noun in nouns(raw):
+            rows += [("noun", (noun,)), (None, _counts(noun, ""))]
     return rows
+
+
+def nouns(raw: str) -> list[str]:
+    """What a type of task calls its items and what is given to them."""
+    return [noun for line in NOUN.findall(raw) for noun in re.findall(r'"(\w[\w ]*)"', line)]
 
 
 # What templatize makes of the tags; around them stands no code at all.
@@ -217,12 +227,22 @@ def texts_of(message: object) -> list[str]:
     return list(message) if isinstance(message, (tuple, list)) else [str(message)]
 
 
+def wanted(message: Message) -> bool:
+    """Whether it has to be translated: workers read it."""
+    counted = {_counts(noun, "") for noun in NOUNS}
+    return bool(message.id) and (
+        message.context == "noun"
+        or message.id in counted
+        or any(for_workers(path) for path, _line in message.locations)
+    )
+
+
 def missing(language: str, domain: str, template: Catalog) -> list[str]:
     """What workers read and the catalogue does not say."""
     kept = read(language, domain)
     found = []
     for message in template:
-        if message.id and any(for_workers(path) for path, _line in message.locations):
+        if wanted(message):
             there = kept.get(message.id, message.context)
             if there is None or there.fuzzy or not all(texts_of(there.string)):
                 found.append(texts_of(message.id)[0])
@@ -234,9 +254,20 @@ def update() -> None:
     for domain, template in collected().items():
         for language in LANGUAGES:
             kept = read(language, domain)
-            merged = Catalog(locale=language, project="crowdqc", charset="utf-8")
+            # A head without times, so that what did not change is the same file.
+            merged = Catalog(
+                locale=language,
+                project="crowdqc",
+                header_comment="# Texts of crowdqc; see docs/develop/translate.md.",
+                creation_date=WRITTEN,
+                revision_date=WRITTEN,
+                last_translator="crowdqc",
+                language_team=language,
+                msgid_bugs_address="",
+                fuzzy=False,
+            )
             for message in template:
-                if not message.id or not any(for_workers(p) for p, _line in message.locations):
+                if not wanted(message):
                     continue
                 old = kept.get(message.id, message.context)
                 merged.add(message.id, old.string if old else None, context=message.context)
@@ -256,7 +287,7 @@ def coverage() -> list[str]:
             if not message.id:
                 continue
             rooms = {"/".join(path.split("/")[:2]) for path, _line in message.locations}
-            if any(for_workers(path) for path, _line in message.locations):
+            if wanted(message):
                 rooms.add("WORKERS' PAGES")
             for room in rooms | {"ALL"}:
                 count = rows.setdefault(room, Counter())
