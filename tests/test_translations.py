@@ -1,4 +1,4 @@
-"""Workers' pages in German and Spanish: complete catalogues, and the words that pages left behind."""
+"""Workers' pages in German and Spanish: complete catalogues, and words left behind."""
 
 from __future__ import annotations
 

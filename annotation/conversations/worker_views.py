@@ -26,7 +26,9 @@ SENT = "Message sent."
 
 
 def _help(pseudonym: str) -> str:
-    return f"The requester sees {pseudonym}, never your name or e-mail."
+    return _("The requester sees %(pseudonym)s, never your name or e-mail.") % {
+        "pseudonym": pseudonym
+    }
 
 
 def _context(request: HttpRequest, found: Conversation | None, **more: Any) -> dict[str, Any]:

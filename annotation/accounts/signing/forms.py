@@ -51,7 +51,7 @@ class SignInForm(account.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, login="E-mail or username", password="Password")  # noqa: S106
+        _plain(self, login=_("E-mail or username"), password=_("Password"))
         attrs = {"autocomplete": "username webauthn", "autocapitalize": "none"}
         self.fields["login"].widget.attrs.update(attrs)
         self.fields["password"].help_text = ""
@@ -78,9 +78,9 @@ class SignUpForm(account.SignupForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email="E-mail", password1="Password")
-        self.fields["email"].help_text = "We send a code to it."
-        self.fields["password1"].help_text = "At least 8 characters."
+        _plain(self, email=_("E-mail"), password1=_("Password"))
+        self.fields["email"].help_text = _("We send a code to it.")
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = selectors.has_account(value)
@@ -113,7 +113,7 @@ class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _plain(self, code="Code")
-        self.fields["code"].help_text = "It is valid for 30 minutes."
+        self.fields["code"].help_text = _("It is valid for 30 minutes.")
         self.fields["code"].widget.attrs.update({**CODE, "inputmode": "text"})
 
     def clean_code(self) -> str:
@@ -157,7 +157,7 @@ class ChangePasswordForm(account.ChangePasswordForm):
         _plain(self, oldpassword="Current password", password1="New password")
         del self.fields["password2"]
         self.fields["oldpassword"].help_text = ""
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
     def clean_oldpassword(self) -> str:
         user, request = self.user, context.request
@@ -173,9 +173,9 @@ class SetPasswordForm(account.SetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password1="Password")
+        _plain(self, password1=_("Password"))
         del self.fields["password2"]
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class ResetPasswordForm(account.ResetPasswordForm):
@@ -183,7 +183,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email="E-mail")
+        _plain(self, email=_("E-mail"))
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
@@ -208,7 +208,7 @@ class NewPasswordForm(account.ResetPasswordKeyForm):
         super().__init__(*args, **kwargs)
         _plain(self, password1="New password")
         del self.fields["password2"]
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class _Counted:
@@ -248,7 +248,7 @@ class ReauthenticateForm(account.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password="Password")  # noqa: S106
+        _plain(self, password=_("Password"))
 
 
 class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
@@ -280,10 +280,10 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         del self.fields["passwordless"]
-        self.fields["name"].label = "Name"
+        self.fields["name"].label = _("Name")
         self.fields["name"].max_length = 60
         self.fields["name"].widget.attrs["maxlength"] = 60
-        self.fields["name"].help_text = "To tell your passkeys apart."
+        self.fields["name"].help_text = _("To tell your passkeys apart.")
 
     def clean(self) -> dict[str, Any]:
         """As if ``passwordless`` was ticked: the device must have checked who holds it."""

@@ -36,7 +36,8 @@ def notify(
     """Tell each of these people once; returns how many were told now.
 
     ``key`` says what it is about: the same key tells the same person nothing a second time.
-    ``text`` is written in the language of each; it names no other person, since it may leave by mail; ``mail=False`` keeps it inside.
+    ``text`` is written in the language of each; it names no other person, since it may leave by
+    mail. ``mail=False`` keeps it inside.
     Part of the caller's transaction; a mail leaves after its commit, by a job.
     """
     known = KINDS.get(kind)
