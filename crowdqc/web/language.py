@@ -86,5 +86,4 @@ def script_words(request: HttpRequest, language: str) -> HttpResponse:
         raise Missing("There is no such language.")
     with translation.override(language):
         response: HttpResponse = JavaScriptCatalog.as_view()(request)
-    response.headers["Cache-Control"] = "public, max-age=3600"
-    return response
+        return response
