@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test studies check bench screens docs map sbom lock
+.PHONY: help run test studies check bench screens docs map messages sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -23,6 +23,7 @@ help:
 	@echo "make screens  pictures of every page, into build/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
 	@echo "make map      the drawing of the rooms from their imports, into docs/develop"
+	@echo "make messages catalogues of other languages, and how much of each room is translated"
 	@echo "make sbom     what is in it (CycloneDX) from the lock files, into build/sbom.json"
 	@echo "make lock     resolve requirements/*.in again"
 
@@ -58,6 +59,9 @@ docs: .venv/.dev
 
 map: .venv/.dev
 	@exec $(VPY) -m tests.support.map
+
+messages: .venv/.dev
+	@DJANGO_SETTINGS_MODULE=tests.settings exec $(VPY) -m tests.support.messages
 
 sbom: .venv/.dev
 	@mkdir -p build

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import (
     ApiToken,
@@ -57,8 +58,10 @@ class Access:
     def require(self, *roles: str) -> None:
         """Raise NotAllowed unless the person holds one of ``roles``."""
         if not self.roles.intersection(roles):
-            wanted = " or ".join(Role(role).label for role in roles)
-            raise NotAllowed(f"This needs the role of {wanted} in this project.")
+            wanted = " or ".join(str(Role(role).label) for role in roles)
+            raise NotAllowed(
+                _("This needs the role of %(wanted)s in this project.") % {"wanted": wanted}
+            )
 
 
 def bound_to(request: Any) -> int | None:
@@ -93,7 +96,7 @@ def get_access(request: Any, project_id: int, *roles: str) -> Access:
     user, only = request.user, bound_to(request)
     rows = MEMBERSHIPS.all(project=project_id, user=user.pk)
     if not rows or only not in (None, project_id):
-        raise Missing("There is no such project, or you do not belong to it.")
+        raise Missing(_("There is no such project, or you do not belong to it."))
     worker = next((row for row in rows if row.role == Role.WORKER), None)
     access = Access(rows[0].project, user, frozenset(row.role for row in rows), worker)
     access.require(*(roles or STAFF))
@@ -111,14 +114,14 @@ def task_of(access: Access, task_id: int) -> Task:
     """The task of this id in the project; Missing where there is none."""
     task = access.project.tasks.filter(pk=task_id).select_related("current").first()
     if task is None:
-        raise Missing("There is no such task in this project.")
+        raise Missing(_("There is no such task in this project."))
     task.project = access.project
     return task
 
 
 def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Task]:
     """A task by its id alone, under the same rules; an outsider cannot tell it from none."""
-    missing = Missing("There is no such task.")
+    missing = Missing(_("There is no such task."))
     task = TASK.first(pk=task_id)
     if task is None:
         raise missing
@@ -137,7 +140,7 @@ def get_item(
     access, task = get_task(request, project_id, task_id, *roles)
     item = task.items.filter(pk=item_id).select_related("group").first()
     if item is None:
-        raise Missing("There is no such question in this task.")
+        raise Missing(_("There is no such question in this task."))
     return access, task, item
 
 
@@ -162,7 +165,7 @@ def get_own_assignment(
     """
     assignment = _own_with(around).first(pk=assignment_id, user=request.user.pk)
     if assignment is None or bound_to(request) not in (None, assignment.worker.project_id):
-        raise Missing("There is no such assignment among yours.")
+        raise Missing(_("There is no such assignment among yours."))
     return assignment
 
 
@@ -171,7 +174,7 @@ def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
 
     Everybody else cannot tell it from none. Returned items are held no longer.
     """
-    missing = Missing("There is no such file.")
+    missing = Missing(_("There is no such file."))
     file = MediaFile.objects.filter(project_id=project_id, sha256=sha256).first()
     if file is None or bound_to(request) not in (None, project_id):
         raise missing
@@ -191,7 +194,7 @@ def get_recording(request: Any, project_id: int, recording_id: int) -> Recording
 
     Everybody else cannot tell it from none.
     """
-    missing = Missing("There is no such recording.")
+    missing = Missing(_("There is no such recording."))
     found = (
         Recording.objects.select_related("entry__assignment__worker")
         .filter(pk=recording_id, entry__assignment__task__project=project_id)
@@ -213,7 +216,7 @@ def get_worker(access: Access, membership_id: int) -> Membership:
         pk=membership_id, project=access.project, role=Role.WORKER
     ).first()
     if worker is None:
-        raise Missing("There is no such worker in this project.")
+        raise Missing(_("There is no such worker in this project."))
     worker.project = access.project
     return worker
 
@@ -223,7 +226,7 @@ def get_panel(request: Any, project_id: int, panel_id: int, *roles: str) -> tupl
     access = get_access(request, project_id, *roles)
     panel = access.project.panels.filter(pk=panel_id).first()
     if panel is None:
-        raise Missing("There is no such panel in this project.")
+        raise Missing(_("There is no such panel in this project."))
     panel.project = access.project
     return access, panel
 

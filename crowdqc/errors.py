@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from django.db import DataError
+from django.utils.translation import gettext as _
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +82,9 @@ def unstorable(error: Exception) -> Invalid | None:
     ):
         return None
     logger.warning("a value from outside reached the database", exc_info=error)
-    return Invalid("A number or a character in this request cannot be stored.", code="unstorable")
+    return Invalid(
+        _("A number or a character in this request cannot be stored."), code="unstorable"
+    )
 
 
 class TooMuch(DomainError):

@@ -10,6 +10,10 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from django.utils import dateformat
+from django.utils.formats import get_format
+from django.utils.translation import get_language, gettext, ngettext
+
 NBSP = "\u00a0"
 MINUS = "\u2212"
 EN_DASH = "\u2013"
@@ -72,9 +76,22 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return f"{float(share) * 100:.{digits}f}%"
 
 
+def _signs() -> tuple[str, str]:
+    """What stands between thousands, and before decimals, in the language that is spoken."""
+    if (get_language() or "en").startswith("en"):
+        return ",", "."
+    return get_format("THOUSAND_SEPARATOR"), get_format("DECIMAL_SEPARATOR")
+
+
+def _localized(text: str) -> str:
+    """A number written the English way, in the language that is spoken."""
+    thousands, point = _signs()
+    return text.translate({ord(","): thousands, ord("."): point})
+
+
 def count(value: Number | None) -> str:
-    """``1,272``."""
-    return NONE if value is None else f"{int(value):,}"
+    """``1,272``; in German ``1.272``."""
+    return gettext("none") if value is None else _localized(f"{int(value):,}")
 
 
 def amount(value: Number | None) -> str:
@@ -82,7 +99,7 @@ def amount(value: Number | None) -> str:
     if value is None:
         return NONE
     exact = Decimal(str(value)).quantize(Decimal("0.01"), rounding=ROUND_HALF_EVEN)
-    return f"{MINUS}{-exact:,}" if exact < 0 else f"{exact:,}"
+    return _localized(f"{MINUS}{-exact:,}" if exact < 0 else f"{exact:,}")
 
 
 def currency_sign(currency: str) -> str:
@@ -91,12 +108,14 @@ def currency_sign(currency: str) -> str:
 
 
 def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -> str:
-    """``€1.80``; a currency without a common sign is named: ``CHF 1.80``. ``whole`` drops cents."""
+    """``€1.80``, in other languages ``1,80 €``; ``CHF 1.80``. ``whole`` drops cents."""
     if value is None:
         return NONE
     text = amount(value)
     if whole:
         text = amount(Decimal(str(value)).quantize(Decimal(1)))[:-3]
+    if not (get_language() or "en").startswith("en"):
+        return f"{text}{NBSP}{currency_sign(currency)}"
     symbol = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
 
@@ -136,8 +155,11 @@ def word(value: int) -> str:
 
 
 def plural(value: Number, one: str, many: str | None = None) -> str:
-    """``1 answer``, ``1,272 answers``."""
-    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+    """``1 answer``, ``1,272 answers``; the catalogues hold both with their number."""
+    forms = f"%(count)s {one}", f"%(count)s {many or one + 's'}"
+    # A part of one (1.5 answers) is several; int() would make it one.
+    told = ngettext(*forms, 1 if value == 1 else 2 if value < 2 else int(value))
+    return told % {"count": count(value)}
 
 
 def seconds_of(value: Number | timedelta) -> float:
@@ -161,7 +183,7 @@ def duration(value: Number | timedelta | None) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
         return f"{hours}{NBSP}h" + (f" {minutes:02d}{NBSP}min" if minutes else "")
-    return f"{hours // 24}{NBSP}days"
+    return plural(hours // 24, "day", "days").replace(" ", NBSP)
 
 
 def clock(value: Number | timedelta | None) -> str:
@@ -178,26 +200,30 @@ def short_date(value: date | None, *, today: date | None = None) -> str:
     if value is None:
         return NONE
     today = today or datetime.now(UTC).date()
-    text = f"{value.day}{NBSP}{MONTHS[value.month - 1]}"
+    if (get_language() or "en").startswith("en"):
+        text = f"{value.day}{NBSP}{MONTHS[value.month - 1]}"
+    else:
+        text = dateformat.format(value, gettext("j M")).replace(" ", NBSP)
     return text if value.year == today.year else f"{text} {value.year}"
 
 
 def ago(value: datetime | None, *, now: datetime | None = None) -> str:
     """``2 s ago``, ``41 min ago``, ``4 days ago``, then the date; None reads "never"."""
     if value is None:
-        return "never"
+        return gettext("never")
     now = now or datetime.now(UTC)
     seconds = (now - value).total_seconds()
     ahead, seconds = seconds < -0.5, abs(seconds)
     if seconds < 1:
-        return "now"
+        return gettext("now")
     if seconds >= 7 * 86400:
         return short_date(value.date(), today=now.date())
     steps = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (math.inf, 86400, "day"))
     unit, name = next((unit, name) for limit, unit, name in steps if seconds < limit)
     number = int(seconds // unit)
-    text = f"{number}{NBSP}{name}{'s' if name == 'day' and number != 1 else ''}"
-    return f"in {text}" if ahead else f"{text} ago"
+    text = plural(number, "day", "days") if name == "day" else f"{number} {name}"
+    text = text.replace(" ", NBSP)
+    return (gettext("in %(time)s") if ahead else gettext("%(time)s ago")) % {"time": text}
 
 
 # What comes from outside ----------------------------------------------------------------------

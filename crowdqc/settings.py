@@ -107,6 +107,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "crowdqc.web.language.Language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -135,7 +136,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "evaluation.shell.shell",
             ],
-            "builtins": ["annotation.templatetags.crowdqc"],
+            "builtins": ["annotation.templatetags.crowdqc", "django.templatetags.i18n"],
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
@@ -190,7 +191,39 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
+# What pages without a catalogue, jobs and files are written in (docs/develop/translate.md).
 LANGUAGE_CODE = "en-gb"
+LANGUAGES = [("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")]
+LOCALE_PATHS = [ASSETS / "locale"]
+# For people who chose no language and whose browser asks for none of these, and for their mail.
+CROWDQC_LANGUAGE = env.str("CROWDQC_LANGUAGE", default=LANGUAGE_CODE)
+if CROWDQC_LANGUAGE not in dict(LANGUAGES):
+    raise ImproperlyConfigured(
+        f"CROWDQC_LANGUAGE is {CROWDQC_LANGUAGE!r}; it must be one of "
+        f"{', '.join(code for code, _ in LANGUAGES)}."
+    )
+LANGUAGE_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_AGE = 365 * 86_400
+# Whose pages are in the catalogues: modules, or views of a module.
+CROWDQC_TRANSLATED_VIEWS = (
+    "allauth.",
+    "annotation.accounts.account_views.",
+    "annotation.accounts.projects.views.home",
+    "annotation.accounts.projects.views.join",
+    "annotation.accounts.security.views.stepup_resume",
+    "annotation.accounts.signing.",
+    "annotation.conversations.worker_views.",
+    "annotation.notifications.views.notice",
+    "annotation.privacy.views.account_",
+    "annotation.privacy.views.own_",
+    "annotation.records.views.",
+    "annotation.recruitment.views.entry.entry",
+    "annotation.recruitment.views.entry.leave",
+    "annotation.work.views.",
+    "django.views.i18n.",
+)
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True

@@ -4,12 +4,14 @@ from django.urls import include, path
 
 from crowdqc.web import manual
 from crowdqc.web.health import healthz, readyz
+from crowdqc.web.language import script_words
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("docs/", manual.page, {"path": ""}, name="manual"),
     path("docs/<path:path>", manual.page, name="manual_page"),
+    path("words/<str:language>.js", script_words, name="script_words"),
     path("", include("annotation.urls")),
     path("", include("evaluation.urls")),
 ]

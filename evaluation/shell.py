@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.access import Access
 from annotation.accounts.projects.shell import own_counts, tab_counts
@@ -59,7 +60,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "theme": user.theme,
             "nav": _worker_nav(request, counts, is_owner=user.is_superuser),
             "running": None,
-            "person": {"name": str(user), "role": "owner" if user.is_superuser else ""},
+            "person": {"name": str(user), "role": _("owner") if user.is_superuser else ""},
             "unread": lambda: counts()["unread"],
         }
     numbers = tab_counts(access.project, user)
@@ -112,7 +113,7 @@ def _worker_nav(
     request: HttpRequest, counts: Callable[[], dict[str, int]], *, is_owner: bool
 ) -> list[dict[str, Any]]:
     name = _name(request)
-    own = (("Operations", "operations", ()),) if is_owner else ()  # of the installation
+    own = ((_("Operations"), "operations", ()),) if is_owner else ()  # of the installation
     return [
         {
             "label": label,
@@ -121,11 +122,11 @@ def _worker_nav(
             "current": name == address or name in beside,
         }
         for label, address, beside in (
-            ("Work", "work_home", ()),
-            ("Earnings", "work_earnings", ()),
-            ("Messages", "work_messages", ("work_conversation", "work_ask")),
-            ("My data", "work_record", ()),
-            ("Projects", "project_list", ()),
+            (_("Work"), "work_home", ()),
+            (_("Earnings"), "work_earnings", ()),
+            (_("Messages"), "work_messages", ("work_conversation", "work_ask")),
+            (_("My data"), "work_record", ()),
+            (_("Projects"), "project_list", ()),
             *own,
         )
     ]

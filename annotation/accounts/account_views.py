@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -27,19 +29,21 @@ from crowdqc.errors import Conflict, Invalid
 class TokenForm(forms.Form):
     """A new token: as little as the program needs."""
 
-    name = TitleField(label="Token name", max_length=80)
+    name = TitleField(label=gettext_lazy("Token name"), max_length=80)
     scopes = forms.MultipleChoiceField(
-        label="Permissions",
+        label=gettext_lazy("Permissions"),
         choices=ApiToken.Scope.choices,
         initial=[ApiToken.Scope.READ],
         widget=forms.CheckboxSelectMultiple,
-        help_text="A token never has more rights than you.",
+        help_text=gettext_lazy("A token never has more rights than you."),
     )
-    project = forms.ChoiceField(label="Where", required=False)
+    project = forms.ChoiceField(label=gettext_lazy("Where"), required=False)
     days = forms.IntegerField(
-        label="Expires after", initial=90, min_value=1, max_value=tokens.MOST_DAYS
+        label=gettext_lazy("Expires after"), initial=90, min_value=1, max_value=tokens.MOST_DAYS
     )
-    per_minute = forms.IntegerField(label="Rate limit", initial=600, min_value=1, max_value=6000)
+    per_minute = forms.IntegerField(
+        label=gettext_lazy("Rate limit"), initial=600, min_value=1, max_value=6000
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -92,5 +96,7 @@ def account(request: HttpRequest) -> HttpResponse:
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End one token."""
     row = tokens.revoke(by=cast(User, request.user), token_id=token_id)
-    messages.success(request, f"The token “{row.name}” opens nothing any more.")
+    messages.success(
+        request, _("The token “%(row_name)s” opens nothing any more.") % {"row_name": row.name}
+    )
     return redirect("account")

@@ -11,6 +11,7 @@ import uuid
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.conversations.selectors import recipients
 from annotation.models import (
@@ -25,7 +26,7 @@ from annotation.models import (
     Task,
     User,
 )
-from annotation.notifications.actions.notices import mark_read_at, notify, people_of
+from annotation.notifications.actions.notices import Text, mark_read_at, notify, people_of
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from crowdqc import limits
@@ -44,7 +45,7 @@ def worker_url(task_id: int) -> str:
 def _text(text: str) -> str:
     found = clean_text(text, "text", MOST)
     if not found:
-        raise Invalid("The message is empty.", fields={"text": "Write your message."})
+        raise Invalid(_("The message is empty."), fields={"text": _("Write your message.")})
     return found
 
 
@@ -65,11 +66,11 @@ def write_as_worker(
     conversation is closed, TooMuch beyond the limit of an hour.
     """
     if worker.user_id != by.pk or worker.removed_at is not None:
-        raise NotAllowed("Nobody writes in somebody else's place.")
+        raise NotAllowed(_("Nobody writes in somebody else's place."))
     if not Assignment.objects.filter(task=task, worker=worker).exists():
-        raise NotAllowed("You can write about tasks that you have started.")
+        raise NotAllowed(_("You can write about tasks that you have started."))
     if worker.messages_blocked_at:
-        raise NotAllowed("A manager has blocked your messages in this project.")
+        raise NotAllowed(_("A manager has blocked your messages in this project."))
     found, is_new = _write(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
@@ -78,7 +79,7 @@ def write_as_worker(
         _notify_once(
             to=[one for one in people_of(worker.project) if one.pk != by.pk],
             kind="message.worker",
-            text=f"A worker wrote about “{task_title}”.",
+            text=lambda: _("A worker wrote about “%(task)s”.") % {"task": task_title},
             url=reverse("conversation", args=[worker.project_id, found.pk]),
             project=worker.project,
         )
@@ -103,7 +104,7 @@ def write_as_staff(
     if worker.removed_at is not None or worker.user_id is None:
         raise Conflict(LEFT)
     if worker.user_id == by.pk:
-        raise NotAllowed("This is your own work.")
+        raise NotAllowed(_("This is your own work."))
     found, is_new = _write(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
@@ -112,7 +113,10 @@ def write_as_staff(
         _notify_once(
             to=[worker.user],
             kind="message.staff",
-            text=f"The requester of {worker.project.name} wrote to you about “{task_title}”.",
+            text=lambda: (
+                _("The requester of %(project)s wrote to you about “%(task)s”.")
+                % {"project": worker.project.name, "task": task_title}
+            ),
             url=worker_url(task.pk),
             project=worker.project,
         )
@@ -137,7 +141,7 @@ def _write(
     if found.messages.filter(key=key).exists():
         return found, False  # the same, sent again
     if found.closed_at:
-        raise Conflict("This conversation is closed.")
+        raise Conflict(_("This conversation is closed."))
     limits.hold(limits.MESSAGES, by.pk, "You wrote many messages.")
     from_worker = by.pk == worker.user_id
     made = Message.objects.create(
@@ -166,7 +170,7 @@ def _write(
 
 
 def _notify_once(
-    *, to: list[User | None], kind: str, text: str, url: str, project: Project
+    *, to: list[User | None], kind: str, text: Text, url: str, project: Project
 ) -> None:
     """One notice a conversation until it is read, however many messages come."""
     unread = Notice.objects.filter(
@@ -199,7 +203,7 @@ def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
     message = _message(conversation, message_id)
     own = message.from_worker == (by.pk == conversation.worker.user_id)
     if own:
-        raise Conflict("You can report messages of the other side.")
+        raise Conflict(_("You can report messages of the other side."))
     if message.reported_at:
         return message
     limits.hold(limits.REPORTS, by.pk, "You reported many messages.")
@@ -226,13 +230,13 @@ def _message(conversation: Conversation, message_id: int) -> Message:
         .first()
     )
     if found is None:
-        raise Missing("There is no such message in this conversation.")
+        raise Missing(_("There is no such message in this conversation."))
     return found
 
 
 def _moderates(by: User, worker: Membership) -> None:
     if worker.user_id == by.pk:
-        raise NotAllowed("Somebody else moderates a conversation of yours.")
+        raise NotAllowed(_("Somebody else moderates a conversation of yours."))
 
 
 @transaction.atomic
@@ -241,7 +245,7 @@ def remove(*, by: User, conversation: Conversation, message_id: int) -> None:
     _moderates(by, conversation.worker)
     message = _message(conversation, message_id)
     if message.announcement_id:
-        raise Conflict("Remove an announcement on its task’s page.")
+        raise Conflict(_("Remove an announcement on its task’s page."))
     message.text, message.removed_at, message.reported_at = "", timezone.now(), None
     message.save(update_fields=["text", "removed_at", "reported_at"])
     project = conversation.worker.project
@@ -297,7 +301,7 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
         return known
     workers = list(recipients(task).exclude(user=by).select_related("user"))
     if not workers:
-        raise Conflict("No worker has started this task yet.")
+        raise Conflict(_("No worker has started this task yet."))
     limits.hold(limits.ANNOUNCEMENTS, task.pk, "This task had many announcements today.")
     made = Announcement.objects.create(task=task, by=by, text=text, key=key, workers=len(workers))
     Conversation.objects.bulk_create(
@@ -320,7 +324,10 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
     notify(
         to=[one.user for one in workers],
         kind="message.announcement",
-        text=f"The requester of {project.name} announced something about “{title}”.",
+        text=lambda: (
+            _("The requester of %(project)s sent an announcement about “%(task)s”.")
+            % {"project": project.name, "task": title}
+        ),
         key=f"message.announcement:{made.pk}",
         url=worker_url(task.pk),
         project=project,

@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import add_errors
 from annotation.conversations.actions import MOST
@@ -20,7 +22,7 @@ class MessageForm(forms.Form):
     """A text, and a key by which the same message sent twice is known."""
 
     text = forms.CharField(
-        label="Message",
+        label=gettext_lazy("Message"),
         strip=True,
         max_length=MOST,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
@@ -41,7 +43,7 @@ def message_in(request: HttpRequest) -> int:
     """The message that a form is about, by its number. Raises Invalid."""
     number = parse_whole(request.POST.get("message", ""))
     if number is None:
-        raise Invalid("Say which message.", fields={"message": "A number."})
+        raise Invalid(_("Say which message."), fields={"message": _("A number.")})
     return number
 
 

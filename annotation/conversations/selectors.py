@@ -16,6 +16,7 @@ from django.db.models import (
     Subquery,
 )
 from django.db.models.functions import Coalesce, Left
+from django.utils.translation import gettext as _
 
 from annotation.models import (
     Announcement,
@@ -65,7 +66,7 @@ def own_conversation(user: User, conversation_id: int) -> Conversation:
     """One of theirs as a worker; anybody else's does not exist for them."""
     found = conversations_of(user).filter(pk=conversation_id).first()
     if found is None:
-        raise Missing("There is no such conversation among yours.")
+        raise Missing(_("There is no such conversation among yours."))
     return found
 
 
@@ -108,7 +109,7 @@ def conversation_in(project: Project, conversation_id: int) -> Conversation:
     rows = Conversation.objects.select_related("task__current", "worker__user")
     found = rows.filter(task__project=project, pk=conversation_id).first()
     if found is None:
-        raise Missing("There is no such conversation in this project.")
+        raise Missing(_("There is no such conversation in this project."))
     found.worker.project = found.task.project = project
     return found
 

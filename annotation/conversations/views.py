@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -106,7 +107,7 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
     rows = Assignment.objects.select_related("task__current", "worker__user")
     held = rows.filter(pk=assignment_id, task__project=access.project).first()
     if held is None:
-        raise Missing("There is no such assignment in this project.")
+        raise Missing(_("There is no such assignment in this project."))
     held.worker.project = held.task.project = access.project
     about = selectors.about_entry(held, parse_whole(request.GET.get("item", "")))
     if about is None:
@@ -143,7 +144,7 @@ def report(request: HttpRequest, project_id: int, conversation_id: int) -> HttpR
     access = get_access(request, project_id)
     found = selectors.conversation_in(access.project, conversation_id)
     actions.report(by=access.user, conversation=found, message_id=message_in(request))
-    messages.success(request, "Reported. A manager of the project looks at it.")
+    messages.success(request, _("Reported. A manager of the project looks at it."))
     return redirect("conversation", project_id, found.pk)
 
 
@@ -155,7 +156,7 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
     found = selectors.conversation_in(access.project, conversation_id)
     by, step = access.user, request.POST.get("step", "")
     if step not in MODERATED:
-        raise Invalid("There is no such step.", fields={"step": "Choose one."})
+        raise Invalid(_("There is no such step."), fields={"step": _("Choose one.")})
     if step == "remove":
         actions.remove(by=by, conversation=found, message_id=message_in(request))
     elif step == "keep":
@@ -177,7 +178,7 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
 def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What all workers of a task were told, and telling them something."""
     access, task = get_task(request, project_id, task_id)
-    form = MessageForm(request.POST or None, label="Announcement")
+    form = MessageForm(request.POST or None, label=_("Announcement"))
     status = 200
     if request.method == "POST":
         told = "Announcement sent."
@@ -204,10 +205,10 @@ def announcement_remove(
     access, task = get_task(request, project_id, task_id)
     found = Announcement.objects.filter(pk=announcement_id, task=task).first()
     if found is None:
-        raise Missing("There is no such announcement of this task.")
+        raise Missing(_("There is no such announcement of this task."))
     if found.by_id != access.user.pk and not access.is_manager:
-        raise NotAllowed("Only its author or a manager removes an announcement.")
+        raise NotAllowed(_("Only its author or a manager removes an announcement."))
     found.task = task
     actions.remove_announcement(by=access.user, announcement=found)
-    messages.success(request, "The announcement was removed.")
+    messages.success(request, _("The announcement was removed."))
     return redirect("announcements", project_id, task.pk)

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -25,7 +26,9 @@ SENT = "Message sent."
 
 
 def _help(pseudonym: str) -> str:
-    return f"The requester sees {pseudonym}, never your name or e-mail."
+    return _("The requester sees %(pseudonym)s, never your name or e-mail.") % {
+        "pseudonym": pseudonym
+    }
 
 
 def _context(request: HttpRequest, found: Conversation | None, **more: Any) -> dict[str, Any]:
@@ -125,5 +128,5 @@ def report(request: HttpRequest, conversation_id: int) -> HttpResponse:
     user = cast(User, request.user)
     found = selectors.own_conversation(user, conversation_id)
     actions.report(by=user, conversation=found, message_id=message_in(request))
-    messages.success(request, "Reported. A manager of the project looks at it.")
+    messages.success(request, _("Reported. A manager of the project looks at it."))
     return redirect("work_conversation", found.pk)

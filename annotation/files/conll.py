@@ -12,6 +12,8 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
+from django.utils.translation import gettext
+
 from annotation.files.reading.rows import Row
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
@@ -134,7 +136,10 @@ def _tagged(held: Marked, token: Span, tag: str, before: str, number: int) -> No
 
 
 def _wrong(line: int, wrong: str, mend: str) -> Invalid:
-    return Invalid(f"Line {line:,} {wrong}.", fields={"file": mend})
+    return Invalid(
+        gettext("Line %(line)s %(wrong)s.") % {"line": f"{line:,}", "wrong": wrong},
+        fields={"file": mend},
+    )
 
 
 def table_rows(
@@ -174,7 +179,10 @@ def archive_rows(file: IO[bytes], most: int) -> Iterator[Row] | None:
         return None
     if sum(part.file_size for part in parts) > most:  # no more than this is read of each
         file.close()
-        raise Invalid("Uncompressed, the archive is too large.", fields={"file": "Split it."})
+        raise Invalid(
+            gettext("Uncompressed, the archive is too large."),
+            fields={"file": gettext("Split it.")},
+        )
     return _unpacked(file, archive)
 
 
@@ -200,7 +208,7 @@ def _unpacked(file: IO[bytes], archive: zipfile.ZipFile) -> Iterator[Row]:
             zipfile.BadZipFile,
         ) as error:
             wrong = "The archive cannot be read."
-            raise Invalid(wrong, fields={"file": "Export it again."}) from error
+            raise Invalid(wrong, fields={"file": gettext("Export it again.")}) from error
 
 
 def _read(line: bytes) -> Any:

@@ -8,17 +8,20 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
+from django.utils.translation import pgettext_lazy
 
 
 class User(AbstractUser):
     """A person who can sign in. What they may do is said by their memberships alone."""
 
     class Theme(models.TextChoices):
-        SYSTEM = "", "System"
-        LIGHT = "light", "Light"
-        DARK = "dark", "Dark"
+        SYSTEM = "", pgettext_lazy("theme", "System")
+        LIGHT = "light", pgettext_lazy("theme", "Light")
+        DARK = "dark", pgettext_lazy("theme", "Dark")
 
     display_name = models.CharField(max_length=80, blank=True)
+    # A code of settings.LANGUAGES; empty: as the browser asks.
+    language = models.CharField(max_length=7, blank=True, default="", db_default="")
     # Colours of pages; empty: as the device says.
     theme = models.CharField(max_length=5, blank=True, choices=Theme.choices, default=Theme.SYSTEM)
     # Whether notices come by e-mail as well, and then as one mail a day.
@@ -39,9 +42,9 @@ class User(AbstractUser):
 class Role(models.TextChoices):
     """What a membership allows; one person may hold several, each its own row."""
 
-    REQUESTER = "requester", "requester"
-    MANAGER = "manager", "manager"
-    WORKER = "worker", "worker"
+    REQUESTER = "requester", pgettext_lazy("role", "requester")
+    MANAGER = "manager", pgettext_lazy("role", "manager")
+    WORKER = "worker", pgettext_lazy("role", "worker")
 
 
 class Project(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import Hook, HookDelivery, Membership, Notice, Project, Role
 from annotation.notifications.kinds import FOR_WORKERS, KINDS, Kind
@@ -34,7 +35,7 @@ def own_notice(user: Any, notice_id: int) -> Notice:
     """One of theirs; anybody else's does not exist for them."""
     found = Notice.objects.filter(user=user, pk=notice_id).first()
     if found is None:
-        raise Missing("There is no such notice among yours.")
+        raise Missing(_("There is no such notice among yours."))
     return found
 
 
@@ -56,7 +57,7 @@ def hook_of(project: Project, hook_id: int) -> Hook:
     """One of them, or Missing."""
     found = hooks_of(project).filter(pk=hook_id).first()
     if found is None:
-        raise Missing("There is no such address in this project.")
+        raise Missing(_("There is no such address in this project."))
     found.project = project
     return found
 
@@ -70,6 +71,6 @@ def delivery_of(hook: Hook, delivery_id: int) -> HookDelivery:
     """One of them, or Missing."""
     found = hook.deliveries.filter(pk=delivery_id).first()
     if found is None:
-        raise Missing("There is no such line in this log.")
+        raise Missing(_("There is no such line in this log."))
     found.hook = hook
     return found

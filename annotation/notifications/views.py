@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -71,7 +72,7 @@ def notice_read_all(request: HttpRequest) -> HttpResponse:
     """Mark what the page showed; what came meanwhile stays unread."""
     upto = parse_whole(request.POST.get("upto", ""))
     if upto is None:
-        raise Invalid("Say up to which notice.", fields={"upto": "A number."})
+        raise Invalid(gettext("Say up to which notice."), fields={"upto": gettext("A number.")})
     actions.mark_all_read(by=request.user, upto=upto)  # type: ignore[arg-type]
     return redirect("notice_list")
 
@@ -82,7 +83,10 @@ def notice_mail(request: HttpRequest) -> HttpResponse:
     """Have notices by mail at once, as one mail a day, or not at all."""
     how = request.POST.get("mail", "off")
     if how not in MAIL_TOLD:
-        raise Invalid("Choose one of the three.", fields={"mail": f"Not {how[:20]}."})
+        raise Invalid(
+            gettext("Choose one of the three."),
+            fields={"mail": gettext("Not %(how)s.") % {"how": how[:20]}},
+        )
     actions.set_mail(by=request.user, wanted=how != "off", daily=how == "daily")  # type: ignore[arg-type]
     messages.success(request, MAIL_TOLD[how])
     return redirect(reverse("account") + "#notices-settings")
@@ -96,7 +100,7 @@ def notice_kinds(request: HttpRequest) -> HttpResponse:
     off = offered - set(request.POST.getlist("kind"))
     kept = set(request.user.muted) - offered  # type: ignore[union-attr]
     actions.set_muted(by=request.user, kinds=off | kept)  # type: ignore[arg-type]
-    messages.success(request, "Your notification settings are saved.")
+    messages.success(request, gettext("Your notification settings are saved."))
     return redirect(reverse("account") + "#notices-settings")
 
 
@@ -119,10 +123,10 @@ class EventsForm(forms.Form):
 
     events = forms.MultipleChoiceField(
         required=False,
-        label="Tell it of",
+        label=gettext_lazy("Tell it of"),
         choices=list(hooks.EVENTS.items()),
         widget=forms.CheckboxSelectMultiple,
-        help_text="None ticked: all of them, those too that come later.",
+        help_text=gettext_lazy("None ticked: all of them, those too that come later."),
     )
 
 
@@ -130,10 +134,10 @@ class HookForm(EventsForm):
     """A new address."""
 
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         max_length=300,
         widget=forms.URLInput(attrs={"placeholder": "", "autocomplete": "off"}),
-        help_text="It gets a POST with JSON. Redirects are not followed.",
+        help_text=gettext_lazy("It gets a POST with JSON. Redirects are not followed."),
     )
     field_order = ("url", "events")
 
@@ -190,7 +194,7 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
         form.is_bound = True
         if form.is_valid():
             hooks.change_events(by=access.user, hook=found, **form.cleaned_data)
-            messages.success(request, "The events are saved.")
+            messages.success(request, gettext("The events are saved."))
             return redirect("hook", project_id, hook_id)
     page = Paginator(selectors.deliveries_of(found), PER_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -236,7 +240,7 @@ def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpRespon
     access, found = _one(request, project_id, hook_id, Role.REQUESTER)
     step = STEPS.get(request.POST.get("step", ""))
     if step is None:
-        raise Invalid("There is no such step.", fields={"step": ", ".join(STEPS)})
+        raise Invalid(gettext("There is no such step."), fields={"step": ", ".join(STEPS)})
     messages.success(request, step(access, found))
     return redirect("hook", project_id, hook_id)
 
@@ -247,7 +251,7 @@ def hook_remove(request: HttpRequest, project_id: int, hook_id: int) -> HttpResp
     """Take an address out with its log."""
     access, found = _one(request, project_id, hook_id, Role.REQUESTER)
     hooks.remove(by=access.user, hook=found)
-    messages.success(request, "The address is removed.")
+    messages.success(request, gettext("The address is removed."))
     return redirect("hook_list", project_id)
 
 
@@ -265,5 +269,5 @@ def hook_redeliver(
             raise
         messages.error(request, error.message)
     else:
-        messages.success(request, "It is sent again, under the same id.")
+        messages.success(request, gettext("It is sent again, under the same id."))
     return redirect("hook", project_id, hook_id)

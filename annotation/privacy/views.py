@@ -10,6 +10,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -26,9 +27,9 @@ from crowdqc.numbers import parse_whole, plural
 def _tell(request: HttpRequest, number: int) -> None:
     if number:
         erased = plural(number, "log is erased", "logs are erased")
-        messages.success(request, f"{erased}. Answers and payments stay.")
+        messages.success(request, _("%(erased)s. Answers and payments stay.") % {"erased": erased})
     else:
-        messages.info(request, "There was no log to erase.")
+        messages.info(request, _("There was no log to erase."))
 
 
 @login_required
@@ -44,7 +45,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
         messages.error(request, f"{error.message} {error.fields['days']}")
     else:
         kept = f"for {plural(days, 'day')}" if days else "until deleted"
-        messages.success(request, f"Texts of answers are kept {kept}.")
+        messages.success(request, _("Texts of answers are kept %(kept)s.") % {"kept": kept})
     return redirect("project_settings", project_id)
 
 
@@ -75,7 +76,7 @@ def own_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
     worker = worker_memberships(request.user).filter(project=project_id).first()
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
-        raise Missing("There is no such project, or you do not belong to it.")
+        raise Missing(_("There is no such project, or you do not belong to it."))
     _tell(request, retention.erase_own_logs(by=request.user, worker=worker))  # type: ignore[arg-type]
     return redirect("work_record")
 

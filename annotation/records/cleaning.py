@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid
 
 MOST, CENT = Decimal(100_000), Decimal("0.01")
@@ -12,7 +14,10 @@ MOST, CENT = Decimal(100_000), Decimal("0.01")
 def clean_amount(value: Decimal, name: str) -> Decimal:
     """An amount of 0 or more in whole cents, or Invalid naming the field."""
     if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
-        raise Invalid(f"{name} is not an amount.", fields={name: "0 or more, two decimals."})
+        raise Invalid(
+            _("%(name)s is not an amount.") % {"name": name},
+            fields={name: _("0 or more, two decimals.")},
+        )
     return value.quantize(CENT)
 
 
@@ -20,5 +25,8 @@ def clean_text(text: str, name: str, most: int) -> str:
     """A text that fits, or Invalid: nothing that somebody wrote is cut silently."""
     text = text.replace("\x00", "").strip()
     if len(text) > most:
-        raise Invalid(f"{name} is too long.", fields={name: f"{most:,} characters at most."})
+        raise Invalid(
+            _("%(name)s is too long.") % {"name": name},
+            fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
+        )
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
@@ -42,34 +43,36 @@ def _secret(label: str, help_text: str) -> forms.CharField:
 class RecruitmentForm(forms.Form):
     """What both kinds have."""
 
-    name = TitleField(max_length=80, help_text="For people of this project.")
-    entry = forms.ChoiceField(label="How people prove who they are", widget=forms.RadioSelect)
+    name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
+    entry = forms.ChoiceField(
+        label=gettext_lazy("How people prove who they are"), widget=forms.RadioSelect
+    )
     audience = forms.CharField(
-        label="Audience",
+        label=gettext_lazy("Audience"),
         required=False,
         max_length=200,
         widget=_code(),
-        help_text="Whom the signature is for: the address or domain of this site.",
+        help_text=gettext_lazy("Whom the signature is for: the address or domain of this site."),
     )
     jwks_url = forms.CharField(
-        label="Address of the keys (JWKS)",
+        label=gettext_lazy("Address of the keys (JWKS)"),
         required=False,
         max_length=300,
         widget=_code(),
-        help_text="Empty: Prolific’s own.",
+        help_text=gettext_lazy("Empty: Prolific’s own."),
     )
     issuer = forms.CharField(
-        label="Issuer",
+        label=gettext_lazy("Issuer"),
         required=False,
         max_length=200,
         widget=_code(),
-        help_text="Empty: Prolific’s own, or any on a panel of your own.",
+        help_text=gettext_lazy("Empty: Prolific’s own, or any on a panel of your own."),
     )
     active = forms.BooleanField(
-        label="Takes people now",
+        label=gettext_lazy("Takes people now"),
         required=False,
         initial=True,
-        help_text="Off: nobody new comes in. Who is at work may finish.",
+        help_text=gettext_lazy("Off: nobody new comes in. Who is at work may finish."),
     )
     kind = ""
 
@@ -105,10 +108,10 @@ class ProlificForm(RecruitmentForm):
 
     kind = Recruitment.Kind.PROLIFIC
     study_id = forms.CharField(
-        label="Study",
+        label=gettext_lazy("Study"),
         max_length=80,
         widget=_code(),
-        help_text="Its id, as in its address on Prolific.",
+        help_text=gettext_lazy("Its id, as in its address on Prolific."),
     )
     token = _secret(
         "API token",
@@ -118,26 +121,28 @@ class ProlificForm(RecruitmentForm):
         "Webhook secret", "Prolific then tells who returned or ran out of time. Kept sealed."
     )
     api_url = forms.CharField(
-        label="Address of the API",
+        label=gettext_lazy("Address of the API"),
         required=False,
         max_length=200,
         widget=_code(),
-        help_text="Empty: Prolific’s own.",
+        help_text=gettext_lazy("Empty: Prolific’s own."),
     )
     study_currency = forms.ChoiceField(
-        label="Currency",
+        label=gettext_lazy("Currency"),
         required=False,
         choices=[("", "As Prolific says"), *CURRENCIES],
-        help_text="Of the study. It must be the project’s, or nothing is sent.",
+        help_text=gettext_lazy("Of the study. It must be the project’s, or nothing is sent."),
     )
     fee_percent = forms.DecimalField(
-        label="Fee",
+        label=gettext_lazy("Fee"),
         required=False,
         min_value=0,
         max_value=100,
         decimal_places=2,
         initial=0,
-        help_text="What Prolific takes of each amount, to be held against its statements.",
+        help_text=gettext_lazy(
+            "What Prolific takes of each amount, to be held against its statements."
+        ),
         widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
     )
 
@@ -150,40 +155,43 @@ class PanelForm(RecruitmentForm):
 
     kind = Recruitment.Kind.PANEL
     parameter_participant = forms.CharField(
-        label="Person",
+        label=gettext_lazy("Person"),
         initial="participant",
         max_length=40,
         widget=_code(),
-        help_text=f"As {coming.MTURK['participant']}.",
+        help_text=gettext_lazy("As %(mturk)s.") % {"mturk": coming.MTURK["participant"]},
     )
     parameter_session = forms.CharField(
-        label="Session",
+        label=gettext_lazy("Session"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=f"As {coming.MTURK['session']}; may be empty.",
+        help_text=gettext_lazy("As %(mturk)s; may be empty.") % {"mturk": coming.MTURK["session"]},
     )
     parameter_study = forms.CharField(
-        label="Study",
+        label=gettext_lazy("Study"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=f"As {coming.MTURK['study']}; may be empty.",
+        help_text=gettext_lazy("As %(mturk)s; may be empty.") % {"mturk": coming.MTURK["study"]},
     )
     parameter_submit_to = forms.CharField(
-        label="Where to hand in",
+        label=gettext_lazy("Where to hand in"),
         required=False,
         max_length=40,
         widget=_code(),
-        help_text=f"As {coming.MTURK['submit_to']}, for MTurk’s way; else empty.",
+        help_text=gettext_lazy("As %(mturk)s, for MTurk’s way; else empty.")
+        % {"mturk": coming.MTURK["submit_to"]},
     )
     return_url = forms.CharField(
-        label="Way back",
+        label=gettext_lazy("Way back"),
         required=False,
         max_length=400,
         widget=_code(),
-        help_text="https://…, with {code}, {participant} or {session} in it; or, for MTurk’s way, "
-        "the addresses that work may be handed in at, with spaces between.",
+        help_text=gettext_lazy(
+            "https://…, with {code}, {participant} or {session} in it; or, for MTurk’s way, "
+            "the addresses that work may be handed in at, with spaces between."
+        ),
     )
 
 
@@ -194,13 +202,13 @@ class LinksForm(forms.Form):
     """For whom signed links are wanted."""
 
     people = forms.CharField(
-        label="Ids",
+        label=gettext_lazy("Ids"),
         required=False,
-        help_text="One a line; the same id gets the same link again.",
+        help_text=gettext_lazy("One a line; the same id gets the same link again."),
         widget=forms.Textarea(attrs={"rows": 4, "class": "code"}),
     )
     count = forms.IntegerField(
-        label="And new ones",
+        label=gettext_lazy("And new ones"),
         required=False,
         min_value=0,
         max_value=5000,
@@ -211,4 +219,4 @@ class LinksForm(forms.Form):
 class LetInForm(forms.Form):
     """Whom to let in from another browser."""
 
-    participant = forms.CharField(label="Their id", max_length=80, widget=_code())
+    participant = forms.CharField(label=gettext_lazy("Their id"), max_length=80, widget=_code())

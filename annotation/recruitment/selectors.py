@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from annotation.models import KeySet, Membership, PlatformEvent, Recruitment, Task, User, Visit
 from annotation.recruitment.platforms.entry_params import LEAVING, LINK, entry_token
@@ -27,7 +28,7 @@ def get_recruitment(task: Task, pk: int) -> Recruitment:
     """One way in, or Missing."""
     found = task.recruitments.filter(pk=pk).first()
     if found is None:
-        raise Missing("There is no such recruitment in this task.")
+        raise Missing(_("There is no such recruitment in this task."))
     found.task = task
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import TaskType, Values, part_of
 from annotation.task_types.checklist.type import Checklist
 from annotation.task_types.free_text.type import FreeText
@@ -28,7 +30,10 @@ def get_type(slug: str) -> TaskType:
     try:
         return TYPES[slug]
     except KeyError:
-        raise Invalid(f"There is no task type {slug!r}.", fields={"type": "Choose one."}) from None
+        raise Invalid(
+            _("There is no task type %(slug)s.") % {"slug": repr(slug)},
+            fields={"type": _("Choose one.")},
+        ) from None
 
 
 __all__ = ["TYPES", "TaskType", "Values", "get_type", "part_of"]

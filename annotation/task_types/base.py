@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.known import KnownField
@@ -205,10 +207,14 @@ def whole_number(raw: Mapping[str, Any], name: str, default: int, low: int, high
         number = int(str(value))
     except ValueError as error:
         raise Invalid(
-            f"{name} is not a whole number.", fields={name: "A whole number, please."}
+            _("%(name)s is not a whole number.") % {"name": name},
+            fields={name: _("A whole number, please.")},
         ) from error
     if not low <= number <= high:
-        raise Invalid(f"{name} is out of range.", fields={name: f"{low} to {high}."})
+        raise Invalid(
+            _("%(name)s is out of range.") % {"name": name},
+            fields={name: _("%(low)s to %(high)s.") % {"low": low, "high": high}},
+        )
     return number
 
 
@@ -228,7 +234,7 @@ def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
     pay = exact(raw.get("quiz_pay") or 0, 0, MOST_QUIZ_PAY)
     if pay is None or pay != round(pay, 2):
         wrong = f"An amount from 0 to {MOST_QUIZ_PAY}, with two decimals."
-        raise Invalid("The pay for the quiz is no amount.", fields={"quiz_pay": wrong})
+        raise Invalid(_("The pay for the quiz is no amount."), fields={"quiz_pay": wrong})
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
         "known_feedback": truth(raw.get("known_feedback", False)),

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext
+
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact
 
@@ -57,7 +59,8 @@ def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[
             continue
         if name not in by_name:
             raise Invalid(
-                f"{name!r} is no field that can have a known answer.",
+                gettext("%(name)s is no field that can have a known answer.")
+                % {"name": repr(name)},
                 fields={name: ", ".join(by_name) or "No field can."},
             )
         found[name] = _read(by_name[name], value, within)
@@ -68,13 +71,15 @@ def _read(one: KnownField, value: str, within: str) -> Any:
     codes = [code for code, _ in one.options]
     if one.options and value not in codes:
         raise Invalid(
-            f"“{one.label}” has no option {value[:40]!r}.",
+            gettext("“%(label)s” has no option %(value)s.")
+            % {"label": one.label, "value": repr(value[:40])},
             fields={one.name: ", ".join(codes)[:300]},
         )
     if not one.takes_tolerance:
         if within:
             raise Invalid(
-                f"“{one.label}” takes no tolerance.", fields={one.name: "Leave it empty."}
+                gettext("“%(label)s” takes no tolerance.") % {"label": one.label},
+                fields={one.name: gettext("Leave it empty.")},
             )
         return value
     if one.kind == WORDS and not within:
@@ -82,13 +87,15 @@ def _read(one: KnownField, value: str, within: str) -> Any:
     off = exact(within or "0", 0, LARGEST)
     if off is None:
         raise Invalid(
-            f"The tolerance of “{one.label}” is {within[:40]!r}.",
-            fields={one.name: "A number from 0."},
+            gettext("The tolerance of “%(label)s” is %(within)s.")
+            % {"label": one.label, "within": repr(within[:40])},
+            fields={one.name: gettext("A number from 0.")},
         )
     if number_in(value) is None:
         raise Invalid(
-            f"“{one.label}” has a tolerance, and {value[:40]!r} is no number.",
-            fields={one.name: "One number, or no tolerance."},
+            gettext("“%(label)s” has a tolerance, and %(value)s is no number.")
+            % {"label": one.label, "value": repr(value[:40])},
+            fields={one.name: gettext("One number, or no tolerance.")},
         )
     return {"value": value, "within": str(off)}
 
@@ -97,13 +104,17 @@ def _accepted(one: KnownField, value: str) -> list[str]:
     lines = list(dict.fromkeys(line.strip() for line in value.splitlines() if line.strip()))
     if len(lines) > MOST_ACCEPTED or any(len(line) > LONGEST for line in lines):
         raise Invalid(
-            f"“{one.label}” accepts too much.",
-            fields={one.name: f"{MOST_ACCEPTED} answers of {LONGEST} characters at most."},
+            gettext("“%(label)s” accepts too much.") % {"label": one.label},
+            fields={
+                one.name: gettext("%(most_accepted)s answers of %(longest)s characters at most.")
+                % {"most_accepted": MOST_ACCEPTED, "longest": LONGEST}
+            },
         )
     if not all(plain(line) for line in lines):
         raise Invalid(
-            f"“{one.label}” accepts an answer without letters or digits.",
-            fields={one.name: "Write a word or a number."},
+            gettext("“%(label)s” accepts an answer without letters or digits.")
+            % {"label": one.label},
+            fields={one.name: gettext("Write a word or a number.")},
         )
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
 
 from annotation.models import Task, TaskVersion
 
@@ -29,15 +30,19 @@ def missing_questions(task: Task, version: TaskVersion) -> list[Missing]:
     asked = Q(expected__isnull=True)
     there = items.aggregate(n=Count("pk", filter=asked), empty=Count("pk", filter=unwritten))
     if not there["n"]:
-        return [Missing("The task has no question", "questions")]
+        return [Missing(_("The task has no question"), "questions")]
     if not there["empty"]:
         return []
     empty = list(items.filter(unwritten).values_list("key", flat=True)[: MOST_LISTED + 1])
     order = list(items.values_list("key", flat=True))
     found = [
-        Missing(f"Question {order.index(key) + 1:,} has no text", "questions", key)
+        Missing(
+            _("Question %(value)s has no text") % {"value": f"{order.index(key) + 1:,}"},
+            "questions",
+            key,
+        )
         for key in empty[:MOST_LISTED]
     ]
     if len(empty) > MOST_LISTED:
-        found.append(Missing("More questions have no text", "questions", empty[MOST_LISTED]))
+        found.append(Missing(_("More questions have no text"), "questions", empty[MOST_LISTED]))
     return found

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid
 
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
@@ -33,7 +35,8 @@ def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -
     value = str(raw.get(field) or "").replace("\r\n", "\n").replace("\x00", "").strip()
     if len(value) > most:
         raise Invalid(
-            f"{where}: {field} is too long.", fields={where: f"{most} characters at most."}
+            _("%(where)s: %(field)s is too long.") % {"where": where, "field": field},
+            fields={where: _("%(most)s characters at most.") % {"most": most}},
         )
     return value
 
@@ -49,10 +52,16 @@ def draft_values(
     for name, value in raw.items():
         if name.startswith(prefix) and value not in ("", None):
             if len(name) > len(prefix) + MAX_NAME or not fits(value):
-                raise Invalid(f"{name} is {str(value)[:40]!r}.", fields={name: hint})
+                raise Invalid(
+                    _("%(name)s is %(value)s.") % {"name": name, "value": repr(str(value)[:40])},
+                    fields={name: hint},
+                )
             draft[name] = str(value)
     if len(draft) > MAX_ASKED:
-        raise Invalid("There are too many lines.", fields={"draft": f"{MAX_ASKED} at most."})
+        raise Invalid(
+            _("There are too many lines."),
+            fields={"draft": _("%(max_asked)s at most.") % {"max_asked": MAX_ASKED}},
+        )
     draft["skipped"] = truth(raw.get("skipped", False))
     return draft
 
@@ -67,9 +76,14 @@ def answered_lines(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
 def rows(raw: Any, what: str) -> list[Mapping[str, Any]]:
     """A list of objects; Invalid says what it should have been."""
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
-        raise Invalid(f"{what} is not a list.", fields={what: "A list of objects."})
+        raise Invalid(
+            _("%(what)s is not a list.") % {"what": what}, fields={what: _("A list of objects.")}
+        )
     if len(raw) > MAX_ASKED:
-        raise Invalid(f"Too many {what}.", fields={what: f"{MAX_ASKED} at most."})
+        raise Invalid(
+            _("Too many %(what)s.") % {"what": what},
+            fields={what: _("%(max_asked)s at most.") % {"max_asked": MAX_ASKED}},
+        )
     return raw
 
 
@@ -77,15 +91,20 @@ def parse_label(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[st
     """Name, label and question of one row; the name is kept, or made of the label."""
     label = text(raw, "label", where, MAX_LABEL)
     if not label:
-        raise Invalid(f"{where} has no name.", fields={where: "Write a name."})
+        raise Invalid(
+            _("%(where)s has no name.") % {"where": where}, fields={where: _("Write a name.")}
+        )
     name = str(raw.get("name") or "") or name_of(label, taken)
     if not _NAME.fullmatch(name):
         raise Invalid(
-            f"{where}: {name!r} cannot be a short name.",
-            fields={where: "Small letters, digits and _, beginning with a letter."},
+            _("%(where)s: %(name)s cannot be a short name.") % {"where": where, "name": repr(name)},
+            fields={where: _("Small letters, digits and _, beginning with a letter.")},
         )
     if name in taken:
-        raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
+        raise Invalid(
+            _("%(where)s: %(name)s is there twice.") % {"where": where, "name": name},
+            fields={where: _("Another name.")},
+        )
     taken.append(name)
     return {"name": name, "label": label, "question": text(raw, "question", where)}
 
@@ -95,7 +114,13 @@ def ids(raw: Any, what: str) -> list[int]:
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(type(pk) is int for pk in raw):
-        raise Invalid(f"{what} is not a list of ids.", fields={what: "A list of numbers."})
+        raise Invalid(
+            _("%(what)s is not a list of ids.") % {"what": what},
+            fields={what: _("A list of numbers.")},
+        )
     if len(raw) > MAX_IDS:
-        raise Invalid(f"Too many in {what}.", fields={what: f"{MAX_IDS:,} at most."})
+        raise Invalid(
+            _("Too many in %(what)s.") % {"what": what},
+            fields={what: _("%(max_ids)s at most.") % {"max_ids": f"{MAX_IDS:,}"}},
+        )
     return sorted(set(raw))

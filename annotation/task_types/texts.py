@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import whole_number
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
@@ -24,11 +26,17 @@ def drafted_text(raw: Mapping[str, Any], noun: str) -> str:
     """The ``text`` of a draft as stored; Invalid, naming the ``noun``, where it is none."""
     text = raw.get("text", "")
     if not isinstance(text, str):
-        raise Invalid(f"The {noun} is not a text.", fields={"text": "Send a text."})
+        raise Invalid(
+            _("The %(noun)s is not a text.") % {"noun": noun}, fields={"text": _("Send a text.")}
+        )
     if len(text) > MAX_CHARACTERS:
         raise Invalid(
-            f"The {noun} has {len(text):,} characters; {MAX_CHARACTERS:,} is the most.",
-            fields={"text": f"{MAX_CHARACTERS:,} characters at most."},
+            _("The %(noun)s has %(text)s characters; %(max_characters)s is the most.")
+            % {"noun": noun, "text": f"{len(text):,}", "max_characters": f"{MAX_CHARACTERS:,}"},
+            fields={
+                "text": _("%(max_characters)s characters at most.")
+                % {"max_characters": f"{MAX_CHARACTERS:,}"}
+            },
         )
     return storable(text)
 
@@ -39,7 +47,8 @@ def word_limits(raw: Mapping[str, Any], least: Setting, most: Setting) -> tuple[
     high = whole_number(raw, "max_words", *most)
     if high < low:
         raise Invalid(
-            "The most words are fewer than the least.", fields={"max_words": f"At least {low}."}
+            _("The most words are fewer than the least."),
+            fields={"max_words": _("At least %(low)s.") % {"low": low}},
         )
     return low, high
 
@@ -47,6 +56,12 @@ def word_limits(raw: Mapping[str, Any], least: Setting, most: Setting) -> tuple[
 def check_words(words: int, settings: Mapping[str, Any]) -> None:
     """Invalid where a text is shorter or longer than the settings want it."""
     if words < settings["min_words"]:
-        raise Invalid(f"{plural(words, 'word')}; write at least {settings['min_words']}.")
+        raise Invalid(
+            _("%(words)s; write at least %(settings)s.")
+            % {"words": plural(words, "word"), "settings": settings["min_words"]}
+        )
     if words > settings["max_words"]:
-        raise Invalid(f"{plural(words, 'word')}; write at most {settings['max_words']}.")
+        raise Invalid(
+            _("%(words)s; write at most %(settings)s.")
+            % {"words": plural(words, "word"), "settings": settings["max_words"]}
+        )

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from crowdqc import numbers
 from crowdqc.deployment.installation import version
@@ -164,8 +165,14 @@ def word(value: int) -> str:
 @register.filter
 def plural(value: numbers.Number, forms: str) -> str:
     """``{{ n|plural:"answer,answers" }}`` reads ``1 answer``."""
-    one, _, many = forms.partition(",")
+    one, _comma, many = forms.partition(",")
     return numbers.plural(value, one, many or None)
+
+
+@register.filter
+def named(noun: str) -> str:
+    """What a type of task calls its item, in the language of the page: ``question``."""
+    return pgettext("noun", noun)
 
 
 @register.filter
@@ -290,7 +297,10 @@ def progress(done: numbers.Number, total: numbers.Number, label: str = "") -> Sa
     """A 4 px bar; the words beside it say the counts, so the label repeats them for readers."""
     full = max(float(total or 0), 0.0)
     now = min(max(float(done or 0), 0.0), full)
-    text = label or f"{numbers.count(done)} of {numbers.count(total)}"
+    text = label or _("%(done)s of %(total)s") % {
+        "done": numbers.count(done),
+        "total": numbers.count(total),
+    }
     return format_html(
         '<progress value="{}" max="{}" aria-label="{}"></progress>',
         f"{now:g}",

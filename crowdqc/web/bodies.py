@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from crowdqc.errors import DomainError, TooLarge
 from crowdqc.web.middleware import refuse
@@ -75,7 +76,12 @@ class BodyLimit:
             limit = limit_of(request.path_info) if known else SMALL
             if length > limit:
                 text = f"The request is too large: at most {in_words(limit)} are accepted here."
-                return refuse(request, TooLarge(text if known else f"{text} Sign in to send more."))
+                return refuse(
+                    request,
+                    TooLarge(
+                        text if known else _("%(text)s Sign in to send more.") % {"text": text}
+                    ),
+                )
         return self.get_response(request)
 
 

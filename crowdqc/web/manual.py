@@ -10,6 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 from django.views.static import serve
 
@@ -28,9 +29,9 @@ def is_built() -> bool:
 def page(request: HttpRequest, path: str) -> HttpResponse | FileResponse:
     """A file of the documentation; anybody may read it."""
     if not is_built():
-        raise Missing("The documentation is not built here: make docs builds it.")
+        raise Missing(_("The documentation is not built here: make docs builds it."))
     if ".." in path:
-        raise Missing("There is no such page.")
+        raise Missing(_("There is no such page."))
     name = f"{path}index.html" if not path or path.endswith("/") else path
     if not Path(name).suffix:
         return HttpResponseRedirect(f"{request.path}.html")

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 
 from crowdqc.errors import DomainError, Missing, unstorable
 from crowdqc.numbers import LARGEST
@@ -130,7 +131,7 @@ class DomainErrors:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # No text of ours holds a NUL, and the database takes none to compare with.
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
-            return refuse(request, Missing("There is no such address."))
+            return refuse(request, Missing(_("There is no such address.")))
         return self.get_response(request)
 
     def process_view(
@@ -138,7 +139,7 @@ class DomainErrors:
     ) -> HttpResponse | None:
         """An address with a number that no row can have leads nowhere."""
         if any(isinstance(value, int) and value > LARGEST for value in kwargs.values()):
-            return refuse(request, Missing("There is no such address."))
+            return refuse(request, Missing(_("There is no such address.")))
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:

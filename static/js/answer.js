@@ -87,11 +87,11 @@
   const fingerprint = (draft) => JSON.stringify(Object.entries(draft).sort());
   const place = () => work().dataset.noun || "answer";
 
-  // What stands here is the newer version; what stood here before can be had back.
+  // What is shown here is the newer version; what stood here before can be had back.
   function offerBack(mine, seq) {
     undecided = false;
-    tell(`This ${place()} was changed in another tab or on another device. The other version stands here now.`, {
-      "Back to my version": () => {
+    tell(interpolate(gettext("This %(place)s was changed in another tab or on another device. The other version stands here now."), { place: place() }, true), {
+      [gettext("Back to my version")]: () => {
         note([seq]);
         fill(mine);
         keep();
@@ -101,10 +101,10 @@
     });
   }
 
-  // What stands here is the newer version, and the other one can be had instead.
+  // What is shown here is the newer version, and the other one can be had instead.
   function offerOther(draft, seq) {
-    tell(`This ${place()} is being changed in another tab as well. Your version stands here.`, {
-      "Use the other version": () => {
+    tell(interpolate(gettext("This %(place)s is being changed in another tab as well. Your version stands here."), { place: place() }, true), {
+      [gettext("Use the other version")]: () => {
         const mine = draftOf();
         fill(draft);
         keep();
@@ -117,15 +117,15 @@
   // The server holds what this page has not seen: nothing of either is lost until one is chosen.
   function offerBoth(other) {
     undecided = true;
-    tell(`This ${place()} was changed in another tab or on another device as well. Nothing is lost: choose a version.`, {
-      "Keep my version": () => {
+    tell(interpolate(gettext("This %(place)s was changed in another tab or on another device as well. Nothing is lost: choose a version."), { place: place() }, true), {
+      [gettext("Keep my version")]: () => {
         undecided = false;
         note([other.seq]);
         keep();
         tell("");
         drafts.sync();
       },
-      "Use the other version": () => {
+      [gettext("Use the other version")]: () => {
         const mine = draftOf();
         const { assignment, item, draftUrl } = work().dataset;
         note([other.seq]);
@@ -147,7 +147,7 @@
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
     const words = answer.value.trim() ? answer.value.trim().split(/\s+/).length : 0;
-    count.textContent = words === 1 ? "1 word" : `${words} words`;
+    count.textContent = interpolate(ngettext("%(words)s word", "%(words)s words", words), { words }, true);
     count.classList.toggle("over", words > Number(answer.dataset.max));
     work().querySelector("p[data-declined]").hidden = !form().elements.declined.value;
   }
@@ -237,8 +237,8 @@
   drafts.onConflict((item, other) => {
     if (work()?.dataset.item === item && form()) return offerBoth(other);
     const row = work()?.querySelector(`li[data-item="${item}"] a`);
-    if (row) tell("An answer was changed in another tab or on another device as well.", {
-      "Open it": () => location.assign(row.href),
+    if (row) tell(gettext("An answer was changed in another tab or on another device as well."), {
+      [gettext("Open it")]: () => location.assign(row.href),
     });
   });
   drafts.onSaved(() => offline && tell(""));
@@ -276,7 +276,7 @@
       }
     } catch {
       drafts.show("device");
-      tell("No network: this answer is kept on this device. Press Next again when it is back.");
+      tell(gettext("No network: this answer is kept on this device. Press Next again when it is back."));
       offline = true;
     }
     moving = false;
@@ -285,10 +285,10 @@
   async function arrive(response, saved) {
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("work");
-    if (response.status >= 500) throw new Error("The server cannot answer.");
+    if (response.status >= 500) throw new Error(gettext("The server cannot answer."));
     if (page.querySelector("[data-stale]")) return askToSignIn();
     if (!response.ok) {
-      tell(page.querySelector(".lead")?.textContent.trim() ?? `The server answered ${response.status}.`);
+      tell(page.querySelector(".lead")?.textContent.trim() ?? interpolate(gettext("The server answered %(status)s."), { status: response.status }, true));
       return;
     }
     if (!fresh || fresh.dataset.assignment !== work().dataset.assignment) {
@@ -378,12 +378,12 @@
   async function extend(target) {
     try {
       const { ok, data } = await post(target.action, {});
-      if (!ok) return tell(data.detail ?? "It could not be extended.");
+      if (!ok) return tell(data.detail ?? gettext("It could not be extended."));
       document.querySelector("[data-left]").dataset.left = data.left;
       if (!data.extensions) target.remove();
       tick(true);
     } catch {
-      tell("No network: the time could not be extended.");
+      tell(gettext("No network: the time could not be extended."));
     }
   }
 
@@ -415,13 +415,13 @@
         return;
       }
       submitting = false;
-      if (status >= 500) throw new Error("The server cannot answer.");
+      if (status >= 500) throw new Error(gettext("The server cannot answer."));
       state.textContent = "";
       if (status === 401 || (status === 403 && !data.code)) askToSignIn();
       else refuse(data.detail);
     } catch {
       submitting = false;
-      state.textContent = "Not submitted yet: no network. It is sent again by itself while this page is open.";
+      state.textContent = gettext("Not submitted yet: no network. It is sent again by itself while this page is open.");
       setTimeout(() => work()?.contains(target) && submit(target), 3000);
     }
   }
@@ -429,7 +429,7 @@
   function refuse(why) {
     const line = document.createElement("p");
     line.className = "note bad";
-    line.textContent = why ?? "It was not taken. Load the page again.";
+    line.textContent = why ?? gettext("It was not taken. Load the page again.");
     work().querySelector("[data-refused]").replaceChildren(line);
     work().querySelector("[data-wait]")?.remove(); // what was left when the page came
   }

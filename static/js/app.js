@@ -31,7 +31,7 @@
     if (!refused && xhr.status === 422) return; // the form itself, with its errors
     event.detail.shouldSwap = false;
     if (refused) tell(xhr.responseText);
-    else tellText(`The server answered ${xhr.status}. Load the page again to see what stands.`);
+    else tellText(interpolate(gettext("The server answered %(status)s. Load the page again to see what stands."), { status: xhr.status }, true));
   });
 
   // What was told of the last attempt goes when the next one starts; polling leaves it alone.
@@ -43,11 +43,11 @@
   });
 
   document.addEventListener("htmx:sendError", () => {
-    tellText("The server cannot be reached. Nothing was sent; try again when the network is back.");
+    tellText(gettext("The server cannot be reached. Nothing was sent; try again when the network is back."));
   });
 
   document.addEventListener("htmx:timeout", () => {
-    tellText("The server took longer than 30 s. Load the page again to see what happened.");
+    tellText(gettext("The server took longer than 30 s. Load the page again to see what happened."));
   });
 
   // Copying: data-copy holds the text itself, or "#id" of an element whose text is copied.
@@ -61,7 +61,7 @@
       await navigator.clipboard.writeText(text.trim());
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Copying is not allowed here";
+      button.textContent = gettext("Copying is not allowed here");
     }
     setTimeout(() => (button.textContent = words), 2000);
   }
@@ -91,7 +91,7 @@
       const open = text.dataset.fold !== "open";
       text.dataset.fold = open ? "open" : "";
       unfold.setAttribute("aria-expanded", String(open));
-      unfold.textContent = open ? "Fold the text" : "Read the whole text again";
+      unfold.textContent = open ? gettext("Fold the text") : gettext("Read the whole text again");
     }
   });
 

@@ -103,7 +103,8 @@ window.crowdqc = (() => {
     if (savedAt === null) return;
     const seconds = Math.max(0, Math.round((Date.now() - savedAt) / 1000));
     const words =
-      seconds < 60 ? `${seconds} s ago` : seconds < 3600 ? `${Math.floor(seconds / 60)} min ago` : "";
+      seconds < 60 ? interpolate(gettext("%(seconds)s s ago"), { seconds }, true)
+        : seconds < 3600 ? interpolate(gettext("%(minutes)s min ago"), { minutes: Math.floor(seconds / 60) }, true) : "";
     document.querySelectorAll("[data-ago]").forEach((line) => (line.textContent = words));
   }
 
@@ -194,7 +195,7 @@ window.crowdqc = (() => {
       show("failed", data.detail ?? "");
       return true;
     }
-    throw new Error(`The server answered ${status}.`);
+    throw new Error(interpolate(gettext("The server answered %(status)s."), { status }, true));
   }
 
   // One of this device's own states, which was sent later and reached the server sooner.
@@ -208,7 +209,7 @@ window.crowdqc = (() => {
       if (now.seq === record.seq || now.seq === data.seq) sent(assignment, item, record.seq);
       return true;
     }
-    show("failed", "It was changed elsewhere, too.");
+    show("failed", gettext("It was changed elsewhere, too."));
     conflicts.forEach((tell) => tell(item, { draft: data.draft, seq: data.seq }));
     return false;
   }

@@ -58,7 +58,7 @@ crowdqc.judge = (() => {
     if (!page()) return;
     const [all, left] = [lines().length, open().length];
     const button = form().querySelector("[data-next]");
-    page().querySelector("[data-answered]").textContent = `${all - left} of ${all} answered`;
+    page().querySelector("[data-answered]").textContent = interpolate(gettext("%(done)s of %(all)s answered"), { done: all - left, all }, true);
     button.querySelector("[data-open]").textContent =
       left === 0 ? "" : left === 1 ? ", 1 line open" : `, ${left} lines open`;
     button.setAttribute("aria-disabled", String(left > 0));
@@ -102,7 +102,8 @@ crowdqc.judge = (() => {
     button.dataset.openSide = wanted;
     button.querySelector("[data-which]").textContent = wanted;
     box.classList.toggle("held", left.length > 0 && (held || box.classList.contains("held")));
-    const words = `The ${left[0]} response has not been on your screen yet.`;
+    const words = left[0] === "left" ? gettext("The left response has not been on your screen yet.")
+      : gettext("The right response has not been on your screen yet.");
     box.querySelector("[data-unseen]").textContent = left.length ? words : "";
   }
 
@@ -129,7 +130,7 @@ crowdqc.judge = (() => {
     if (!open().length) return false;
     const first = open()[0];
     open().forEach((line) => line.querySelector("[data-missing]")?.removeAttribute("hidden"));
-    say(`${open().length === 1 ? "One line is" : `${open().length} lines are`} still open.`);
+    say(interpolate(ngettext("%(lines)s line is still open.", "%(lines)s lines are still open.", open().length), { lines: open().length }, true));
     stand(first);
     return true;
   }
@@ -261,7 +262,7 @@ crowdqc.judge = (() => {
       CSS.highlights.set("only-here", new Highlight(...ranges));
     }
     pressed("differences", on);
-    say(on ? "Words that only one response has are marked." : "The marks are gone.");
+    say(on ? gettext("Words that only one response has are marked.") : gettext("The marks are gone."));
     log.add("differences", { target: page().dataset.target, name: on ? "on" : "off" });
   }
 
@@ -318,7 +319,7 @@ crowdqc.judge = (() => {
     if (rating()) return false;
     const input = line.querySelector(`input[data-key="${event.key}"]`);
     if (input) choose(input);
-    else say(`${line.dataset.label} asks for left or right.`);
+    else say(interpolate(gettext("%(line)s asks for left or right."), { line: line.dataset.label }, true));
     return true;
   }
 
@@ -398,7 +399,7 @@ crowdqc.judge = (() => {
     const line = page()?.querySelector("[data-seen]");
     if (!line) return;
     const minutes = Math.floor((Number(line.dataset.seen) + (performance.now() - from) / 1000) / 60);
-    const words = minutes ? `${minutes} min on this ${line.dataset.noun}` : line.textContent;
+    const words = minutes ? interpolate(gettext("%(minutes)s min on this %(noun)s"), { minutes, noun: line.dataset.noun }, true) : line.textContent;
     if (line.textContent !== words) line.textContent = words;
   }
 

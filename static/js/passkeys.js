@@ -5,7 +5,7 @@
 "use strict";
 
 (() => {
-  const REFUSED = "The passkey was not used. Try again, or choose another way.";
+  const REFUSED = gettext("The passkey was not used. Try again, or choose another way.");
 
   const bytes = (text) => {
     const plain = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
@@ -64,7 +64,7 @@
   async function ask(form) {
     if (form.dataset.passkey === "login") {
       const answer = await fetch(form.action, { headers: { Accept: "application/json" } });
-      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      if (!answer.ok) throw new Error(interpolate(gettext("The server answered %(status)s."), { status: answer.status }, true));
       return get((await answer.json()).request_options);
     }
     const options = JSON.parse(document.getElementById(form.dataset.options).textContent);
@@ -78,7 +78,7 @@
     const error = form.querySelector("[data-passkey-error]");
     if (!window.PublicKeyCredential) {
       if (form.hidden) return; // there is another way on this page
-      error.textContent = "This browser knows no passkeys.";
+      error.textContent = gettext("This browser knows no passkeys.");
       error.hidden = false;
       button.disabled = true;
       return;

@@ -44,7 +44,7 @@ crowdqc.rate = (() => {
       button.setAttribute("aria-pressed", String(on));
     }
     const count = part("evidence-count");
-    if (count) count.textContent = `${found.size} chosen`;
+    if (count) count.textContent = interpolate(gettext("%(number)s chosen"), { number: found.size }, true);
   }
 
   function choose(number) {
@@ -54,7 +54,7 @@ crowdqc.rate = (() => {
     else found.delete(number);
     field().value = [...found].sort((a, b) => a - b).join(", ");
     field().dispatchEvent(new Event("input", { bubbles: true }));
-    say(`Sentence ${number} ${on ? "chosen" : "left"}.`);
+    say(interpolate(on ? gettext("Sentence %(number)s chosen.") : gettext("Sentence %(number)s no longer chosen."), { number }, true));
   }
 
   // One of the numbers is reached by Tab; arrows go from there.
@@ -113,9 +113,9 @@ crowdqc.rate = (() => {
   function tooShort() {
     const { min, required } = part("explain")?.dataset ?? {};
     if (!min || (!required && !why().value.trim())) return "";
-    if (!words()) return "Say in a few words why.";
+    if (!words()) return gettext("Say in a few words why.");
     if (words() >= Number(min)) return "";
-    return `${words()} word${words() === 1 ? "" : "s"} so far; at least ${min} are wanted.`;
+    return interpolate(ngettext("%(words)s word so far; at least %(min)s are wanted.", "%(words)s words so far; at least %(min)s are wanted.", words()), { words: words(), min }, true);
   }
 
   function topPoints() {
@@ -126,9 +126,9 @@ crowdqc.rate = (() => {
   function unread() {
     if (!field()) return "";
     const found = chosen();
-    if (!found) return `Numbers of sentences, 1 to ${last()}, as in 3, 5-7.`;
+    if (!found) return interpolate(gettext("Numbers of sentences, 1 to %(last)s, as in 3, 5-7."), { last: last() }, true);
     const wanted = part("evidence").dataset.wanted === "required" && !topPoints();
-    return wanted && !found.size ? "Choose the sentences that show it, or write their numbers." : "";
+    return wanted && !found.size ? gettext("Choose the sentences that show it, or write their numbers.") : "";
   }
 
   function beside(input, name, wrong) {

@@ -35,7 +35,7 @@ crowdqc.record = (() => {
     const player = box().querySelector("audio");
     const kept = player.hasAttribute("src");
     part("recorder-kept").hidden = !kept || on;
-    part("record").textContent = kept ? "Record again" : "Record";
+    part("record").textContent = kept ? gettext("Record again") : gettext("Record");
     if (!can) part("recorder-file").open = true;
   }
 
@@ -47,7 +47,7 @@ crowdqc.record = (() => {
     });
     const json = response.headers.get("Content-Type")?.includes("application/json");
     const told = json ? await response.json() : {};
-    if (!response.ok) throw new Error(told.detail ?? `The server answered ${response.status}.`);
+    if (!response.ok) throw new Error(told.detail ?? interpolate(gettext("The server answered %(status)s."), { status: response.status }, true));
     const player = form.querySelector("audio");
     if (told.url) player.src = told.url;
     else {
@@ -69,7 +69,7 @@ crowdqc.record = (() => {
       } catch (error) {
         // Without a network it is tried again, as the sound is nowhere else; a refusal stands.
         if (!(error instanceof TypeError)) return say(error.message, true);
-        say("No network: your recording is sent when it is back. Leave this page open.", true);
+        say(gettext("No network: your recording is sent when it is back. Leave this page open."), true);
         await new Promise((done) => setTimeout(done, wait));
       }
     }
@@ -86,8 +86,8 @@ crowdqc.record = (() => {
       running = null;
       say(
         error.name === "NotAllowedError"
-          ? "Your browser does not let this page use the microphone. Allow it in the address bar, or send a file."
-          : "No microphone was found. You can send a file.",
+          ? gettext("Your browser does not let this page use the microphone. Allow it in the address bar, or send a file.")
+          : gettext("No microphone was found. You can send a file."),
         true,
       );
       return describe();
@@ -122,13 +122,13 @@ crowdqc.record = (() => {
     event.preventDefault();
     if (running) return;
     const remove = event.submitter?.name === "remove";
-    if (!remove && !form.elements.recording.files.length) return say("Choose a file first.", true);
+    if (!remove && !form.elements.recording.files.length) return say(gettext("Choose a file first."), true);
     try {
       say("Sending.");
       await send(form, new FormData(form, event.submitter));
       say(remove ? "Deleted." : "Kept.");
     } catch (error) {
-      say(error instanceof TypeError ? "No network. Try again." : error.message, true);
+      say(error instanceof TypeError ? gettext("No network. Try again.") : error.message, true);
     }
     describe();
   });
@@ -137,7 +137,7 @@ crowdqc.record = (() => {
   // Whether the page has to stay: a recording that runs or is on its way would be lost.
   function holds() {
     if (!running) return false;
-    say(running.state === "recording" ? "Stop the recording first." : "Your recording is being sent.", true);
+    say(running.state === "recording" ? gettext("Stop the recording first.") : gettext("Your recording is being sent."), true);
     part(running.state === "recording" ? "record-stop" : "record")?.focus();
     return true;
   }

@@ -35,10 +35,10 @@ crowdqc.think = (() => {
     rows().forEach((row, place) => {
       row.querySelector("[data-no]").textContent = place + 1;
       text(row).name = `attribute-${place}`;
-      text(row).setAttribute("aria-label", `Attribute ${place + 1}`);
+      text(row).setAttribute("aria-label", interpolate(gettext("Attribute %(place)s"), { place: place + 1 }, true));
       mark(row).name = `mark-${place}`;
       const remove = row.querySelector("[data-remove]");
-      remove.setAttribute("aria-label", `Remove attribute ${place + 1}`);
+      remove.setAttribute("aria-label", interpolate(gettext("Remove attribute %(place)s"), { place: place + 1 }, true));
     });
   }
 
@@ -72,7 +72,7 @@ crowdqc.think = (() => {
     const next = rows()[Math.min(place, rows().length - 1)];
     text(next).focus();
     written(text(next));
-    say(`Attribute ${place + 1} is removed.`);
+    say(interpolate(gettext("Attribute %(place)s is removed."), { place: place + 1 }, true));
   }
 
   function enter(row) {
@@ -151,7 +151,7 @@ crowdqc.think = (() => {
     while (start < end && /\s/.test(field.value[start])) start++;
     while (end > start && /\s/.test(field.value[end - 1])) end--;
     if (start === end) {
-      say("Select a stretch of the transcript first.");
+      say(gettext("Select a stretch of the transcript first."));
       field.focus();
       return;
     }
@@ -162,7 +162,7 @@ crowdqc.think = (() => {
     written(text(row));
     field.focus({ preventScroll: true });
     field.setSelectionRange(end, end);
-    say(`Marked as attribute ${rows().indexOf(row) + 1}.`);
+    say(interpolate(gettext("Marked as attribute %(place)s."), { place: rows().indexOf(row) + 1 }, true));
   }
 
   function showMark(row) {

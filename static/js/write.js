@@ -56,7 +56,7 @@ crowdqc.write = (() => {
     part("cited").textContent = counts.size - unknown.length;
     part("cited").parentElement.classList.toggle("met", counts.size >= Number(citations));
     const named = unknown.map((number) => `[${number}]`).join(", ");
-    const words2 = named && `There is no passage ${named}.`;
+    const words2 = named && interpolate(gettext("There is no passage %(named)s."), { named }, true);
     if (part("unknown").textContent !== words2) part("unknown").textContent = words2;
     passages.used(counts);
     painting ||= requestAnimationFrame(paint);
@@ -119,7 +119,7 @@ crowdqc.write = (() => {
     back();
     if (mark?.numbers.includes(number)) {
       field().setSelectionRange(mark.end, mark.end);
-      say(`[${number}] is cited here already.`);
+      say(interpolate(gettext("[%(number)s] is cited here already."), { number }, true));
       return;
     }
     const target = field().dataset.target;
@@ -132,7 +132,7 @@ crowdqc.write = (() => {
       const apart = at === 0 || /\s/.test(field().value[at - 1]) ? "" : " ";
       put(`${apart}[${number}]`, at);
     }
-    say(`[${number}] is cited.`);
+    say(interpolate(gettext("[%(number)s] is cited."), { number }, true));
     follow();
   }
 
@@ -160,7 +160,7 @@ crowdqc.write = (() => {
     const wrong = numbers.find((number) => !known(number));
     if (!numbers.length || wrong !== undefined) {
       asked().setAttribute("aria-invalid", "true");
-      say(numbers.length ? `There is no passage [${wrong}].` : "Write the number of a passage.");
+      say(numbers.length ? interpolate(gettext("There is no passage [%(wrong)s]."), { wrong }, true) : gettext("Write the number of a passage."));
       return;
     }
     ask(false);
@@ -182,7 +182,7 @@ crowdqc.write = (() => {
     element.scrollIntoView({ block: "nearest" });
     field().scrollTop = mirror().scrollTop;
     passages.point(mark.numbers.filter(known));
-    say(`Mark ${own.indexOf(mark) + 1} of ${own.length} that cite [${number}].`);
+    say(interpolate(gettext("Mark %(place)s of %(all)s that cite [%(number)s]."), { place: own.indexOf(mark) + 1, all: own.length, number }, true));
   }
 
   // What happens --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ crowdqc.passages = (() => {
     if (!button || one.item.classList.contains("folded") === !on) return;
     one.item.classList.toggle("folded", !on);
     button.setAttribute("aria-expanded", String(on));
-    button.firstChild.data = on ? "Fold" : "Read all";
+    button.firstChild.data = on ? gettext("Fold") : gettext("Read all");
     log.add("passage", {
       target: target(), name: on ? "open" : "close", comment: String(one.number),
     });
@@ -53,7 +53,7 @@ crowdqc.passages = (() => {
     for (const { number, item } of rows) {
       const button = item.querySelector("[data-uses]");
       const times = counts.get(number) ?? 0;
-      const words = `cited ${times === 1 ? "once" : `${times} times`}`;
+      const words = interpolate(ngettext("cited once", "cited %(times)s times", times), { times }, true);
       if (button.textContent !== words) button.textContent = words;
       button.hidden = !times;
       item.classList.toggle("used", times > 0);
@@ -121,12 +121,12 @@ crowdqc.passages = (() => {
       const number = counts.get(one) ?? 0;
       one.item.classList.toggle("missed", Boolean(words) && !number);
       one.item.querySelector("[data-hits-here]").textContent =
-        words && number ? (number === 1 ? "1 hit" : `${number} hits`) : "";
+        words && number ? interpolate(ngettext("%(number)s hit", "%(number)s hits", number), { number }, true) : "";
     }
     paint();
     page().querySelector("[data-hits]").textContent = !words ? "" : !hits.length
-      ? "No passage has it."
-      : `${hits.length === 1 ? "1 hit" : `${hits.length} hits`} in ${counts.size} of ${rows.length}`;
+      ? gettext("No passage has it.")
+      : interpolate(ngettext("%(hits)s hit in %(passages)s of %(all)s passages", "%(hits)s hits in %(passages)s of %(all)s passages", hits.length), { hits: hits.length, passages: counts.size, all: rows.length }, true);
     pane().scrollTop = 0;
     clearTimeout(told);
     const length = words.length;
@@ -149,7 +149,7 @@ crowdqc.passages = (() => {
       reveal(hit.part.querySelectorAll("mark")[own.indexOf(hit)]);
     }
     page().querySelector("[data-hits]").textContent =
-      `Hit ${here + 1} of ${hits.length}, in [${hit.one.number}]`;
+      interpolate(gettext("Hit %(place)s of %(all)s, in [%(number)s]"), { place: here + 1, all: hits.length, number: hit.one.number }, true);
   }
 
   document.addEventListener("input", ({ target: field }) => field === finder() && find());

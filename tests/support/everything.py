@@ -362,6 +362,7 @@ def address(name: str, values: dict[str, Any]) -> str:
     if name == "notice_stop":
         own["token"] = values["stop"]
     own.update(WAYS_IN.get(name, {}))
+    own["language"] = "de"  # of script_words
     own["token"] = values["entry_token"] if name == "entry" else own["token"]
     if name == "panel_choose":
         own["number"] = values["run_number"]  # not finished: nobody can be chosen by it

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models.functions import Lower
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.accounts.projects.actions import invitation_token, invite
 from annotation.models import Invitation, Project, Role, User
@@ -38,7 +39,9 @@ def read_addresses(text: str) -> list[str]:
             validate_email(one)
         except ValidationError:
             wrong = f"“{one[:80]}” is no e-mail address."
-            raise Invalid(wrong, fields={"emails": f"{wrong} Write one a line."}) from None
+            raise Invalid(
+                wrong, fields={"emails": gettext("%(wrong)s Write one a line.") % {"wrong": wrong}}
+            ) from None
     if len(found) > MOST_AT_ONCE:
         sentence = f"{len(found)} addresses; {MOST_AT_ONCE} at once is the most."
         raise Invalid(sentence, fields={"emails": sentence})
@@ -58,14 +61,19 @@ def invite_by_mail(
     """A link for each address in ``emails``, on its way by mail; Invalid names what is wrong."""
     addresses = read_addresses(emails)
     if not addresses:
-        raise Invalid("There is no address.", fields={"emails": "Write one a line."})
+        raise Invalid(
+            gettext("There is no address."), fields={"emails": gettext("Write one a line.")}
+        )
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one after another, to be counted
     since = timezone.now() - dt.timedelta(days=1)
     mailed = Invitation.objects.filter(created_by=by, created_at__gt=since).exclude(
         sent_to="", mail_attempts=0
     )
     if mailed.count() + len(addresses) > MOST_A_DAY:
-        raise TooMuch(f"{MOST_A_DAY} invitations a day leave by mail. Send the others tomorrow.")
+        raise TooMuch(
+            gettext("%(most_a_day)s invitations a day leave by mail. Send the others tomorrow.")
+            % {"most_a_day": MOST_A_DAY}
+        )
     verified = _verified(addresses)
     made = []
     for address in addresses:
@@ -93,12 +101,17 @@ def _verified(addresses: list[str]) -> dict[str, User]:
 
 def _tell(invitation: Invitation, person: User) -> None:
     """A worker finds the link among their notices; of another role they are told that it came."""
-    project, role = invitation.project, Role(invitation.role).label
-    text, url, mail = f"You are invited to “{project.name}” as {role}.", "", False
-    if invitation.role == Role.WORKER:
-        url, mail = reverse("join", args=[invitation_token(invitation)]), True
-    else:
-        text += f" The link is in the mail that was sent to {invitation.sent_to}."
+    project, works = invitation.project, invitation.role == Role.WORKER
+
+    def text() -> str:
+        named = {"project": project.name, "role": Role(invitation.role).label}
+        told = gettext("You are invited to “%(project)s” as %(role)s.") % named
+        if works:
+            return told
+        link = gettext("The link is in the mail that was sent to %(address)s.")
+        return f"{told} {link % {'address': invitation.sent_to}}"
+
+    url = reverse("join", args=[invitation_token(invitation)]) if works else ""
     notify(
         to=[person],
         kind="invitation",
@@ -106,5 +119,5 @@ def _tell(invitation: Invitation, person: User) -> None:
         project=project,
         text=text,
         url=url,
-        mail=mail,
+        mail=works,
     )

@@ -26,6 +26,7 @@ from annotation.accounts.signing import outbox
 from annotation.models import Invitation, Notice, Role
 from annotation.notifications.actions.notices import stop_token
 from annotation.notifications.messages import MAX_TRIES, WAITS, deliver, render_message
+from crowdqc.web.language import speaking_to
 
 logger = logging.getLogger(__name__)
 # The first notice leaves at once; what follows within this time leaves together.
@@ -93,7 +94,9 @@ def _send_notices(notices: list[Notice], connection: Any) -> bool:
         "all": base + reverse("notice_list"),
         "only": len(notices) == 1,
     }
-    message = render_message("notices", context, person.email, f"n{notices[0].pk}-{notices[-1].pk}")
+    about = f"n{notices[0].pk}-{notices[-1].pk}"
+    with speaking_to(person):
+        message = render_message("notices", context, person.email, about)
     message.extra_headers |= {
         "List-Unsubscribe": f"<{stop}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
@@ -142,7 +145,8 @@ def _send_invitation(invitation: Invitation, connection: Any) -> bool:
         "link": link,
         "works": invitation.role == Role.WORKER,
     }
-    message = render_message("invitation", context, invitation.email, f"i{invitation.pk}")
+    with speaking_to(None):
+        message = render_message("invitation", context, invitation.email, f"i{invitation.pk}")
     row = Invitation.objects.filter(pk=invitation.pk)
     gone = deliver(message, connection)
     if gone:

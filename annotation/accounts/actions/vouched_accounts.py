@@ -7,6 +7,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import User
 from annotation.records.actions.audit import record
@@ -27,7 +28,7 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
     if User.objects.filter(username__iexact=user.username).exists():
         wrong["username"] = TAKEN
     if wrong:
-        raise Invalid("The account was not made.", fields=wrong)
+        raise Invalid(_("The account was not made."), fields=wrong)
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -38,7 +39,7 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
                 )
             record(by=user, project=None, action="account.create", on=user)
     except IntegrityError as error:  # somebody was faster, or has it as their e-mail address
-        raise Invalid("The account was not made.", fields={"username": TAKEN}) from error
+        raise Invalid(_("The account was not made."), fields={"username": TAKEN}) from error
     return user
 
 

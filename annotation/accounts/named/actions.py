@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from annotation.accounts import pseudonyms
 from annotation.models import Membership, Project, Role, System
@@ -43,7 +44,7 @@ def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, 
                 Membership.objects.bulk_create(_unnamed(project, new), batch_size=BATCH)
         except IntegrityError:
             continue  # somebody joined under one of these pseudonyms meanwhile
-    raise Conflict("No free pseudonyms were found; try again.")
+    raise Conflict(gettext("No free pseudonyms were found; try again."))
 
 
 def workers_named(project: Project, names: Collection[str]) -> dict[str, Membership]:
@@ -66,7 +67,9 @@ def workers_named(project: Project, names: Collection[str]) -> dict[str, Members
 def _refuse_removed(found: Mapping[str, Membership]) -> None:
     gone = sorted(key for key, worker in found.items() if worker.removed_at)
     if gone:
-        raise NotAllowed(f"Worker {gone[0]} was removed from the project.")
+        raise NotAllowed(
+            gettext("Worker %(gone)s was removed from the project.") % {"gone": gone[0]}
+        )
 
 
 def _unnamed(project: Project, external_ids: Sequence[str]) -> list[Membership]:

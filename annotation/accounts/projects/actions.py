@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.accounts import pseudonyms
 from annotation.accounts.roles import actions as roles
@@ -58,7 +59,7 @@ def _project_name(name: str) -> str:
     """The name of a project; Invalid, naming the limit, where it is too long."""
     name = clean_text(name, "name", MAX_NAME)
     if not name:
-        raise Invalid("A project needs a name.", fields={"name": "Write a name."})
+        raise Invalid(gettext("A project needs a name."), fields={"name": gettext("Write a name.")})
     return name
 
 
@@ -110,7 +111,9 @@ def change_project(
         rules["correction_limit"] = clean_amount(correction_limit, "correction_limit")
     changed = [at for at, value in rules.items() if getattr(project, at) != value]
     if project.owner_id != by.pk and {"single_approval", "correction_limit"} & set(changed):
-        raise NotAllowed("Only the owner of the project may change when a second person is needed.")
+        raise NotAllowed(
+            gettext("Only the owner of the project may change when a second person is needed.")
+        )
     name = _project_name(name)
     wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
@@ -158,7 +161,10 @@ def _plain(value: Any) -> Any:
 def _clean_days(name: str, days: int) -> int:
     low, high = DAYS[name]
     if not low <= days <= high:
-        raise Invalid(f"{name} is out of range.", fields={name: f"{low} to {high} days."})
+        raise Invalid(
+            gettext("%(name)s is out of range.") % {"name": name},
+            fields={name: gettext("%(low)s to %(high)s days.") % {"low": low, "high": high}},
+        )
     return days
 
 
@@ -171,7 +177,7 @@ def add_worker(
         found = Membership.objects.filter(who, project=project, role=Role.WORKER).first()
         if found:
             if found.removed_at:
-                raise NotAllowed("You were removed from this project.")
+                raise NotAllowed(gettext("You were removed from this project."))
             return found
         try:
             with transaction.atomic():
@@ -184,7 +190,7 @@ def add_worker(
                 )
         except IntegrityError:
             pseudonym = ""  # the name is taken, or somebody else just made this membership
-    raise Conflict("No free pseudonym was found; try again.")
+    raise Conflict(gettext("No free pseudonym was found; try again."))
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:
@@ -237,22 +243,27 @@ def invite(
     (``invite_by_mail``) and is ``bound_to`` the address it was written for.
     """
     if role not in Role.values:
-        raise Invalid("There is no such role.", fields={"role": "Choose a role."})
+        raise Invalid(gettext("There is no such role."), fields={"role": gettext("Choose a role.")})
     if role != Role.WORKER:
         require_recent(by, "give a role")
         roles.require_giver(project, by)
     if not 1 <= days <= 365:
-        raise Invalid("The days are out of range.", fields={"days": "1 to 365 days."})
+        raise Invalid(
+            gettext("The days are out of range."), fields={"days": gettext("1 to 365 days.")}
+        )
     if not 1 <= max_uses <= 10_000:
-        raise Invalid("The cap is out of range.", fields={"max_uses": "1 to 10,000 people."})
+        raise Invalid(
+            gettext("The cap is out of range."), fields={"max_uses": gettext("1 to 10,000 people.")}
+        )
     if role != Role.WORKER and max_uses != 1:
         raise Invalid(
-            "Open links are for workers.", fields={"max_uses": "One person for this role."}
+            gettext("Open links are for workers."),
+            fields={"max_uses": gettext("One person for this role.")},
         )
     if role != Role.WORKER and not bound_to:
         raise Invalid(
-            "Invitations to this role are sent by e-mail.",
-            fields={"emails": "Enter the person’s e-mail address."},
+            gettext("Invitations to this role are sent by e-mail."),
+            fields={"emails": gettext("Enter the person’s e-mail address.")},
         )
     invitation = Invitation.objects.create(
         project=project,
@@ -297,14 +308,16 @@ def read_invitation(token: str) -> Invitation:
     try:
         pk: Any = signing.loads(token, salt=SALT)
     except signing.BadSignature as error:
-        raise Missing("This invitation link is not one of ours, or it is incomplete.") from error
+        raise Missing(
+            gettext("This invitation link is not one of ours, or it is incomplete.")
+        ) from error
     invitation = Invitation.objects.filter(pk=pk).select_related("project").first()
     if invitation is None:
-        raise Missing("This invitation no longer exists.")
+        raise Missing(gettext("This invitation no longer exists."))
     if invitation.revoked_at:
-        raise NotAllowed("This invitation was revoked. Ask for a new one.")
+        raise NotAllowed(gettext("This invitation was revoked. Ask for a new one."))
     if invitation.expires_at <= timezone.now():
-        raise NotAllowed("This invitation has expired. Ask for a new link.")
+        raise NotAllowed(gettext("This invitation has expired. Ask for a new link."))
     return invitation
 
 
@@ -330,9 +343,9 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
     if roles.waiting_grant(invitation.project, by, invitation.role):
         return None
     if invitation.revoked_at:
-        raise NotAllowed("This invitation was revoked. Ask for a new one.")
+        raise NotAllowed(gettext("This invitation was revoked. Ask for a new one."))
     if invitation.uses >= invitation.max_uses:
-        raise Conflict("This invitation has been used up. Ask for a new link.")
+        raise Conflict(gettext("This invitation has been used up. Ask for a new link."))
     if why_not := reason_cannot_accept(invitation, by):
         raise NotAllowed(why_not, code="other-address")
     if invitation.role == Role.WORKER:
@@ -366,9 +379,14 @@ def change_consent_text(
 ) -> ConsentText:
     """A new version of the consent text; workers are asked again before they go on."""
     if not text.strip():
-        raise Invalid("The consent text is empty.", fields={"text": "Write the text."})
+        raise Invalid(
+            gettext("The consent text is empty."), fields={"text": gettext("Write the text.")}
+        )
     if not 1 <= retention_days <= 3650:
-        raise Invalid("The days are out of range.", fields={"retention_days": "1 to 3,650 days."})
+        raise Invalid(
+            gettext("The days are out of range."),
+            fields={"retention_days": gettext("1 to 3,650 days.")},
+        )
     Project.objects.select_for_update().get(pk=project.pk)
     last = project.consent_texts.order_by("-number").first()
     new = ConsentText.objects.create(
@@ -387,8 +405,13 @@ def change_consent_text(
         kind="consent.changed",
         project=project,
         key=f"consent.changed:{new.pk}",
-        text=f"What “{project.name}” asks you to agree to has changed. Nothing more is recorded "
-        "until you agree to it.",
+        text=lambda: (
+            gettext(
+                "The consent text of “%(project)s” has changed. Nothing more is recorded until you "
+                "agree to it."
+            )
+            % {"project": project.name}
+        ),
         url=reverse("work_consent", args=[project.pk]),
     )
     return new
@@ -419,14 +442,14 @@ def current_consent(member: Membership) -> Consent | None:
 def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: bool) -> Consent:
     """Record an agreement given by ticking an empty box."""
     if member.user_id != by.pk:
-        raise NotAllowed("Nobody agrees for somebody else.")
+        raise NotAllowed(gettext("Nobody agrees for somebody else."))
     if not agreed:
         raise Invalid(
-            "Without your agreement nothing is recorded, and you cannot start.",
-            fields={"agreed": "Tick the box if you agree."},
+            gettext("Without your agreement nothing is recorded, and you cannot start."),
+            fields={"agreed": gettext("Tick the box if you agree.")},
         )
     if text.pk != current_consent_text(member.project).pk:
-        raise Conflict("The text has changed while you read it. Please read it again.")
+        raise Conflict(gettext("The text has changed while you read it. Please read it again."))
     consent, made = Consent.objects.get_or_create(membership=member, text=text, withdrawn_at=None)
     if made:
         record(by=by, project=member.project, action="consent.give", on=consent)
@@ -437,6 +460,6 @@ def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: boo
 def withdraw_consent(*, by: User, member: Membership) -> None:
     """Take every agreement back; logging stops at once."""
     if member.user_id != by.pk:
-        raise NotAllowed("Nobody takes an agreement back for somebody else.")
+        raise NotAllowed(gettext("Nobody takes an agreement back for somebody else."))
     member.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
     record(by=by, project=member.project, action="consent.withdraw", on=member)

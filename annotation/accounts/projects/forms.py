@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded
 from annotation.models import Role
@@ -47,33 +48,42 @@ class TitleField(forms.CharField):
 class ProjectForm(forms.Form):
     name = TitleField(max_length=120)
     currency = forms.ChoiceField(
-        choices=CURRENCIES, help_text="Of pay and budget. It stays as it is afterwards."
+        choices=CURRENCIES,
+        help_text=gettext_lazy("Of pay and budget. It stays as it is afterwards."),
     )
     also_manager = forms.BooleanField(
         required=False,
         initial=True,
-        label="I also review answers and approve what is paid",
-        help_text="Nobody approves their own proposal, or one of somebody they invited. You need a "
-        "second manager who was confirmed, or allow approval by one person in the settings.",
+        label=gettext_lazy("I also review answers and approve what is paid"),
+        help_text=gettext_lazy(
+            "Nobody approves their own proposal, or one of somebody they invited. You need a "
+            "second manager who was confirmed, or allow approval by one person in the settings."
+        ),
     )
 
 
 class InvitationForm(forms.Form):
     role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
     max_uses = forms.IntegerField(
-        label="For how many people", initial=1, min_value=1, max_value=10_000
+        label=gettext_lazy("For how many people"), initial=1, min_value=1, max_value=10_000
     )
-    days = forms.IntegerField(label="Open for", initial=14, min_value=1, max_value=365)
+    days = forms.IntegerField(
+        label=gettext_lazy("Open for"), initial=14, min_value=1, max_value=365
+    )
     note = forms.CharField(
-        required=False, max_length=120, help_text="For yourself: whom or where you send it."
+        required=False,
+        max_length=120,
+        help_text=gettext_lazy("For yourself: whom or where you send it."),
     )
     emails = forms.CharField(
         required=False,
-        label="Mail it to",
+        label=gettext_lazy("Mail it to"),
         max_length=60_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
-        help_text="One address per line, up to 200. Each gets a link for one person. "
-        "Requesters and managers join with the account that has this address, verified.",
+        help_text=gettext_lazy(
+            "One address per line, up to 200. Each gets a link for one person. "
+            "Requesters and managers join with the account that has this address, verified."
+        ),
     )
 
 
@@ -84,64 +94,72 @@ class ProjectSettingsForm(forms.Form):
         min_value=0,
         max_digits=12,
         decimal_places=2,
-        help_text="What the project may cost in total. Empty: no budget is set.",
+        help_text=gettext_lazy("What the project may cost in total. Empty: no budget is set."),
     )
     hourly_floor = forms.DecimalField(
         required=False,
         min_value=0,
         max_digits=8,
         decimal_places=2,
-        label="Hourly floor",
-        help_text="Pages warn where a task pays less than this an hour.",
+        label=gettext_lazy("Hourly floor"),
+        help_text=gettext_lazy("Pages warn where a task pays less than this an hour."),
     )
     reply_days = forms.IntegerField(
         min_value=3,
         max_value=365,
-        label="Appeal within",
-        help_text="How long a worker may reply. Dates already given stay.",
+        label=gettext_lazy("Appeal within"),
+        help_text=gettext_lazy("How long a worker may reply. Dates already given stay."),
     )
     answer_days = forms.IntegerField(
         min_value=1,
         max_value=60,
-        label="Answer appeals within",
-        help_text="After this it is overdue, and managers are told each day.",
+        label=gettext_lazy("Answer appeals within"),
+        help_text=gettext_lazy("After this it is overdue, and managers are told each day."),
     )
     decide_days = forms.IntegerField(
         min_value=1,
         max_value=90,
-        label="Review within",
-        help_text="Work that waits longer is named. Nothing is decided automatically.",
+        label=gettext_lazy("Review within"),
+        help_text=gettext_lazy(
+            "Work that waits longer is named. Nothing is decided automatically."
+        ),
     )
     show_scores = forms.BooleanField(
         required=False,
-        label="Workers see their own scores",
-        help_text="On a page of their own, with intervals and with what these cannot say; never "
-        "anybody else’s. Times and payments of their own they see in any case.",
+        label=gettext_lazy("Workers see their own scores"),
+        help_text=gettext_lazy(
+            "On a page of their own, with intervals and with what these cannot say; never "
+            "anybody else’s. Times and payments of their own they see in any case."
+        ),
     )
     single_approval = forms.BooleanField(
         required=False,
-        label="Allow approval by one person",
-        help_text="Payouts then need no independent second person. Each such approval is marked.",
+        label=gettext_lazy("Allow approval by one person"),
+        help_text=gettext_lazy(
+            "Payouts then need no independent second person. Each such approval is marked."
+        ),
     )
     correction_limit = forms.DecimalField(
         required=False,
         min_value=0,
         max_digits=8,
         decimal_places=2,
-        label="Corrections by one manager",
-        help_text="What is booked by hand within a day. Above it, a second manager must approve.",
+        label=gettext_lazy("Corrections by one manager"),
+        help_text=gettext_lazy(
+            "What is booked by hand within a day. Above it, a second manager must approve."
+        ),
     )
 
 
 class ConsentForm(forms.Form):
     text = forms.CharField(
-        label="Text", max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
+        label=gettext_lazy("Text"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
     )
     retention_days = forms.IntegerField(
-        label="Keep the log for",
+        label=gettext_lazy("Keep the log for"),
         min_value=1,
         max_value=3650,
-        help_text="After this the interaction log of an assignment may be erased.",
+        help_text=gettext_lazy("After this the interaction log of an assignment may be erased."),
     )
 
 

@@ -10,6 +10,7 @@ from django.forms import ChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import Access, get_access
@@ -118,10 +119,10 @@ def invitation_revoke(request: HttpRequest, project_id: int, invitation_id: int)
     access = get_access(request, project_id)
     invitation = access.project.invitations.filter(pk=invitation_id).first()
     if invitation is None:
-        raise Missing("There is no such invitation in this project.")
+        raise Missing(_("There is no such invitation in this project."))
     invitation.project = access.project
     actions.revoke_invitation(by=access.user, invitation=invitation)
-    messages.success(request, "Invitation revoked. Whoever joined by it stays.")
+    messages.success(request, _("Invitation revoked. Whoever joined by it stays."))
     return redirect("people", project_id)
 
 
@@ -131,10 +132,10 @@ def people_remove(request: HttpRequest, project_id: int, membership_id: int) -> 
     access = get_access(request, project_id)
     member = access.project.memberships.filter(pk=membership_id, removed_at__isnull=True).first()
     if member is None:
-        raise Missing("Nobody like this belongs to the project.")
+        raise Missing(_("Nobody like this belongs to the project."))
     member.project = access.project
     actions.remove_member(by=access.user, member=member)
-    messages.success(request, "Removed. Answers, log and money stay as they are.")
+    messages.success(request, _("Removed. Answers, log and money stay as they are."))
     if member.user_id == access.user.pk and access.roles == {member.role}:
         return redirect("home")
     return redirect("people", project_id)

@@ -10,6 +10,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
@@ -119,7 +120,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         if grant := _waiting(request.user, invitation):
             return _waits(request, grant)
         if invitation.uses >= invitation.max_uses:
-            raise Conflict("This invitation has been used up. Ask for a new link.")
+            raise Conflict(_("This invitation has been used up. Ask for a new link."))
     except DomainError as error:
         return _closed(request, error)
     context: dict[str, Any] = {
@@ -174,7 +175,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         except Invalid as error:
             add_errors(form, error)
         else:
-            messages.success(request, "The settings are saved.")
+            messages.success(request, _("The settings are saved."))
             return redirect("project_settings", project_id)
     context: dict[str, Any] = {
         "access": access,
@@ -200,11 +201,11 @@ def project_settings_factor(request: HttpRequest, project_id: int) -> HttpRespon
     access = get_access(request, project_id)
     required = request.POST.get("required")
     if not access.is_owner:
-        raise NotAllowed("Only the owner of the project may change this.")
+        raise NotAllowed(_("Only the owner of the project may change this."))
     if required not in ("yes", "no"):
-        raise Invalid("Say whether it is required.", fields={"required": "yes or no"})
+        raise Invalid(_("Say whether it is required."), fields={"required": _("yes or no")})
     set_second_factor(by=access.user, project=access.project, required=required == "yes")
-    messages.success(request, "Saved. The project’s managers are told.")
+    messages.success(request, _("Saved. The project’s managers are told."))
     return redirect("project_settings", project_id)
 
 
@@ -223,7 +224,9 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     _close(form, access)
     if request.method == "POST" and form.is_valid():
         if not form.has_changed():
-            messages.info(request, "Nothing was changed: the text is that of the version in force.")
+            messages.info(
+                request, _("Nothing was changed: the text is that of the version in force.")
+            )
             return redirect("project_settings_consent", project_id)
         try:
             new = actions.change_consent_text(
@@ -232,7 +235,11 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
         except Invalid as error:
             add_errors(form, error)
         else:
-            messages.success(request, f"Version {new.number} is in force. Workers are asked again.")
+            messages.success(
+                request,
+                _("Version %(new_number)s is in force. Workers are asked again.")
+                % {"new_number": new.number},
+            )
             return redirect("project_settings_consent", project_id)
     context: dict[str, Any] = {
         "access": access,

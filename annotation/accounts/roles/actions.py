@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.accounts.roles.selectors import (
     confirmers,
@@ -152,7 +153,7 @@ def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
     if grant.state in (State.CONFIRMED, State.HELD):
         return grant
     if grant.state == State.DECLINED:
-        raise Conflict("This was declined. Invite the person again.")
+        raise Conflict(gettext("This was declined. Invite the person again."))
     waited = grant.state == State.WAITING
     _decide(grant, State.CONFIRMED, by)
     if waited:
@@ -172,7 +173,7 @@ def decline_role(*, by: User, grant: RoleGrant) -> RoleGrant:
     if grant.state == State.DECLINED:
         return grant
     if grant.state != State.WAITING:
-        raise Conflict("This role is in use. Remove the person instead.")
+        raise Conflict(gettext("This role is in use. Remove the person instead."))
     _decide(grant, State.DECLINED, by)
     record(by=by, project=grant.project, action="role.decline", on=grant, role=grant.role)
     _tell_decided(grant, "was declined")
@@ -219,12 +220,12 @@ def check_removal(project: Project, member: Membership, by: User) -> None:
     if member.role not in STAFF:
         return
     if member.role == Role.REQUESTER and member.user_id == project.owner_id:
-        raise Conflict("The owner stays requester of their own project.")
+        raise Conflict(gettext("The owner stays requester of their own project."))
     if member.user_id == by.pk:
         return
     require_giver(project, by)
     if member.user_id == project.owner_id:
-        raise NotAllowed("Only the owner may end a role of their own.")
+        raise NotAllowed(gettext("Only the owner may end a role of their own."))
 
 
 def end_what_was_open(*, by: User, project: Project, user: User) -> None:
@@ -296,7 +297,9 @@ def confirm_by_installation(*, project: Project, user: User) -> int:
     rows = RoleGrant.objects.filter(project=project, user=user).order_by("pk")
     open_ = [row for row in rows if row.state in (State.WAITING, State.GIVEN)]
     if not rows:
-        raise Invalid("Nobody gave this person a role in the project; nothing is to be confirmed.")
+        raise Invalid(
+            gettext("Nobody gave this person a role in the project; nothing is to be confirmed.")
+        )
     for grant in open_:
         confirm_role(by=None, grant=grant)
     return len(open_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -22,10 +23,11 @@ class RoleGrantOut(serializers.ModelSerializer[RoleGrant]):
     role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER])
     given_by = serializers.CharField()
     decided_by = serializers.CharField(
-        allow_null=True, help_text="null on a confirmed one: the administrator of the installation"
+        allow_null=True,
+        help_text=gettext_lazy("null on a confirmed one: the administrator of the installation"),
     )
     reason_cannot_confirm = serializers.CharField(
-        help_text="Why you may not confirm it; empty where you may"
+        help_text=gettext_lazy("Why you may not confirm it; empty where you may")
     )
 
     class Meta:

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_access
@@ -19,7 +20,7 @@ def get_grant(access: Access, grant_id: int) -> RoleGrant:
     """A role that was given in the project, or Missing."""
     found = access.project.role_grants.filter(pk=grant_id).first()
     if found is None:
-        raise Missing("There is no such role in this project.")
+        raise Missing(_("There is no such role in this project."))
     found.project = access.project
     return found
 
@@ -34,7 +35,7 @@ def role_confirm(request: HttpRequest, project_id: int, grant_id: int) -> HttpRe
     """Confirm that somebody is a person of their own."""
     access = get_access(request, project_id)
     actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))
-    messages.success(request, "Role confirmed.")
+    messages.success(request, _("Role confirmed."))
     return _back(project_id)
 
 
@@ -44,5 +45,5 @@ def role_decline(request: HttpRequest, project_id: int, grant_id: int) -> HttpRe
     """Refuse a role that awaits confirmation."""
     access = get_access(request, project_id)
     actions.decline_role(by=access.user, grant=get_grant(access, grant_id))
-    messages.success(request, "Role declined. The person was told.")
+    messages.success(request, _("Role declined. The person was told."))
     return _back(project_id)

@@ -6,6 +6,7 @@ from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security import stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -36,7 +37,7 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
             log_event(Kind.RECOVERY_USED if recovery else Kind.FACTOR_USED, user=user)
             return True
     log_event(Kind.FACTOR_FAILED, user=user)
-    raise NotAllowed("The code is wrong or was used before.", code="wrong-code")
+    raise NotAllowed(_("The code is wrong or was used before."), code="wrong-code")
 
 
 @stepup.needs_stepup("change the second factor rule")
@@ -49,7 +50,7 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     """
     project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.owner_id != by.pk:
-        raise NotAllowed("Only the owner of the project may change this.")
+        raise NotAllowed(_("Only the owner of the project may change this."))
     stepup.require_second_factor(project, by, "change the second factor rule")
     if stepup.second_factor_required(project, by) == required:
         return project

@@ -17,6 +17,7 @@ from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security.stepup import (
     ConfirmationNeeded,
@@ -144,7 +145,7 @@ def _keep(request: HttpRequest, htmx: bool) -> str:
     form = request.POST.urlencode()
     secret = any(request.POST.get(name) for name in SECRETS)
     if secret or request.FILES or len(form) > MAX_STASH:
-        messages.warning(request, "Your form could not be kept. Please fill it in again.")
+        messages.warning(request, _("Your form could not be kept. Please fill it in again."))
         return _page_of(request, htmx)
     key = secrets.token_urlsafe(16)
     request.session[STASH] = {

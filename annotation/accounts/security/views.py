@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -39,7 +40,7 @@ def project_security(request: HttpRequest, project_id: int) -> HttpResponse:
 def installation_security(request: HttpRequest) -> HttpResponse:
     """Every event, for the people who run the installation; nobody else learns of the page."""
     if not (request.user.is_staff or request.user.is_superuser):
-        raise Missing("There is no such page.")
+        raise Missing(_("There is no such page."))
     kind = request.GET.get("kind", "")
     rows = all_events()
     if kind in SecurityEvent.Kind.values:
@@ -63,11 +64,11 @@ def stepup_resume(request: HttpRequest, waiting: str) -> HttpResponse:
     """
     kept = request.session.get(STASH)
     if not kept or kept["key"] != waiting:
-        messages.info(request, "Nothing is waiting to be sent. Fill in the form again.")
+        messages.info(request, _("Nothing is waiting to be sent. Fill in the form again."))
         return redirect("home")
     del request.session[STASH]
     if time.time() - kept["at"] > STASH_SECONDS:
-        messages.info(request, "That took too long. Please check the form and send it again.")
+        messages.info(request, _("That took too long. Please check the form and send it again."))
         return redirect(kept["back"])
     form = QueryDict(kept["form"])
     fields = [

@@ -9,11 +9,13 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import get_random_string
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.signing import selectors
@@ -110,7 +112,9 @@ def change_name(*, by: User, display_name: str) -> str:
     """Another name for the person's teams; returns the one before."""
     name = " ".join(display_name.split())
     if not name or len(name) > 80:
-        raise Invalid("The name was not changed.", fields={"display_name": "1 to 80 characters."})
+        raise Invalid(
+            _("The name was not changed."), fields={"display_name": _("1 to 80 characters.")}
+        )
     user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
     before = user.display_name
     if name != before:
@@ -125,12 +129,27 @@ def change_name(*, by: User, display_name: str) -> str:
 def set_theme(*, by: User, theme: str) -> None:
     """The colours in which the person sees every page."""
     if theme not in User.Theme.values:
-        raise Invalid("There is no such theme.", fields={"theme": "System, light or dark."})
+        raise Invalid(_("There is no such theme."), fields={"theme": _("System, light or dark.")})
     user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
     if user.theme != theme:
         user.theme = by.theme = theme
         user.save(update_fields=["theme"])
         record(by=by, project=None, action="account.theme", on=user)
+
+
+@transaction.atomic
+def set_language(*, by: User, language: str) -> None:
+    """The language of the person's pages and mails; empty: as their browser asks."""
+    if language not in ("", *dict(settings.LANGUAGES)):
+        raise Invalid(
+            _("There is no such language."),
+            fields={"language": ", ".join(dict(settings.LANGUAGES).values())},
+        )
+    user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    if user.language != language:
+        user.language = by.language = language
+        user.save(update_fields=["language"])
+        record(by=by, project=None, action="account.language", on=user)
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import get_language, gettext, override
 
 from annotation.accounts.projects.actions import read_invitation
 from annotation.accounts.security.log import Kind, account_of, log_event
@@ -26,6 +27,7 @@ from annotation.models import User
 from crowdqc import limits
 from crowdqc.errors import DomainError, TooMuch
 from crowdqc.sealing import sealed
+from crowdqc.web.language import known
 
 WRONG = "Name and password do not match. Check both, then try again."
 # What pages say after a step; steps that show themselves say nothing.
@@ -74,7 +76,10 @@ class AccountAdapter(DefaultAccountAdapter):
         domains = settings.CROWDQC_SIGNUP_DOMAINS
         if domains and email.rpartition("@")[2].lower() not in domains:
             listed = ", ".join(domains)
-            raise ValidationError(f"Only addresses of these domains may be used: {listed}.")
+            raise ValidationError(
+                gettext("Only addresses of these domains may be used: %(listed)s.")
+                % {"listed": listed}
+            )
         return email
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> User:
@@ -169,10 +174,13 @@ class AccountAdapter(DefaultAccountAdapter):
         """Have a mail sent: our own words, and links to where this site is, whatever the request's
         Host header says. The first line of a template is the subject."""
         name = template_prefix.rpartition("/")[2]
-        text = render_to_string(
-            f"mail/account/{name}.txt",
-            {**context, "email": email, "base_url": settings.CROWDQC_BASE_URL},
-        )
+        # Whoever has chosen no language reads the mail in that of the page that sent it.
+        language = known(getattr(context.get("user"), "language", "")) or get_language()
+        with override(language):
+            text = render_to_string(
+                f"mail/account/{name}.txt",
+                {**context, "email": email, "base_url": settings.CROWDQC_BASE_URL},
+            )
         subject, _, body = text.strip().partition("\n")
         outbox.queue(email=email, subject=subject, body=body.lstrip())
 

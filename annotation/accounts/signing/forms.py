@@ -18,6 +18,8 @@ from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.signing import actions, selectors
 from annotation.models import User
@@ -41,7 +43,7 @@ def _plain(form: forms.BaseForm, **labels: str) -> None:
 
 def _not_endless(value: str) -> None:
     if len(value) > LONGEST:
-        raise ValidationError(f"At most {LONGEST} characters.")
+        raise ValidationError(_("At most %(longest)s characters.") % {"longest": LONGEST})
 
 
 class SignInForm(account.LoginForm):
@@ -49,7 +51,7 @@ class SignInForm(account.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, login="E-mail or username", password="Password")  # noqa: S106
+        _plain(self, login=_("E-mail or username"), password=_("Password"))
         attrs = {"autocomplete": "username webauthn", "autocapitalize": "none"}
         self.fields["login"].widget.attrs.update(attrs)
         self.fields["password"].help_text = ""
@@ -67,18 +69,18 @@ class SignUpForm(account.SignupForm):
     """A new account: an address to prove, a name for one's teams, a password."""
 
     display_name = forms.CharField(
-        label="Your name",
+        label=gettext_lazy("Your name"),
         max_length=80,
-        help_text="Shown to your teams. Workers are shown under a pseudonym.",
+        help_text=gettext_lazy("Shown to your teams. Workers are shown under a pseudonym."),
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     field_order = ("email", "display_name", "password1")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email="E-mail", password1="Password")
-        self.fields["email"].help_text = "We send a code to it."
-        self.fields["password1"].help_text = "At least 8 characters."
+        _plain(self, email=_("E-mail"), password1=_("Password"))
+        self.fields["email"].help_text = _("We send a code to it.")
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = selectors.has_account(value)
@@ -111,13 +113,13 @@ class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _plain(self, code="Code")
-        self.fields["code"].help_text = "It is valid for 30 minutes."
+        self.fields["code"].help_text = _("It is valid for 30 minutes.")
         self.fields["code"].widget.attrs.update({**CODE, "inputmode": "text"})
 
     def clean_code(self) -> str:
         code = account.BaseConfirmCodeForm.clean_code(self)
         if self.user is None:  # sign-up with an address that has an account: no code opens it
-            raise ValidationError("That code is not right.", code="incorrect_code")
+            raise ValidationError(_("That code is not right."), code="incorrect_code")
         actions.release_address(by=self.user, address=self.email)
         email_already_exists(user=self.user, email=self.email, always_raise=True)
         return code
@@ -141,7 +143,9 @@ class NameForm(forms.Form):
     """The name that one's teams see."""
 
     display_name = forms.CharField(
-        label="Name", max_length=80, widget=forms.TextInput(attrs={"autocomplete": "name"})
+        label=gettext_lazy("Name"),
+        max_length=80,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
 
 
@@ -153,7 +157,7 @@ class ChangePasswordForm(account.ChangePasswordForm):
         _plain(self, oldpassword="Current password", password1="New password")
         del self.fields["password2"]
         self.fields["oldpassword"].help_text = ""
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
     def clean_oldpassword(self) -> str:
         user, request = self.user, context.request
@@ -169,9 +173,9 @@ class SetPasswordForm(account.SetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password1="Password")
+        _plain(self, password1=_("Password"))
         del self.fields["password2"]
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class ResetPasswordForm(account.ResetPasswordForm):
@@ -179,7 +183,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email="E-mail")
+        _plain(self, email=_("E-mail"))
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
@@ -204,7 +208,7 @@ class NewPasswordForm(account.ResetPasswordKeyForm):
         super().__init__(*args, **kwargs)
         _plain(self, password1="New password")
         del self.fields["password2"]
-        self.fields["password1"].help_text = "At least 8 characters."
+        self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class _Counted:
@@ -222,10 +226,11 @@ class _Counted:
             left = limits.tries_left(limits.CODES[0], about)
             tries = "1 try" if left == 1 else f"{left} tries"
             raise ValidationError(
-                f"That code is not right. {tries} left.", code="incorrect_code"
+                _("That code is not right. %(tries)s left.") % {"tries": tries},
+                code="incorrect_code",
             ) from None
         if not limits.first_use(about, self.user, code):
-            raise ValidationError("This code was used. Enter the next one.", code="used_code")
+            raise ValidationError(_("This code was used. Enter the next one."), code="used_code")
         return found
 
 
@@ -243,7 +248,7 @@ class ReauthenticateForm(account.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password="Password")  # noqa: S106
+        _plain(self, password=_("Password"))
 
 
 class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
@@ -275,10 +280,10 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         del self.fields["passwordless"]
-        self.fields["name"].label = "Name"
+        self.fields["name"].label = _("Name")
         self.fields["name"].max_length = 60
         self.fields["name"].widget.attrs["maxlength"] = 60
-        self.fields["name"].help_text = "To tell your passkeys apart."
+        self.fields["name"].help_text = _("To tell your passkeys apart.")
 
     def clean(self) -> dict[str, Any]:
         """As if ``passwordless`` was ticked: the device must have checked who holds it."""

@@ -45,6 +45,7 @@ urlpatterns = [
         name="account_reset_password_from_key",
     ),
     path("account/name/", views.name_change, name="account_name"),
+    path("language/", views.language_change, name="language"),
     path("account/theme/", views.theme_change, name="account_theme"),
     path("account/email/", views.Email.as_view(), name="account_email"),
     path("account/sessions/", views.to_account, name="usersessions_list"),

@@ -19,6 +19,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -75,7 +77,7 @@ class ProveAddress(_Says, account.ConfirmEmailVerificationCodeView):
     def _resend_form_valid(self, form: Any) -> HttpResponse:
         limits.hold(limits.MAILS, f"again {self._process.email}", MAILS)
         response: HttpResponse = super()._resend_form_valid(form)
-        messages.success(self.request, "We sent a new code.")
+        messages.success(self.request, _("We sent a new code."))
         return response
 
 
@@ -221,7 +223,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
             if before != user.display_name:
                 mail = "account/email/name_changed"
                 get_adapter(request).send_notification_mail(mail, user, told)
-            messages.success(request, "Your name was changed.")
+            messages.success(request, _("Your name was changed."))
             return redirect("account")
     return render(request, "account/name_change.html", {"form": form}, status=422)
 
@@ -236,6 +238,33 @@ def theme_change(request: HttpRequest) -> HttpResponse:
     return redirect(reverse("account") + "#profile")
 
 
+@require_POST
+def language_change(request: HttpRequest) -> HttpResponse:
+    """Of this device, and of the account where somebody is signed in; then back to the page."""
+    code = request.POST.get("language", "?")
+    if request.user.is_authenticated:
+        limits.hold(limits.THEMES, request.user.pk, _("Too many changes."))
+        actions.set_language(by=cast(User, request.user), language=code)
+    elif code not in dict(settings.LANGUAGES):
+        raise Invalid(_("There is no such language."))
+    to = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(to, {request.get_host()}, request.is_secure())
+    response = redirect(to if safe else "home")
+    name = settings.LANGUAGE_COOKIE_NAME
+    if code:
+        response.set_cookie(
+            name,
+            code,
+            max_age=settings.LANGUAGE_COOKIE_AGE,
+            secure=settings.LANGUAGE_COOKIE_SECURE,
+            httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
+            samesite="Lax",
+        )
+    else:
+        response.delete_cookie(name)
+    return response
+
+
 @login_required
 @require_POST
 def session_end(request: HttpRequest, session_id: int) -> HttpResponse:
@@ -245,7 +274,7 @@ def session_end(request: HttpRequest, session_id: int) -> HttpResponse:
     if row is None:
         raise Http404
     actions.end_sessions(by=user, rows=[row])
-    messages.success(request, "That device was signed out.")
+    messages.success(request, _("That device was signed out."))
     return redirect("account")
 
 
@@ -256,5 +285,9 @@ def sessions_end(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     rows = UserSession.objects.filter(user=user).exclude(session_key=request.session.session_key)
     count = actions.end_sessions(by=user, rows=rows)
-    messages.success(request, f"Signed out on {count} other device{'s' * (count != 1)}.")
+    messages.success(
+        request,
+        _("Signed out on %(count)s other device%(value)s.")
+        % {"count": count, "value": "s" * (count != 1)},
+    )
     return redirect("account")

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security import factors, stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -54,7 +55,7 @@ def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int
     if not 1 <= per_minute <= 6000:
         wrong["per_minute"] = "1 to 6,000 requests a minute."
     if wrong:
-        raise Invalid("The token cannot be made so.", fields=wrong)
+        raise Invalid(_("The token cannot be made so."), fields=wrong)
 
 
 @stepup.needs_stepup("create a token")
@@ -77,15 +78,17 @@ def make(
     """
     _check_wanted(name, scopes, days, per_minute)
     if project and not project.memberships.filter(user=by, removed_at=None).exists():
-        raise Invalid("You do not belong to it.", fields={"project": "One of your projects."})
+        raise Invalid(_("You do not belong to it."), fields={"project": _("One of your projects.")})
     if is_unverified(by):
-        raise NotAllowed("Confirm your e-mail address before you create a token.")
+        raise NotAllowed(_("Confirm your e-mail address before you create a token."))
     strong = code_shown or stepup.shown_second_factor(by)
     if ApiToken.Scope.PAY in scopes and not strong:
         stepup.require_second_factor(project, by, "create a token that pays")
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
     if ApiToken.objects.filter(live_tokens(by)).count() >= MOST:
-        raise Conflict(f"There are {MOST} live tokens. End one that is not needed.")
+        raise Conflict(
+            _("There are %(most)s live tokens. End one that is not needed.") % {"most": MOST}
+        )
     text = f"cqc_{secrets.token_urlsafe(32)}"
     row = ApiToken.objects.create(
         user=by,
@@ -134,7 +137,7 @@ def sign_in(
     name = username.strip()
     user = authenticate(request, username=name.lower() if "@" in name else name, password=password)
     if not isinstance(user, User):
-        raise NotAllowed("Name and password do not fit.", code="wrong-password")
+        raise NotAllowed(_("Name and password do not fit."), code="wrong-password")
     strong = factors.check_code(user, code, request)
     if ApiToken.Scope.PAY in scopes and not strong:
         raise stepup.SecondFactorNeeded(
@@ -167,7 +170,7 @@ def revoke(*, by: User, token_id: int) -> ApiToken:
     """End one token of one's own, at once and for good; ending it again changes nothing."""
     row = ApiToken.objects.select_for_update(of=("self",)).filter(pk=token_id, user=by).first()
     if row is None:
-        raise Missing("There is no such token among yours.")
+        raise Missing(_("There is no such token among yours."))
     if row.revoked_at is None:
         _end([row], by=by)
     return row

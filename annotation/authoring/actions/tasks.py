@@ -11,6 +11,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.functions import Greatest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
@@ -182,7 +183,9 @@ def move(*, by: User | None, task: Task, to: str) -> Task:
             kind="task.closed",
             project=task.project,
             key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
-            text=f"“{task.current.title}” was closed: nobody can start it now.",
+            text=lambda: (
+                _("“%(task)s” was closed: nobody can start it now.") % {"task": task.current.title}
+            ),
             url=reverse("task", args=[task.project_id, task.pk]),
         )
     return task

@@ -11,6 +11,8 @@ import resource
 import sys
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.limits import (
     Limits,
     check_columns,
@@ -81,9 +83,9 @@ def _read(pyarrow: Any, limits: Limits) -> None:
             for name, text in zip(columns, texts, strict=True):
                 if len(text) > limits.cell:
                     raise Invalid(
-                        f"A value of {name} has {len(text):,} characters; {limits.cell:,} is "
-                        "the most.",
-                        fields={"file": "Shorten it, or leave the row out."},
+                        _("A value of %(name)s has %(text)s characters; %(cell)s is the most.")
+                        % {"name": name, "text": f"{len(text):,}", "cell": f"{limits.cell:,}"},
+                        fields={"file": _("Shorten it, or leave the row out.")},
                     )
             rows.append(texts)
         write_line(rows)

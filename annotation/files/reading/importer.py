@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short_print
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
@@ -126,11 +128,15 @@ def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> No
     if problems:
         bad = len({problem.line for problem in problems})
         raise Invalid(
-            f"{name}: {bad:,} of {good + bad:,} {noun} cannot be read. Nothing was imported.",
+            _("%(name)s: %(bad)s of %(value)s %(noun)s cannot be read. Nothing was imported.")
+            % {"name": name, "bad": f"{bad:,}", "value": f"{good + bad:,}", "noun": noun},
             rows=[problem.as_dict() for problem in itertools.islice(problems, MAX_PROBLEMS)],
         )
     if not good:
-        raise Invalid(f"{name} holds no {noun}.", fields={"file": "Choose a file with rows."})
+        raise Invalid(
+            _("%(name)s holds no %(noun)s.") % {"name": name, "noun": noun},
+            fields={"file": _("Choose a file with rows.")},
+        )
 
 
 def plain(name: str) -> str:

@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Iterator
 
+from django.utils.translation import gettext
+
 from annotation.files.reading.sources import Encoding, Source, stream
 from crowdqc.errors import Invalid
 
@@ -67,8 +69,9 @@ class _Text:
             size = (end or len(self._held)) - self._at
             if size > most:
                 raise Invalid(
-                    f"The element on line {self.line:,} has more than {most:,} characters.",
-                    fields={"file": "Split it into smaller elements."},
+                    gettext("The element on line %(line)s has more than %(most)s characters.")
+                    % {"line": f"{self.line:,}", "most": f"{most:,}"},
+                    fields={"file": gettext("Split it into smaller elements.")},
                 )
             if end:
                 found = self._held[self._at : end]
@@ -80,8 +83,9 @@ class _Text:
 
     def broken(self) -> Invalid:
         return Invalid(
-            f"The JSON list cannot be read from line {self.line:,} on.",
-            fields={"file": "Write a list of JSON objects, with commas between them."},
+            gettext("The JSON list cannot be read from line %(line)s on.")
+            % {"line": f"{self.line:,}"},
+            fields={"file": gettext("Write a list of JSON objects, with commas between them.")},
         )
 
     def _to(self, at: int) -> None:

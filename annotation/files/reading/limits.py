@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
 
@@ -39,11 +40,12 @@ def check_size(size: int, most: int | None = None) -> None:
     """Refuse a file that is empty or too large, naming both sizes."""
     most = current().size if most is None else most
     if size == 0:
-        raise Invalid("The file is empty.", fields={"file": "Choose a file with rows."})
+        raise Invalid(_("The file is empty."), fields={"file": _("Choose a file with rows.")})
     if size > most:
         raise Invalid(
-            f"The file has {size / 2**20:.1f} MB; {most // 2**20} MB is the most.",
-            fields={"file": "Split it into smaller files; importing adds to what is there."},
+            _("The file has %(value)s MB; %(value2)s MB is the most.")
+            % {"value": f"{size / 2**20:.1f}", "value2": most // 2**20},
+            fields={"file": _("Split it into smaller files; importing adds to what is there.")},
         )
 
 
@@ -51,8 +53,9 @@ def check_columns(count: int, limits: Limits) -> None:
     """Refuse a file of too many columns."""
     if count > limits.columns:
         raise Invalid(
-            f"The file has {count:,} columns; {limits.columns:,} is the most.",
-            fields={"file": "Remove the columns that are not imported."},
+            _("The file has %(count)s columns; %(columns)s is the most.")
+            % {"count": f"{count:,}", "columns": f"{limits.columns:,}"},
+            fields={"file": _("Remove the columns that are not imported.")},
         )
 
 
@@ -65,8 +68,9 @@ def check_rows(count: int, limits: Limits) -> None:
 def too_many_rows(count: str, limits: Limits) -> Invalid:
     """The refusal of a file with so many rows."""
     return Invalid(
-        f"The file has {count} rows; {limits.rows:,} is the most.",
-        fields={"file": "Split it into smaller files; importing adds to what is there."},
+        _("The file has %(count)s rows; %(rows)s is the most.")
+        % {"count": count, "rows": f"{limits.rows:,}"},
+        fields={"file": _("Split it into smaller files; importing adds to what is there.")},
     )
 
 
@@ -74,8 +78,9 @@ def check_decoded(size: int, limits: Limits) -> None:
     """Refuse a file that is small only because it is compressed."""
     if size > limits.decoded:
         raise Invalid(
-            f"Uncompressed, the file has more than {limits.decoded // 2**20} MB of text.",
-            fields={"file": "Split it into smaller files; importing adds to what is there."},
+            _("Uncompressed, the file has more than %(value)s MB of text.")
+            % {"value": limits.decoded // 2**20},
+            fields={"file": _("Split it into smaller files; importing adds to what is there.")},
         )
 
 
@@ -88,14 +93,15 @@ def check_head(columns: list[str], limits: Limits) -> None:
         shown = sorted(twice)
         more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
         raise Invalid(
-            f"The first line names {', '.join(shown[:NAMED])}{more} twice.",
-            fields={"file": "Give each column a name of its own."},
+            _("The first line names %(join)s%(more)s twice.")
+            % {"join": ", ".join(shown[:NAMED]), "more": more},
+            fields={"file": _("Give each column a name of its own.")},
         )
     check_names(columns)
     if not any(columns):
         raise Invalid(
-            "The first line names no column.",
-            fields={"file": "The first line names the columns."},
+            _("The first line names no column."),
+            fields={"file": _("The first line names the columns.")},
         )
 
 
@@ -104,12 +110,16 @@ def check_names(columns: list[str], begin: int = 1) -> None:
     for number, name in enumerate(columns, begin):
         if len(name) > MAX_NAME:
             raise Invalid(
-                f"The name of column {number:,} has {len(name):,} characters; "
-                f"{MAX_NAME} is the most.",
-                fields={"file": "The first line names the columns."},
+                _(
+                    "The name of column %(number)s has %(name)s characters; %(max_name)s is "
+                    "the most."
+                )
+                % {"number": f"{number:,}", "name": f"{len(name):,}", "max_name": MAX_NAME},
+                fields={"file": _("The first line names the columns.")},
             )
         if "\x00" in name or any("\ud800" <= mark <= "\udfff" for mark in name):
             raise Invalid(
-                f"The name of column {number:,} holds a character that no text can hold.",
-                fields={"file": "Save the file as UTF-8 text."},
+                _("The name of column %(number)s holds a character that no text can hold.")
+                % {"number": f"{number:,}"},
+                fields={"file": _("Save the file as UTF-8 text.")},
             )

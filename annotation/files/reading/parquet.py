@@ -16,6 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.footer import footer_length, read_shape
 from annotation.files.reading.limits import Limits, check_columns, check_rows
 from annotation.files.reading.sources import Source
@@ -59,7 +61,8 @@ def _check_footer(file: IO[bytes], size: int, limits: Limits) -> None:
         rows, columns = read_shape(file.read(length))
     except ValueError as error:
         raise Invalid(
-            f"The file cannot be read as parquet: {error}.", fields={"file": "Write it again."}
+            _("The file cannot be read as parquet: %(error)s.") % {"error": error},
+            fields={"file": _("Write it again.")},
         ) from error
     check_rows(rows, limits)
     check_columns(columns, limits)
@@ -88,6 +91,7 @@ def _told(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
 
 def _too_much() -> Invalid:
     return Invalid(
-        f"Reading the file takes more than {MEMORY // 2**20} MB of memory or {SECONDS} seconds.",
-        fields={"file": "Save it as CSV or JSONL, or split it into smaller files."},
+        _("Reading the file takes more than %(value)s MB of memory or %(seconds)s seconds.")
+        % {"value": MEMORY // 2**20, "seconds": SECONDS},
+        fields={"file": _("Save it as CSV or JSONL, or split it into smaller files.")},
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import same_name
 from crowdqc.errors import Invalid
 
@@ -72,7 +74,7 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
         left = [name for name in left if 2 <= len(held[name]) <= min(MOST_LABELS, len(rows) // 2)]
     if len(left) == len(missing):
         return _by_values(found, missing, left, held)
-    raise Invalid("The columns do not say who gave which label to what.", fields={"file": MEND})
+    raise Invalid(_("The columns do not say who gave which label to what."), fields={"file": MEND})
 
 
 def _named(columns: Sequence[str], names: Sequence[str]) -> str:
@@ -122,7 +124,8 @@ def _by_values(
     told = {**found, **dict(zip(order, most_first, strict=True))}
     if len(held[told["label"]]) > MOST_LABELS:
         raise Invalid(
-            f"No column looks like labels: {told['label']!r} has more than {MOST_LABELS} values.",
+            _("No column looks like labels: %(told)s has more than %(most_labels)s values.")
+            % {"told": repr(told["label"]), "most_labels": MOST_LABELS},
             fields={"file": MEND},
         )
     return Layout(LONG, told["worker"], told["item"], told["label"], told["gold"], (), tuple(left))

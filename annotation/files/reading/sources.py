@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid
 
 PIECE = 1024 * 1024  # bytes
@@ -76,7 +78,9 @@ def refuse_foreign(head: bytes) -> None:
     """Refuse what is no table by its first bytes, whatever its name says."""
     for mark, what, mend in FOREIGN:
         if head.startswith(mark):
-            raise Invalid(f"The file is {what}, not a table.", fields={"file": mend})
+            raise Invalid(
+                _("The file is %(what)s, not a table.") % {"what": what}, fields={"file": mend}
+            )
 
 
 class _Raw(io.RawIOBase):
@@ -146,8 +150,9 @@ def _strict(source: Source, encoding: Encoding) -> Encoding:
     wrong = _first_wrong(source, encoding.codec)
     if wrong is not None:
         raise Invalid(
-            f"The file says that it is {encoding.name}, but its byte {wrong[0]:,} is not.",
-            fields={"file": "Save it again as UTF-8."},
+            _("The file says that it is %(encoding_name)s, but its byte %(wrong)s is not.")
+            % {"encoding_name": encoding.name, "wrong": f"{wrong[0]:,}"},
+            fields={"file": _("Save it again as UTF-8.")},
         )
     return encoding
 
@@ -184,7 +189,8 @@ def lines(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
         number += 1
         if len(line) > most:
             raise Invalid(
-                f"Line {number:,} has more than {most:,} characters.",
-                fields={"file": "Write each row on a line of its own."},
+                _("Line %(number)s has more than %(most)s characters.")
+                % {"number": f"{number:,}", "most": f"{most:,}"},
+                fields={"file": _("Write each row on a line of its own.")},
             )
         yield line

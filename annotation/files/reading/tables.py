@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.files import conll
 from annotation.files.reading import parquet
 from annotation.files.reading.json_list import elements
@@ -66,7 +68,9 @@ def open_table(source: Source, name: str, limits: Limits | None = None) -> Table
     encoding = encoding_of(source)
     first = _first(source, encoding)
     if not first:
-        raise Invalid("The file holds no rows.", fields={"file": "Choose a file with rows."})
+        raise Invalid(
+            gettext("The file holds no rows."), fields={"file": gettext("Choose a file with rows.")}
+        )
     if name.lower().endswith(conll.SUFFIXES):
         spans = conll.table_rows(conll.read_conll(lines(source, encoding, limits.line)))
         columns = list(conll.COLUMNS)
@@ -115,8 +119,8 @@ def _delimited(source: Source, encoding: Encoding, limits: Limits) -> Table:
     _, head = next(found, (1, []))
     if isinstance(head, csv.Error):
         raise Invalid(
-            f"The first line cannot be read: {head}.",
-            fields={"file": "The first line names the columns."},
+            gettext("The first line cannot be read: %(head)s.") % {"head": head},
+            fields={"file": gettext("The first line names the columns.")},
         )
     columns = [name.strip() for name in head]
     check_head(columns, limits)

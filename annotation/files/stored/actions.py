@@ -20,6 +20,7 @@ from django.conf import settings
 from django.core.files.storage import storages
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.files.stored.selectors import names_in, unused
 from annotation.models import StoredFile
@@ -56,7 +57,7 @@ def store(content: Iterable[bytes], *, kind: str) -> StoredFile:
                 out.write(piece)
     except OSError as error:
         logger.exception("a file cannot be stored")
-        raise Unavailable("The file cannot be stored just now. Try again later.") from error
+        raise Unavailable(_("The file cannot be stored just now. Try again later.")) from error
     except BaseException:
         if not connection.in_atomic_block:  # else its end undoes it, or ``clean_up`` deletes it
             storage.delete(name)
@@ -111,10 +112,13 @@ def move_files(to: str, say: Callable[[str], None] = lambda text: None) -> Moved
     """
     if to not in settings.CROWDQC_FILE_PLACES:
         known = ", ".join(settings.CROWDQC_FILE_PLACES)
-        raise Invalid(f"There is no storage {to!r} in the settings; there is {known}.")
+        raise Invalid(
+            _("There is no storage %(to)s in the settings; there is %(known)s.")
+            % {"to": repr(to), "known": known}
+        )
     with hold_alone("move_files") as mine:
         if not mine:
-            raise Conflict("Files are being moved already.")
+            raise Conflict(_("Files are being moved already."))
         done = Moved()
         waiting = StoredFile.objects.exclude(storage=to).order_by("pk")
         for pk in list(waiting.values_list("pk", flat=True)):

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.files.storage import storages
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from annotation.models import StoredFile
 from crowdqc.errors import Missing, Unavailable
@@ -41,7 +42,7 @@ def pieces(file: StoredFile) -> Iterator[bytes]:
             file = now
         except OSError as error:
             logger.exception("a stored file cannot be read")
-            raise Unavailable("The file cannot be read just now. Try again later.") from error
+            raise Unavailable(_("The file cannot be read just now. Try again later.")) from error
     return _rest(first, found)
 
 

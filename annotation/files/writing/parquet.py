@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext
+
 from annotation.files.writing.zips import Sink
 from crowdqc.errors import Conflict
 
@@ -70,8 +72,11 @@ def _table(schema: pyarrow.Schema, columns: Sequence[Sequence[Any]]) -> pyarrow.
             arrays.append(pyarrow.array(map(_text, values) if text else values, field.type))
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
             raise Conflict(
-                f"The column {field.name} does not hold one kind of values, which parquet needs; "
-                "take CSV or JSONL."
+                gettext(
+                    "The column %(field_name)s does not hold one kind of values, which "
+                    "parquet needs; take CSV or JSONL."
+                )
+                % {"field_name": field.name}
             ) from error
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 

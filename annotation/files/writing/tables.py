@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from django.utils.translation import gettext as _
+
 from annotation.files.writing import parquet
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.files.cells import csv_lines, csv_text
@@ -28,7 +30,10 @@ Part = str | bytes
 def check_format(form: str) -> None:
     """Raise Invalid where there is no such format."""
     if form not in FORMATS:
-        raise Invalid(f"There is no format {form!r}.", fields={"format": ", ".join(FORMATS)})
+        raise Invalid(
+            _("There is no format %(form)s.") % {"form": repr(form)},
+            fields={"format": ", ".join(FORMATS)},
+        )
 
 
 Row = Mapping[str, Any] | tuple[Any, ...]
@@ -126,7 +131,10 @@ def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written
             "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
         )
     except OSError as error:
-        raise Conflict(f"{path.parent} cannot be written to: {error.strerror}.") from error
+        raise Conflict(
+            _("%(parent)s cannot be written to: %(strerror)s.")
+            % {"parent": path.parent, "strerror": error.strerror}
+        ) from error
     try:
         with handle:
             for part in parts:
@@ -141,7 +149,10 @@ def write(path: Path, parts: Iterable[str | bytes], *, head: int = 0) -> Written
     except BaseException as error:
         Path(handle.name).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise Conflict(f"{path} cannot be written: {error.strerror}.") from error
+            raise Conflict(
+                _("%(path)s cannot be written: %(strerror)s.")
+                % {"path": path, "strerror": error.strerror}
+            ) from error
         raise
     return WrittenFile(max(count, 0), digest.hexdigest())
 

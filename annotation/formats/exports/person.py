@@ -340,6 +340,7 @@ def _profile(user: User) -> Rows:
             "joined": user.date_joined,
             "last_sign_in": user.last_login,
             "theme": user.theme,
+            "language": user.language,
             "mail": user.wants_mail,
             "mail_daily": user.mail_daily,
             "notices_off": user.muted,

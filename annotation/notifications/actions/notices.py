@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.core import signing
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Notice, Project, Role, User
 from annotation.notifications.kinds import KINDS
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid, Missing
 from crowdqc.queue import enqueue
+from crowdqc.web.language import speaking_to
 
+# A function is called once a person, in their language.
+Text = str | Callable[[], str]
 SALT = "crowdqc.no-more-mail"
 DAILY_HOUR = 7  # of the server's time zone: when the one mail a day leaves
 
@@ -23,7 +27,7 @@ def notify(
     *,
     to: Iterable[User | None],
     kind: str,
-    text: str,
+    text: Text,
     key: str,
     url: str = "",
     project: Project | None = None,
@@ -32,7 +36,8 @@ def notify(
     """Tell each of these people once; returns how many were told now.
 
     ``key`` says what it is about: the same key tells the same person nothing a second time.
-    ``text`` names no other person, since it may leave by mail; ``mail=False`` keeps it inside.
+    ``text`` is written in the language of each; it names no other person, since it may leave by
+    mail. ``mail=False`` keeps it inside.
     Part of the caller's transaction; a mail leaves after its commit, by a job.
     """
     known = KINDS.get(kind)
@@ -50,7 +55,7 @@ def notify(
             user=person,
             project=project,
             kind=kind,
-            text=text[:400],
+            text=_in_their_words(text, person)[:400],
             url=url,
             key=key,
             mail_at=_mail_time(person, now, at_once=always)
@@ -64,6 +69,13 @@ def notify(
     if any(notice.mail_at for notice in fresh):
         send_mail_soon()
     return len(fresh)
+
+
+def _in_their_words(text: Text, person: User) -> str:
+    if isinstance(text, str):
+        return text
+    with speaking_to(person):
+        return text()
 
 
 def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
@@ -142,7 +154,8 @@ def set_muted(*, by: User, kinds: Iterable[str]) -> list[str]:
     for kind in wanted:
         if kind not in KINDS or KINDS[kind].always:
             raise Invalid(
-                "This notice cannot be switched off.", fields={"kind": f"Not {kind[:40]}."}
+                _("This notice cannot be switched off."),
+                fields={"kind": _("Not %(kind)s.") % {"kind": kind[:40]}},
             )
     person = User.objects.select_for_update(no_key=True).get(pk=by.pk)
     if person.muted != wanted:
@@ -164,5 +177,5 @@ def person_of(token: str) -> User:
     except signing.BadSignature:
         found = None
     if found is None:
-        raise Missing("This link is not one of ours, or it is incomplete.")
+        raise Missing(_("This link is not one of ours, or it is incomplete."))
     return found

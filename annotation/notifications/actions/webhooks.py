@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Hook, HookDelivery, Project, User
 from annotation.records.actions.audit import record
@@ -81,7 +82,10 @@ def add_hook(
     """A new address with its secret, which is shown this once; no events: all of them."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.hooks.count() >= MOST_HOOKS:
-        raise Conflict(f"A project has {MOST_HOOKS} addresses at most; remove one first.")
+        raise Conflict(
+            _("A project has %(most_hooks)s addresses at most; remove one first.")
+            % {"most_hooks": MOST_HOOKS}
+        )
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
     hook = Hook.objects.create(
         project=project,
@@ -99,16 +103,21 @@ def _url(url: str) -> str:
         address = addresses.clean(url, query=True)
     except Invalid as error:
         hint = error.fields["base_url"]
-        raise Invalid(f"This address cannot be used. {hint}", fields={"url": hint}) from error
+        raise Invalid(
+            _("This address cannot be used. %(hint)s") % {"hint": hint}, fields={"url": hint}
+        ) from error
     if not addresses.is_secure(address):
-        raise Invalid("The address must be secure.", fields={"url": "Begin with https://."})
+        raise Invalid(_("The address must be secure."), fields={"url": _("Begin with https://.")})
     return address
 
 
 def _events(events: Sequence[str]) -> list[str]:
     unknown = [one for one in events if one not in EVENTS]
     if unknown:
-        raise Invalid("There is no such event.", fields={"events": f"{unknown[0]} is none."})
+        raise Invalid(
+            _("There is no such event."),
+            fields={"events": _("%(unknown)s is none.") % {"unknown": unknown[0]}},
+        )
     return [] if set(events) == set(EVENTS) else [one for one in EVENTS if one in events]
 
 
@@ -186,5 +195,5 @@ def _locked(hook: Hook) -> Hook:
 def _active(hook: Hook) -> Hook:
     locked = _locked(hook)
     if not locked.active:
-        raise Conflict("This address is paused. Resume it first.")
+        raise Conflict(_("This address is paused. Resume it first."))
     return locked

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Exclusion, Membership, Task, User
 from annotation.notifications.actions.notices import notify
@@ -36,7 +37,7 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
         worker=worker.pseudonym,
         reason=reason,
     )
-    _tell(exclusion, "work.excluded", "are left out of its results. You may ask for the reason")
+    _tell(exclusion, "work.excluded")
     return exclusion
 
 
@@ -52,11 +53,11 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
         locked.undone_at, locked.undone_by = timezone.now(), by
         locked.save(update_fields=["undone_at", "undone_by"])
         record(by=by, project=locked.task.project, action="worker.include", on=locked)
-        _tell(locked, "work.included", "are in its results again")
+        _tell(locked, "work.included")
     return locked
 
 
-def _tell(exclusion: Exclusion, key: str, what: str) -> None:
+def _tell(exclusion: Exclusion, key: str) -> None:
     """The worker concerned."""
     version = exclusion.task.current or exclusion.task.versions.latest("number")
     notify(
@@ -65,5 +66,17 @@ def _tell(exclusion: Exclusion, key: str, what: str) -> None:
         project=exclusion.task.project,
         key=f"{key}:{exclusion.pk}",
         url=reverse("work_home"),
-        text=f"Your answers to “{version.title}” {what}. Your pay does not change.",
+        text=lambda: (
+            (
+                _(
+                    "Your answers to “%(task)s” are left out of its results. You may ask for the "
+                    "reason. Your pay does not change."
+                )
+                if key == "work.excluded"
+                else _(
+                    "Your answers to “%(task)s” are in its results again. Your pay does not change."
+                )
+            )
+            % {"task": version.title}
+        ),
     )

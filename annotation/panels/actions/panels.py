@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task, User
 from annotation.models.tasks import TaskState
@@ -123,14 +124,16 @@ def admit(
             project=locked.project,
             key=f"panel.admitted:{one.pk}",
             url=reverse("work_home"),
-            text=words or invitation(locked),
+            text=words or (lambda: invitation(locked)),
         )
     return made
 
 
 def invitation(panel: Panel) -> str:
     """What new members read unless somebody wrote something else."""
-    return f"You are on the panel “{panel.name}”: its tasks are open to you on your work page."
+    return _("You are on the panel “%(panel)s”: its tasks are open to you on your work page.") % {
+        "panel": panel.name
+    }
 
 
 @transaction.atomic
@@ -162,8 +165,13 @@ def end(*, by: User, member: PanelMember, why: str) -> PanelMember:
         project=panel.project,
         key=f"panel.ended:{locked.pk}",
         url=reverse("work_home"),
-        text=f"You are no longer on the panel “{panel.name}”. What is in progress stays yours "
-        "to finish, and pay does not change.",
+        text=lambda: (
+            _(
+                "You are no longer on the panel “%(panel)s”. You may finish what is in progress, "
+                "and your pay does not change."
+            )
+            % {"panel": panel.name}
+        ),
     )
     return locked
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Panel, Qualification, User
 from annotation.models.assignments import AssignmentState
@@ -76,19 +77,30 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
 
 def _tell(made: Qualification, wanted: Panel) -> None:
     """Tell the worker what was decided; the feedback itself stands on their work page."""
-    follows = {
-        Qualification.Verdict.AGAIN: "Another round is yours",
-        Qualification.Verdict.ADMITTED: f"You are on the panel “{wanted.name}”",
-        Qualification.Verdict.DECLINED: "Not this time",
-    }
     work = made.assignment
+
+    def text() -> str:
+        said = {
+            Qualification.Verdict.AGAIN: _(
+                "Round %(round)s of “%(task)s” was read. You may do another round; the feedback is "
+                "on your work page."
+            ),
+            Qualification.Verdict.ADMITTED: _(
+                "Round %(round)s of “%(task)s” was read. You are on the panel “%(panel)s”; the "
+                "feedback is on your work page."
+            ),
+            Qualification.Verdict.DECLINED: _(
+                "Round %(round)s of “%(task)s” was read. You were not admitted; the feedback is on "
+                "your work page."
+            ),
+        }[Qualification.Verdict(made.verdict)]
+        return said % {"round": made.round, "task": work.version.title, "panel": wanted.name}
+
     notify(
         to=[work.worker.user],
         kind="qualification.decided",
         project=work.task.project,
         key=f"qualification.decided:{made.pk}",
         url=reverse("work_home"),
-        text=f"Your round {made.round} of “{work.version.title}” was read. "
-        f"{follows[Qualification.Verdict(made.verdict)]}; what was said of it is on your work "
-        "page.",
+        text=text,
     )

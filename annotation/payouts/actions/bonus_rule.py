@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.accounts.roles.actions import tell_managers
 from annotation.accounts.security.log import Kind, log_event
@@ -48,15 +49,17 @@ def set_rule(
     """
     require_proposer(task.project, by)
     if bonus_by not in By.values:
-        raise Invalid("There is no such bonus.", fields={"bonus_by": "Choose one."})
+        raise Invalid(
+            gettext("There is no such bonus."), fields={"bonus_by": gettext("Choose one.")}
+        )
     offered = bases_of(task)
     if bonus_by != By.NONE and bonus_by not in offered:
         why = get_type(task.type).no_bonus
         raise Invalid(why, fields={"bonus_by": why})
     if top_up and task.project.hourly_floor is None:
         raise Invalid(
-            "The project has no hourly floor to raise to.",
-            fields={"top_up": "Set the floor in the project’s settings first."},
+            gettext("The project has no hourly floor to raise to."),
+            fields={"top_up": gettext("Set the floor in the project’s settings first.")},
         )
     caps = {
         name: None if value is None else clean_amount(value, name)
@@ -96,7 +99,10 @@ def set_rule(
 def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The steps, each harder than the next and paid more; Invalid names the first that is not."""
     if not 1 <= len(steps) <= MAX_STEPS:
-        raise Invalid("A bonus by rule needs steps.", fields={"at_1": f"1 to {MAX_STEPS} steps."})
+        raise Invalid(
+            gettext("A bonus by rule needs steps."),
+            fields={"at_1": gettext("1 to %(max_steps)s steps.") % {"max_steps": MAX_STEPS}},
+        )
     kept: list[dict[str, Any]] = []
     for number, step in enumerate(steps, 1):
         at, bonus = _at(bonus_by, step.get("at"), number), _bonus(step.get("bonus"), number)
@@ -142,4 +148,7 @@ def _bonus(raw: Any, number: int) -> Decimal:
 
 def _wrong(field: str, says: str) -> NoReturn:
     number = field.rpartition("_")[2]
-    raise Invalid(f"Step {number}: {says}", fields={field: says})
+    raise Invalid(
+        gettext("Step %(number)s: %(says)s") % {"number": number, "says": says},
+        fields={field: says},
+    )

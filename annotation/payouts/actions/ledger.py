@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from annotation.models import (
     Correction,
@@ -178,15 +179,23 @@ def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
         key=f"pay.corrected:{entry.pk}",
         project=entry.project,
         url=reverse("work_earnings"),
-        text=f"A correction in {entry.project.name} {'adds' if more else 'takes'} "
-        f"{money(entry.amount, entry.currency)} {'to' if more else 'from'} what you are owed.",
+        text=lambda: (
+            (
+                gettext("A correction in %(project)s adds %(amount)s to what you are owed.")
+                if more
+                else gettext("A correction in %(project)s takes %(amount)s from what you are owed.")
+            )
+            % {"project": entry.project.name, "amount": money(entry.amount, entry.currency)}
+        ),
     )
 
 
 def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
     """Raise Conflict where this key was used for something else."""
     if any(getattr(row, name) != value for name, value in wanted.items()):
-        raise Conflict("This form was sent before, with other amounts. Reload it.", code="key-used")
+        raise Conflict(
+            gettext("This form was sent before, with other amounts. Reload it."), code="key-used"
+        )
 
 
 def _checked(
@@ -196,16 +205,22 @@ def _checked(
     require_decider(task.project, by)
     amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
     if not amount:
-        raise Invalid("Nothing is moved.", fields={"amount": "More than 0."})
+        raise Invalid(gettext("Nothing is moved."), fields={"amount": gettext("More than 0.")})
     if len(memo) < MIN_MEMO:
-        raise Invalid("A correction says why.", fields={"memo": f"At least {MIN_MEMO} characters."})
+        raise Invalid(
+            gettext("A correction says why."),
+            fields={"memo": gettext("At least %(min_memo)s characters.") % {"min_memo": MIN_MEMO}},
+        )
     debit, credit = accounts
     owners = [_owner(task.project, debit, "debit"), _owner(task.project, credit, "credit")]
     if debit == credit:
-        raise Invalid("Both are the same account.", fields={"credit": "Choose another account."})
+        raise Invalid(
+            gettext("Both are the same account."),
+            fields={"credit": gettext("Choose another account.")},
+        )
     workers = [one for one in owners if one is not None]
     if any(one.user_id == by.pk for one in workers):
-        raise NotAllowed("It is about an account of yours; somebody else must book it.")
+        raise NotAllowed(gettext("It is about an account of yours; somebody else must book it."))
     return {
         "task_id": task.pk,
         "debit": debit,
@@ -230,7 +245,10 @@ def _owner(project: Project, code: str, field: str) -> Membership | None:
             return found
     if kind in ("paid", "fees", "unknown") and rest in channels(project):
         return None
-    raise Invalid(f"There is no account {code!r}.", fields={field: "Choose an account."})
+    raise Invalid(
+        gettext("There is no account %(code)s.") % {"code": repr(code)},
+        fields={field: gettext("Choose an account.")},
+    )
 
 
 def channels(project: Project) -> dict[str, str]:

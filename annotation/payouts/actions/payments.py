@@ -12,6 +12,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import (
     Assignment,
@@ -148,12 +149,16 @@ def confirm(
         amount=str(amount),
     )
     if payment.what != What.REFUSAL and amount > 0:
-        money = numbers.money(amount, payment.currency)
-        text = f"{money} was paid for “{payment.assignment.version.title}”."
         notify(
             to=[payment.worker.user],
             kind="payment.done",
-            text=text,
+            text=lambda: (
+                _("%(amount)s was paid for “%(task)s”.")
+                % {
+                    "amount": numbers.money(amount, payment.currency),
+                    "task": payment.assignment.version.title,
+                }
+            ),
             project=project,
             key=f"payment.done:{payment.pk}",
             url=reverse("work_earnings") + "#approved",
@@ -185,7 +190,7 @@ def _locked(payment: Payment) -> Payment:
 def _may(payment: Payment, by: User) -> None:
     require_decider(payment.assignment.task.project, by)
     if payment.worker.user_id == by.pk:
-        raise NotAllowed("It is pay of your own; somebody else must do this.")
+        raise NotAllowed(_("It is pay of your own; somebody else must do this."))
 
 
 @transaction.atomic
@@ -196,10 +201,10 @@ def try_again(*, by: User, payment: Payment) -> Payment:
     if payment.state in OPEN:
         return payment
     if payment.state != State.FAILED:
-        raise Conflict("Only what was refused can be tried again.")
+        raise Conflict(_("Only what was refused can be tried again."))
     rejection = Rejection.objects.filter(assignment=payment.assignment_id).first()
     if payment.what == What.REFUSAL and rejection and rejection.outcome == "overturned":
-        raise Conflict("The rejection was taken back; there is nothing to send.")
+        raise Conflict(_("The rejection was taken back; there is nothing to send."))
     _reset(payment, State.PLANNED)
     record(by=by, project=payment.assignment.task.project, action="payment.retry", on=payment)
     send_soon()
@@ -230,12 +235,12 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
     _may(payment, by)
     refusal = payment.what == What.REFUSAL and payment.state == State.BY_HAND
     if payment.state not in (State.UNCLEAR, State.FAILED) and not refusal:
-        raise Conflict("This needs nobody’s look any more.")
+        raise Conflict(_("This needs nobody’s look any more."))
     note = clean_text(note, "note", 200)
     if not note:
-        raise Invalid("Say where you looked.", fields={"note": "Write a sentence."})
+        raise Invalid(_("Say where you looked."), fields={"note": _("Write a sentence.")})
     if outcome not in ("paid", "not_paid", "by_hand"):
-        raise Invalid("Say what you found.", fields={"outcome": "Choose one."})
+        raise Invalid(_("Say what you found."), fields={"outcome": _("Choose one.")})
     record(
         by=by,
         project=payment.assignment.task.project,
@@ -264,7 +269,10 @@ def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
         if payment.state == State.DONE:
             continue  # a double click
         if payment.state != State.BY_HAND:
-            raise Conflict(f"Payment {payment.pk} is not one to be done by hand.")
+            raise Conflict(
+                _("Payment %(payment_pk)s is not one to be done by hand.")
+                % {"payment_pk": payment.pk}
+            )
         done += confirm(payment=payment, by=by, memo="by hand")
     return done
 

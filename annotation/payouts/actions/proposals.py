@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security.stepup import needs_stepup, require_strength
 from annotation.models import (
@@ -101,10 +102,12 @@ def propose_payout(
     """
     require_proposer(task.project, by)
     if not lines:
-        raise Invalid("Nothing is proposed.", fields={"lines": "Choose at least one assignment."})
+        raise Invalid(
+            _("Nothing is proposed."), fields={"lines": _("Choose at least one assignment.")}
+        )
     ids = [line.assignment_id for line in lines]
     if len(set(ids)) != len(ids):
-        raise Invalid("An assignment is named twice.", fields={"lines": "Once each."})
+        raise Invalid(_("An assignment is named twice."), fields={"lines": _("Once each.")})
     title = clean_text(title, "title", 160)
     # Proposals queue at the row of the project: for their number, and for the key of a retry.
     project = _lock_project(task.project_id)
@@ -145,13 +148,16 @@ def _same_again(
 ) -> PayoutBatch:
     """The proposal that this key made, if the retry says the same; else Conflict."""
     if done.task_id != task.pk or done.proposed_by_id != by.pk:
-        raise Conflict("This key belongs to another proposal.", code="key-used")
+        raise Conflict(_("This key belongs to another proposal."), code="key-used")
     if set(done.lines.values_list("assignment_id", flat=True)) != {
         line.assignment_id for line in lines
     }:
         raise Conflict(
-            f"This form was sent before, as proposal {done.number}, with other lines. "
-            "Reload it to propose more.",
+            _(
+                "This form was sent before, as proposal %(done_number)s, with other lines. "
+                "Reload it to propose more."
+            )
+            % {"done_number": done.number},
             code="key-used",
         )
     return done
@@ -190,14 +196,17 @@ def approve_payout(
     if batch.state == PayoutBatch.State.APPROVED:
         return _approved_before(batch, by, expected_total)
     if batch.state != PayoutBatch.State.PROPOSED:
-        raise Conflict("It was sent back; propose it anew.")
+        raise Conflict(_("It was sent back; propose it anew."))
     lines = list(batch.lines.select_related("assignment__worker__user").order_by("pk"))
     paid, rejected, held = sort_out(lines, line_ids)
     amount = sum((line.base + line.bonus for line in paid), ZERO)
     if amount != expected_total:
-        raise Conflict(f"The total is {amount}, not {expected_total}. Look again, then approve.")
+        raise Conflict(
+            _("The total is %(amount)s, not %(expected_total)s. Look again, then approve.")
+            % {"amount": amount, "expected_total": expected_total}
+        )
     if not paid and not rejected:
-        raise Invalid("Nothing is ticked.", fields={"lines": "Tick at least one line."})
+        raise Invalid(_("Nothing is ticked."), fields={"lines": _("Tick at least one line.")})
     project = _lock_project(batch.project_id)
     within_budget(batch, project, amount)
     settle_proposal(batch, paid, rejected, held, by)
@@ -226,7 +235,10 @@ def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutB
         LedgerEntry.objects.owed().filter(line__batch=batch).aggregate(s=Sum("amount"))["s"] or ZERO
     )
     if batch.decided_by_id != by.pk or paid != expected:
-        raise Conflict(f"{batch.decided_by} approved it already, for {paid}. Nothing was written.")
+        raise Conflict(
+            _("%(decided_by)s approved it already, for %(paid)s. Nothing was written.")
+            % {"decided_by": batch.decided_by, "paid": paid}
+        )
     return batch
 
 
@@ -242,13 +254,16 @@ def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: st
     batch = _lock_batch(line.batch)
     _may_touch(batch, by)
     if batch.state != PayoutBatch.State.PROPOSED:
-        raise Conflict("This proposal is decided already.")
+        raise Conflict(_("This proposal is decided already."))
     line = batch.lines.select_related("assignment__worker").get(pk=line.pk)
     if line.decision != Decision.HOLD:
-        raise Conflict("Only a line that is held can be rejected here.")
+        raise Conflict(_("Only a line that is held can be rejected here."))
     name = line.assignment.worker.pseudonym
     if Rejection.objects.filter(assignment=line.assignment_id).exists():
-        raise Conflict(f"A rejection of {name} was overturned here; it cannot be repeated.")
+        raise Conflict(
+            _("A rejection of %(name)s was overturned here; it cannot be repeated.")
+            % {"name": name}
+        )
     line.reason_code, line.reason = clean_reason(name, reason_code, reason)
     line.base = line.bonus = ZERO
     line.decision = Decision.REJECT
@@ -275,10 +290,10 @@ def send_back(*, by: User, batch: PayoutBatch, note: str) -> PayoutBatch:
     if batch.state == PayoutBatch.State.SENT_BACK:
         return batch
     if batch.state != PayoutBatch.State.PROPOSED:
-        raise Conflict("It was approved already.")
+        raise Conflict(_("It was approved already."))
     note = clean_text(note, "note", 300)
     if not note and batch.proposed_by_id != by.pk:
-        raise Invalid("The proposer is owed a note.", fields={"note": "Write a sentence."})
+        raise Invalid(_("The proposer is owed a note."), fields={"note": _("Write a sentence.")})
     batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
     batch.decided_at, batch.decision_note = timezone.now(), note
     batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Invalid
 
@@ -30,11 +32,21 @@ PROLIFIC_CATEGORIES = {
 def clean_reason(name: str, code: str, text: str) -> tuple[str, str]:
     """Code and text of a rejection, or Invalid; ``name`` is the worker's pseudonym."""
     if code not in REASONS:
-        raise Invalid(f"{name}: choose a reason.", fields={"reason_code": "Choose one."})
+        raise Invalid(
+            _("%(name)s: choose a reason.") % {"name": name},
+            fields={"reason_code": _("Choose one.")},
+        )
     text = clean_text(text, "reason", MAX_REASON)
     if len(text) < MIN_REASON:
         raise Invalid(
-            f"{name}: the reason is read by the worker; write what was asked and what is missing.",
-            fields={"reason": f"At least {MIN_REASON} characters; it has {len(text)}."},
+            _(
+                "%(name)s: the reason is read by the worker; write what was asked and what "
+                "is missing."
+            )
+            % {"name": name},
+            fields={
+                "reason": _("At least %(min_reason)s characters; it has %(text)s.")
+                % {"min_reason": MIN_REASON, "text": len(text)}
+            },
         )
     return code, text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, PayoutLine, Rejection, Role, User
 from annotation.notifications.actions.notices import notify, people_of
@@ -32,23 +34,26 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
         .get(pk=rejection.pk)
     )
     if rejection.assignment.worker.user_id != by.pk:
-        raise NotAllowed("Only the worker concerned may reply.")
+        raise NotAllowed(_("Only the worker concerned may reply."))
     if rejection.replied_at:
-        raise Conflict("You have replied already; a person will read it.")
+        raise Conflict(_("You have replied already; a person will read it."))
     if rejection.outcome:
-        raise Conflict("The rejection was taken back; no reply is needed.")
+        raise Conflict(_("The rejection was taken back; no reply is needed."))
     project, now = rejection.assignment.task.project, timezone.now()
     if rejection.reply_until and now > rejection.reply_until:
         ended = timezone.localtime(rejection.reply_until)
         raise Conflict(
-            f"Replies to this rejection were open until {ended:%d %B %Y}. If something kept you "
-            "from replying, write to the people who invited you: a manager may still take the "
-            "rejection back.",
+            _(
+                "Replies to this rejection were open until %(ended)s. If something kept you "
+                "from replying, write to the people who invited you: a manager may still "
+                "take the rejection back."
+            )
+            % {"ended": f"{ended:%d %B %Y}"},
             code="window-closed",
         )
     text = clean_text(text, "reply", MAX_REPLY)
     if not text:
-        raise Invalid("The reply is empty.", fields={"reply": "Write your reply."})
+        raise Invalid(_("The reply is empty."), fields={"reply": _("Write your reply.")})
     rejection.reply, rejection.replied_at = text, now
     rejection.answer_by = now + dt.timedelta(days=project.answer_days)
     rejection.save(update_fields=["reply", "replied_at", "answer_by"])
@@ -123,15 +128,15 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
     )
     project = rejection.assignment.task.project
     if rejection.assignment.worker.user_id == by.pk:
-        raise NotAllowed("Somebody else must answer your reply.")
+        raise NotAllowed(_("Somebody else must answer your reply."))
     require_decider(project, by)
     if rejection.outcome:
-        raise Conflict("It was answered already.")
+        raise Conflict(_("It was answered already."))
     if not rejection.replied_at and not overturn:
-        raise Conflict("The worker has not replied.")
+        raise Conflict(_("The worker has not replied."))
     note = clean_text(note, "note", MAX_REPLY)
     if not note:
-        raise Invalid("The worker is owed an answer.", fields={"note": "Write a sentence."})
+        raise Invalid(_("The worker is owed an answer."), fields={"note": _("Write a sentence.")})
     outcome = Rejection.Outcome.OVERTURNED if overturn else Rejection.Outcome.STANDS
     rejection.outcome, rejection.outcome_note = outcome, note
     rejection.outcome_by, rejection.outcome_at = by, timezone.now()
@@ -140,16 +145,30 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
         PayoutLine.objects.filter(pk=rejection.line_id).update(live=False)
         Assignment.objects.filter(pk=rejection.assignment_id).update(settled_at=None)
     record(by=by, project=project, action="rejection.decide", on=rejection, outcome=str(outcome))
-    said = "was taken back; it waits to be paid" if overturn else "stands"
     notify(
         to=[rejection.assignment.worker.user],
         kind="rejection.decided",
         project=project,
-        text=f"Your reply in {project.name} was answered: the rejection {said}."
-        if rejection.replied_at
-        else f"A rejection of your work in {project.name} {said}.",
+        text=partial(_decided_text, project.name, overturn, bool(rejection.replied_at)),
         key=f"rejection.decided:{rejection.pk}",
         url=reverse("work_earnings") + ("#waiting" if overturn else "#rejected"),
     )
     emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
     return rejection
+
+
+def _decided_text(project: str, overturned: bool, replied: bool) -> str:
+    if overturned and replied:
+        told = _(
+            "Your reply in %(project)s was answered: the rejection was withdrawn, and your work "
+            "awaits payment."
+        )
+    elif overturned:
+        told = _(
+            "A rejection of your work in %(project)s was withdrawn, and your work awaits payment."
+        )
+    elif replied:
+        told = _("Your reply in %(project)s was answered: the rejection stands.")
+    else:
+        told = _("A rejection of your work in %(project)s stands.")
+    return told % {"project": project}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.accounts.roles.selectors import Ties, chain_of, managers_of
 from annotation.accounts.security.stepup import require_strength
@@ -138,7 +139,7 @@ def require_decider(project: Project, by: User) -> None:
 def require_proposer(project: Project, by: User) -> None:
     """Raise NotAllowed unless the person is requester or manager of the project."""
     if not may_propose(project, by):
-        raise NotAllowed("This needs the role of requester or manager in this project.")
+        raise NotAllowed(_("This needs the role of requester or manager in this project."))
 
 
 def roles_of(project: Project, person: User) -> list[str]:
@@ -151,7 +152,10 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
     """The checked row of one proposed line."""
     name = assignment.worker.pseudonym
     if line.decision not in Decision.values:
-        raise Invalid(f"{name}: there is no such decision.", fields={"decision": "Choose one."})
+        raise Invalid(
+            _("%(name)s: there is no such decision.") % {"name": name},
+            fields={"decision": _("Choose one.")},
+        )
     if line.decision == Decision.REJECT:
         code, text = clean_reason(name, line.reason_code, line.reason)
         return PayoutLine(
@@ -194,8 +198,9 @@ def clean_less(assignment: Assignment, base: Decimal, reason: str) -> str:
     reason = clean_text(reason, "reason", MAX_REASON)
     if base < assignment.pay and len(reason) < MIN_LESS:
         raise Invalid(
-            f"{name}: {base} is under the agreed {assignment.pay}; the worker reads why.",
-            fields={"reason": f"At least {MIN_LESS} characters."},
+            _("%(name)s: %(base)s is under the agreed %(pay)s; the worker reads why.")
+            % {"name": name, "base": base, "pay": assignment.pay},
+            fields={"reason": _("At least %(min_less)s characters.") % {"min_less": MIN_LESS}},
         )
     return reason
 
@@ -206,23 +211,34 @@ def check_proposable(lines: Sequence[ProposedLine], rows: dict[int, Assignment])
         row = rows.get(line.assignment_id)
         if row is None:
             raise Invalid(
-                f"Assignment {line.assignment_id} is not one of this task.",
+                _("Assignment %(assignment_id)s is not one of this task.")
+                % {"assignment_id": line.assignment_id},
                 fields={"lines": str(line.assignment_id)},
             )
         if row.state != AssignmentState.SUBMITTED:
-            raise Conflict(f"{row.worker.pseudonym} has not submitted assignment {row.pk}.")
+            raise Conflict(
+                _("%(pseudonym)s has not submitted assignment %(row_pk)s.")
+                % {"pseudonym": row.worker.pseudonym, "row_pk": row.pk}
+            )
         if row.settled_at:
-            raise Conflict(f"Assignment {row.pk} of {row.worker.pseudonym} is settled already.")
+            raise Conflict(
+                _("Assignment %(row_pk)s of %(pseudonym)s is settled already.")
+                % {"row_pk": row.pk, "pseudonym": row.worker.pseudonym}
+            )
     busy = PayoutLine.objects.filter(assignment__in=rows, live=True).select_related("batch").first()
     if busy:
         raise Conflict(
-            f"Assignment {busy.assignment_id} is in proposal {busy.batch.number} already."
+            _("Assignment %(assignment_id)s is in proposal %(batch_number)s already.")
+            % {"assignment_id": busy.assignment_id, "batch_number": busy.batch.number}
         )
     rejected = [line.assignment_id for line in lines if line.decision == Decision.REJECT]
     before = Rejection.objects.filter(assignment__in=rejected).first()
     if before:
         raise Conflict(
-            f"The rejection of assignment {before.assignment_id} was overturned; "
-            "it cannot be rejected a second time. Approve or hold it.",
+            _(
+                "The rejection of assignment %(assignment_id)s was overturned; it cannot be "
+                "rejected a second time. Approve or hold it."
+            )
+            % {"assignment_id": before.assignment_id},
             code="rejected-before",
         )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.accounts.roles.selectors import managers_of
 from annotation.models import (
@@ -43,7 +47,9 @@ def sort_out(
     else:
         chosen = set(line_ids)
     if chosen - {line.pk for line in lines}:
-        raise Invalid("A chosen line is not part of this proposal.", fields={"lines": "Unknown."})
+        raise Invalid(
+            _("A chosen line is not part of this proposal."), fields={"lines": _("Unknown.")}
+        )
     going = [line for line in lines if line.pk in chosen]
     rejected = [line for line in going if line.decision == Decision.REJECT]
     paid = [line for line in going if line.decision != Decision.REJECT]
@@ -61,7 +67,11 @@ def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None
         spent = holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO
         if spent + amount > holder.budget:
             raise Conflict(
-                f"The {label}’s budget is {holder.budget}; {spent} is spent, {amount} is too much.",
+                _(
+                    "The %(label)s’s budget is %(budget)s; %(spent)s is spent, %(amount)s is "
+                    "too much."
+                )
+                % {"label": label, "budget": holder.budget, "spent": spent, "amount": amount},
                 code="over-budget",
             )
 
@@ -133,9 +143,12 @@ def _write_rejections(
         notify(
             to=[line.assignment.worker.user],
             kind="rejection",
-            text=(
-                f"Work of yours in {batch.project.name} was not accepted. The reason stands with "
-                f"it; you may reply once, until {last:%d %B %Y}."
+            text=lambda: (
+                _(
+                    "Work of yours in %(project)s was not accepted. The reason is on your work "
+                    "page; you may reply once, until %(day)s."
+                )
+                % {"project": batch.project.name, "day": date_format(last, _("j F Y"))}
             ),
             key=f"rejection:{line.assignment_id}",
             url=reverse("work_earnings") + "#rejected",
@@ -152,19 +165,38 @@ def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
     for pk, lines in by_worker.items():
         bonus = sum((line.bonus for line in lines), ZERO)
         total = sum((line.base for line in lines), bonus)
-        of_it = f", including a bonus of {money(bonus, currency)}" if bonus else ""
         less = any(line.base < line.assignment.pay for line in lines)
-        why = " It is less than agreed; the reason is on your work page." if less else ""
-        verb = "was" if len(lines) == 1 else "were"
         notify(
             to=[lines[0].assignment.worker.user],
             kind="work.approved",
             project=batch.project,
             key=f"work.approved:{batch.pk}:{pk}",
             url=reverse("work_earnings") + "#approved",
-            text=f"{plural(len(lines), 'assignment')} in {batch.project.name} {verb} "
-            f"approved: {money(total, currency)}{of_it}.{why}",
+            text=partial(
+                _approved_text,
+                number=len(lines),
+                project=batch.project.name,
+                currency=currency,
+                total=total,
+                bonus=bonus,
+                less=less,
+            ),
         )
+
+
+def _approved_text(
+    *, number: int, project: str, currency: str, total: Decimal, bonus: Decimal, less: bool
+) -> str:
+    told = ngettext(
+        "%(number)s assignment in %(project)s was approved: %(amount)s.",
+        "%(number)s assignments in %(project)s were approved: %(amount)s.",
+        number,
+    ) % {"number": number, "project": project, "amount": money(total, currency)}
+    if bonus:
+        told += " " + _("This includes a bonus of %(bonus)s.") % {"bonus": money(bonus, currency)}
+    if less:
+        told += " " + _("It is less than agreed; the reason is on your work page.")
+    return told
 
 
 # Who is told -----------------------------------------------------------------------------------

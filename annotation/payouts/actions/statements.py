@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import (
     Correction,
@@ -56,7 +57,10 @@ def import_statement(
     """
     require_decider(task.project, by)
     if recruitment is not None and recruitment.task_id != task.pk:
-        raise Invalid("It is not a way into this task.", fields={"recruitment": "Choose another."})
+        raise Invalid(
+            gettext("It is not a way into this task."),
+            fields={"recruitment": gettext("Choose another.")},
+        )
     digest = hashlib.sha256(content).hexdigest()
     # Statements of a task queue here, so that no two claim the same payment.
     task = (
@@ -123,9 +127,12 @@ def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> N
     """Book a row that a second person approved, at no more than was proposed."""
     plan = _planned(by, statement, place)
     if plan is None:
-        raise Conflict("The books say it by now; there is nothing to book. Decline this.")
+        raise Conflict(gettext("The books say it by now; there is nothing to book. Decline this."))
     if plan.amount > most:
-        raise Conflict(f"By now {plan.amount} would be booked, not {most}. Decline this.")
+        raise Conflict(
+            gettext("By now %(amount)s would be booked, not %(most)s. Decline this.")
+            % {"amount": plan.amount, "most": most}
+        )
     _write(plan, place, by)
 
 
@@ -157,12 +164,12 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
     )
     require_decider(statement.task.project, by)
     if not 0 <= place < len(statement.rows):
-        raise Missing("There is no such row in this statement.")
+        raise Missing(gettext("There is no such row in this statement."))
     row, key = statement.rows[place], row_key(statement, place)
     if LedgerEntry.objects.filter(key__in=(key, f"{key}:fee")).exists():
         return None
     if not row["books"]:
-        raise Conflict("This row gives nothing to book.")
+        raise Conflict(gettext("This row gives nothing to book."))
     payment = _payment(row["payment"], by)
     if row["waits"] and payment is not None:
         # It had not left when the file was read; by now it may be booked, and at another amount.
@@ -172,7 +179,10 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
     if payment is not None and row["outcome"] == "missing":
         earlier = statement_rows.taken_back(statement, payment.pk)
         if earlier:
-            raise Conflict(f"It was booked back already, since {earlier} lacked it.")
+            raise Conflict(
+                gettext("It was booked back already, since %(earlier)s lacked it.")
+                % {"earlier": earlier}
+            )
     moves = _moves(statement, row, payment)
     return _Plan(statement, row, payment, moves, settles=False) if moves else None
 
@@ -220,14 +230,14 @@ def _payment(pk: int | None, by: User) -> Payment | None:
         .get(pk=pk)
     )
     if payment.worker.user_id == by.pk:
-        raise NotAllowed("It is about a payment to you; somebody else must book it.")
+        raise NotAllowed(gettext("It is about a payment to you; somebody else must book it."))
     return payment
 
 
 def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment, by: User) -> None:
     """A payment that had not left here and that the platform says it paid: it is done now."""
     if payment.held_until and payment.held_until > timezone.now():
-        raise Conflict("This payment is being sent just now; try again in a few minutes.")
+        raise Conflict(gettext("This payment is being sent just now; try again in a few minutes."))
     amount, fee = Decimal(row["amount"]), Decimal(row["fee"] or 0)
     confirm(
         payment=payment, by=by, amount=amount, fee=fee, memo=f"Statement {statement.name}"[:300]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -46,7 +47,9 @@ class CorrectionOut(serializers.ModelSerializer[Correction]):
 
 
 class DeclineIn(Body):
-    note = serializers.CharField(default="", allow_blank=True, help_text="The proposer reads it")
+    note = serializers.CharField(
+        default="", allow_blank=True, help_text=gettext_lazy("The proposer reads it")
+    )
 
 
 class Corrections(Listing):

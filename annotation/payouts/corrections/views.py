@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_access
@@ -19,7 +20,7 @@ def get_correction(access: Access, correction_id: int) -> Correction:
     """A correction of the project, or Missing."""
     found = access.project.corrections.filter(pk=correction_id).first()
     if found is None:
-        raise Missing("There is no such correction in this project.")
+        raise Missing(_("There is no such correction in this project."))
     return found
 
 
@@ -33,7 +34,7 @@ def correction_approve(request: HttpRequest, project_id: int, correction_id: int
     """Book what another manager proposed."""
     access = get_access(request, project_id)
     decide.approve_correction(by=access.user, correction=get_correction(access, correction_id))
-    messages.success(request, "Correction approved and booked.")
+    messages.success(request, _("Correction approved and booked."))
     return _back(project_id)
 
 
@@ -45,7 +46,7 @@ def correction_decline(request: HttpRequest, project_id: int, correction_id: int
     found, note = get_correction(access, correction_id), request.POST.get("note", "")
     try:
         decide.decline_correction(by=access.user, correction=found, note=note)
-        messages.success(request, "Correction declined. Nothing was booked.")
+        messages.success(request, _("Correction declined. Nothing was booked."))
     except Invalid as error:
-        messages.error(request, f"Nothing was changed. {error.message}")
+        messages.error(request, _("Nothing was changed. %(message)s") % {"message": error.message})
     return _back(project_id)

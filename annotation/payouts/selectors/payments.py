@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet, Sum
+from django.utils.translation import gettext
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from crowdqc.errors import Invalid, Missing
@@ -74,7 +75,7 @@ def get_payment(project: Project, pk: int) -> Payment:
     """One payment of the project, or Missing."""
     found = of_project(project).filter(pk=pk).first()
     if found is None:
-        raise Missing("There is no such payment in this project.")
+        raise Missing(gettext("There is no such payment in this project."))
     return found
 
 
@@ -107,7 +108,9 @@ FILES = {
 def payments_of(project: Project, state: str = "") -> QuerySet[Payment]:
     """A project's payments with what a row names; ``state`` "" means all."""
     if state and state not in Payment.State.values:
-        raise Invalid("There is no such state.", fields={"state": ", ".join(Payment.State.values)})
+        raise Invalid(
+            gettext("There is no such state."), fields={"state": ", ".join(Payment.State.values)}
+        )
     rows = Payment.objects.filter(assignment__task__project=project)
     rows = rows.filter(state=state) if state else rows
     return rows.select_related("worker", "line__batch", "recruitment")
@@ -122,5 +125,5 @@ def way_of(task: Task, recruitment_id: int) -> Recruitment:
     """One way into the task, or Missing."""
     found = Recruitment.objects.filter(task=task, pk=recruitment_id).first()
     if found is None:
-        raise Missing("It is not a way into this task.")
+        raise Missing(gettext("It is not a way into this task."))
     return found

@@ -18,6 +18,7 @@ from django.http import (
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
@@ -91,7 +92,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
             pk=numbers.parse_whole(sent.get("task", "")) or 0
         ).first()
         if task is None:
-            raise Invalid("A correction belongs to a task.", fields={"task": "Choose one."})
+            raise Invalid(_("A correction belongs to a task."), fields={"task": _("Choose one.")})
         task.project = access.project
         row = book_correction(
             by=access.user,
@@ -107,14 +108,14 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     if isinstance(row, Correction):
         messages.info(request, ABOVE_LIMIT)
         return redirect(reverse("ledger", args=[project_id]) + "#corrections")
-    messages.success(request, "The correction is booked. What stood there stands as it was.")
+    messages.success(request, _("The correction is booked. What stood there stands as it was."))
     return redirect("ledger", project_id)
 
 
 def _amount(text: str) -> Decimal:
     amount = numbers.exact(text, low=-numbers.LARGEST)
     if amount is None:
-        raise Invalid("This is no amount.", fields={"amount": "An amount, as 1.80."})
+        raise Invalid(_("This is no amount."), fields={"amount": _("An amount, as 1.80.")})
     return amount
 
 
@@ -122,7 +123,7 @@ def _key(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError as error:
-        raise Invalid("The form’s key is missing. Load the page again.") from error
+        raise Invalid(_("The form’s key is missing. Load the page again.")) from error
 
 
 @login_required
@@ -164,11 +165,11 @@ def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -
         pk=rejection_id, assignment__task__project=access.project
     ).first()
     if rejection is None:
-        raise Missing("There is no such rejection in this project.")
+        raise Missing(_("There is no such rejection in this project."))
     require_decider(access.project, access.user)  # before what was typed is looked at
     outcome = request.POST.get("outcome")
     if outcome not in Rejection.Outcome.values:
-        raise Invalid("Say whether it stands.", fields={"outcome": "stands or overturned"})
+        raise Invalid(_("Say whether it stands."), fields={"outcome": _("stands or overturned")})
     try:
         payouts.decide_reply(
             by=access.user,
@@ -177,10 +178,12 @@ def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -
             note=request.POST.get("note", ""),
         )
     except Invalid as error:
-        messages.error(request, f"Nothing was changed. {error.message}")
+        messages.error(request, _("Nothing was changed. %(message)s") % {"message": error.message})
     else:
         again = " Its work may be proposed for pay again." if outcome == "overturned" else ""
-        messages.success(request, f"The worker can read your answer now.{again}")
+        messages.success(
+            request, _("The worker can read your answer now.%(again)s") % {"again": again}
+        )
     url = reverse("rejection_list", args=[access.project.pk])
     return redirect(f"{url}#rejection-{rejection.pk}")
 
@@ -196,10 +199,10 @@ def answer_counts(request: HttpRequest, project_id: int, answer_id: int) -> Http
         .first()
     )
     if answer is None:
-        raise Missing("There is no such answer in this project.")
+        raise Missing(_("There is no such answer in this project."))
     wanted = request.POST.get("counts")
     if wanted not in ("yes", "no"):
-        raise Invalid("Say whether the answer counts.", fields={"counts": "yes or no"})
+        raise Invalid(_("Say whether the answer counts."), fields={"counts": _("yes or no")})
     error = ""
     try:
         answer = answers.set_counts(

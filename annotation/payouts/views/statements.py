@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
@@ -62,16 +63,22 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
     access = get_access(request, project_id)
     require_decider(access.project, access.user)
     if not access.project.payout_batches.filter(number=number).exists():
-        raise Missing("There is no proposal of this number in the project.")
+        raise Missing(gettext("There is no proposal of this number in the project."))
     rows = list(balance.hand_payments(access.project, number))
     amount = sum((row.amount for row in rows), start=balance.ZERO)
     if rows and request.POST.get("expected_total") != str(amount):
-        raise Conflict(f"The open payments are {amount} by now. Look again, then say so.")
+        raise Conflict(
+            gettext("The open payments are %(amount)s by now. Look again, then say so.")
+            % {"amount": amount}
+        )
     done = payments.mark_sent(by=access.user, payments=rows)
     if done:
-        messages.success(request, f"{plural(done, 'payment')} noted as paid, and booked.")
+        messages.success(
+            request,
+            gettext("%(done)s noted as paid, and booked.") % {"done": plural(done, "payment")},
+        )
     else:
-        messages.info(request, "They were noted as paid before; nothing was booked twice.")
+        messages.info(request, gettext("They were noted as paid before; nothing was booked twice."))
     return redirect("payment_by_hand", project_id)
 
 
@@ -87,12 +94,16 @@ def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
         .first()
     )
     if task is None:
-        raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
+        raise Invalid(
+            gettext("Choose whose payments these are."), fields={"way": gettext("Choose one.")}
+        )
     if not way:
         return task, None
     found = task.recruitments.filter(pk=parse_whole(way) or 0).first()
     if found is None:
-        raise Invalid("Choose whose payments these are.", fields={"way": "Choose one."})
+        raise Invalid(
+            gettext("Choose whose payments these are."), fields={"way": gettext("Choose one.")}
+        )
     return task, found
 
 
@@ -108,9 +119,11 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
             task, recruitment = _way(access, request.POST.get("way", ""))
             file = request.FILES.get("file")
             if file is None:
-                raise Invalid("Choose a file.", fields={"file": "A CSV file."})
+                raise Invalid(gettext("Choose a file."), fields={"file": gettext("A CSV file.")})
             if (file.size or 0) > MAX_BYTES:
-                raise Invalid("The file is too large.", fields={"file": "5 MB at most."})
+                raise Invalid(
+                    gettext("The file is too large."), fields={"file": gettext("5 MB at most.")}
+                )
             statement, new = statements.import_statement(
                 by=access.user,
                 task=task,
@@ -122,7 +135,9 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
             error = refused
         else:
             if not new:
-                messages.info(request, "This file was read before; nothing was done again.")
+                messages.info(
+                    request, gettext("This file was read before; nothing was done again.")
+                )
             return redirect("statement", project_id, statement.pk)
     context = {
         "rows": statements_of(access.project),
@@ -142,7 +157,7 @@ def _statement(access: Access, statement_id: int) -> Statement:
         .first()
     )
     if found is None:
-        raise Missing("There is no such statement in this project.")
+        raise Missing(gettext("There is no such statement in this project."))
     return found
 
 
@@ -174,9 +189,9 @@ def statement_book(
     if isinstance(booked, Correction):
         messages.info(request, statements.ABOVE_LIMIT)
     elif booked:
-        messages.success(request, "The difference is booked.")
+        messages.success(request, gettext("The difference is booked."))
     else:
-        messages.info(request, "It was booked before; nothing was booked twice.")
+        messages.info(request, gettext("It was booked before; nothing was booked twice."))
     return redirect("statement", project_id, statement_id)
 
 
@@ -229,7 +244,10 @@ def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
             refused += 1
     actions.send_soon()
     more = f" {numbers.plural(refused, 'payment')} are tried again." if refused else ""
-    messages.success(request, f"What is due is being sent.{more} You can close this page.")
+    messages.success(
+        request,
+        gettext("What is due is being sent.%(more)s You can close this page.") % {"more": more},
+    )
     return _back(project_id, "sending")
 
 
@@ -243,13 +261,15 @@ def payment_resolve(request: HttpRequest, project_id: int, payment_id: int) -> H
     try:
         if outcome == "again":
             actions.try_again(by=access.user, payment=row)
-            messages.success(request, "It is sent once more.")
+            messages.success(request, gettext("It is sent once more."))
         else:
             note = request.POST.get("note", "")
             actions.resolve(by=access.user, payment=row, outcome=outcome, note=note)
-            messages.success(request, "That is noted.")
+            messages.success(request, gettext("That is noted."))
     except (Invalid, Conflict) as error:
-        messages.error(request, f"Nothing was changed. {error.message}")
+        messages.error(
+            request, gettext("Nothing was changed. %(message)s") % {"message": error.message}
+        )
     return _back(project_id, "look")
 
 
@@ -262,7 +282,7 @@ def payment_export(request: HttpRequest, project_id: int, what: str) -> HttpResp
     if why_not:
         raise NotAllowed(why_not)
     if what not in reads.FILES:
-        raise Missing("There is no such list.")
+        raise Missing(gettext("There is no such list."))
     lines = csv_lines(reads.FILES[what][1](access.project), ends="\n")
     response = HttpResponse("".join(lines), content_type="text/csv")
     response["Content-Disposition"] = f'attachment; filename="{what}.csv"'

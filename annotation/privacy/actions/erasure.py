@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.accounts.security import log as security_log
 from annotation.accounts.security.stepup import needs_stepup
@@ -142,21 +143,29 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
         role__in=(Role.REQUESTER, Role.MANAGER),
     )
     if not own and not staff.exists():
-        raise NotAllowed("Nobody erases somebody else's work here.")
+        raise NotAllowed(gettext("Nobody erases somebody else's work here."))
     if worker.role != Role.WORKER:
-        raise Conflict("Only what a worker did is erased; others are removed from the project.")
+        raise Conflict(
+            gettext("Only what a worker did is erased; others are removed from the project.")
+        )
     if worker.erase_asked_at:
         return worker
     found = reads.held_data(worker)
     if found.on_the_way:
         raise Conflict(
-            f"{plural(found.on_the_way, 'payment is', 'payments are')} on the way. "
-            "Erase when they are confirmed: their numbers are needed until then."
+            gettext(
+                "%(on_the_way)s on the way. Erase when they are confirmed: their numbers are "
+                "needed until then."
+            )
+            % {"on_the_way": plural(found.on_the_way, "payment is", "payments are")}
         )
     if found.undecided and not (own and although_undecided):
         raise Conflict(
-            f"Not decided yet: {' and '.join(found.undecided)}. Decide that first: "
-            "afterwards nobody can read what it is about.",
+            gettext(
+                "Not decided yet: %(undecided)s. Decide that first: afterwards nobody can "
+                "read what it is about."
+            )
+            % {"undecided": " and ".join(found.undecided)},
             code="undecided",
         )
     now = timezone.now()

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, EventBatch, EventStream, Membership, Project, User
 from annotation.privacy.selectors import retention
@@ -30,8 +31,11 @@ def keep_texts(*, by: User, project: Project, days: int | None) -> Project:
     """Keep the texts of decided work for so many days, or (None) until deleted."""
     if days is not None and not FEWEST_DAYS <= days <= MOST_DAYS:
         raise Invalid(
-            "The days are out of range.",
-            fields={"days": f"{FEWEST_DAYS} to {MOST_DAYS:,} days, or nothing."},
+            _("The days are out of range."),
+            fields={
+                "days": _("%(fewest_days)s to %(most_days)s days, or nothing.")
+                % {"fewest_days": FEWEST_DAYS, "most_days": f"{MOST_DAYS:,}"}
+            },
         )
     project = Project.objects.select_for_update().get(pk=project.pk)
     before, project.answer_days_kept = project.answer_days_kept, days
@@ -61,7 +65,7 @@ def erase_logs_of_worker(*, by: User, worker: Membership) -> int:
 def erase_own_logs(*, by: User, worker: Membership) -> int:
     """Erase one's own logs of work that is decided; gives how many assignments."""
     if worker.user_id != by.pk:
-        raise NotAllowed("Nobody erases somebody else's log for them here.")
+        raise NotAllowed(_("Nobody erases somebody else's log for them here."))
     found = retention.erasable_by_worker(worker)
     return _erase_all(list(found.order_by("pk").values_list("pk", flat=True)), by=by, why="own")
 

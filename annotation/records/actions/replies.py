@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import KeptReply, User
 from crowdqc.errors import Conflict, Invalid
@@ -29,7 +30,7 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
     To be called within a transaction. Conflict where the same key is at work just now.
     """
     if not (0 < len(key) <= 120 and key.isascii() and key.isprintable()):
-        raise Invalid("The Idempotency-Key takes 1 to 120 plain characters.", code="bad-key")
+        raise Invalid(_("The Idempotency-Key takes 1 to 120 plain characters."), code="bad-key")
     name = hashlib.blake2b(f"{by.pk} {key}".encode(), digest_size=8).digest()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -37,12 +38,12 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
         )
         held = cursor.fetchone()
     if not (held and held[0]):
-        raise Conflict("A request with this key is in progress. Ask again.", code="key-in-work")
+        raise Conflict(_("A request with this key is in progress. Ask again."), code="key-in-work")
     row = KeptReply.objects.filter(user=by, key=key).first()
     if row is None:
         return None
     if row.request_hash != request_hash:
-        raise Invalid("This key was used for another request.", code="key-reused")
+        raise Invalid(_("This key was used for another request."), code="key-reused")
     return row.status, json.loads(unseal(row.sealed, PURPOSE, "The reply", again="the request"))
 
 

@@ -11,6 +11,7 @@ SENTENCES = {
     "account.erase": "took every name off the account and closed it",
     "account.name": "changed their name",
     "account.theme": "chose a theme",
+    "account.language": "chose a language",
     "account.password": "set a new password",
     "adaptive.change": "changed how votes are spent as they come in",
     "adaptive.off": "switched adaptive collection off",

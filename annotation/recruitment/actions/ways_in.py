@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from annotation.accounts.roles.actions import tell_managers
 from annotation.accounts.roles.selectors import gives_roles
@@ -48,7 +49,7 @@ MOST_LINKS = 5000
 def add(*, by: User, task: Task, kind: str, fields: Mapping[str, Any]) -> Recruitment:
     """A new way into the task; Invalid names the field."""
     if kind not in Recruitment.Kind.values:
-        raise Invalid("There is no such kind.", fields={"kind": "Choose one."})
+        raise Invalid(gettext("There is no such kind."), fields={"kind": gettext("Choose one.")})
     made = Recruitment(
         task=task, kind=kind, currency=task.project.currency, created_by=by, parameters={}
     )
@@ -82,7 +83,7 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
     moved = bool(before) and addresses.origin(row.api_url) != addresses.origin(before)
     if moved and not fields.get("token"):
         hint = "The token belongs to the address before; enter one with the new address."
-        raise Invalid("The token would go elsewhere.", fields={"api_url": hint})
+        raise Invalid(gettext("The token would go elsewhere."), fields={"api_url": hint})
     try:
         with transaction.atomic():
             row.save()
@@ -124,7 +125,9 @@ def _may_send_through(row: Recruitment, by: User) -> None:
     """
     if not gives_roles(row.task.project, by):
         raise NotAllowed(
-            "Only the owner and managers may enter the API token or address that payments use."
+            gettext(
+                "Only the owner and managers may enter the API token or address that payments use."
+            )
         )
     require_strength(row.task.project, by, "change how payments are sent")
 
@@ -138,7 +141,9 @@ def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
     for word, name in found.items():
         if name and not PARAMETER.fullmatch(name):
             hint = "A letter, then letters, digits, _ . or -."
-            raise Invalid("This is no parameter’s name.", fields={f"parameter_{word}": hint})
+            raise Invalid(
+                gettext("This is no parameter’s name."), fields={f"parameter_{word}": hint}
+            )
     if not found["participant"]:
         hint = "Which parameter holds the person’s id?"
         raise Invalid(hint, fields={"parameter_participant": hint})
@@ -147,7 +152,7 @@ def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
 
 def _check(row: Recruitment) -> None:
     if not row.name:
-        raise Invalid("It needs a name.", fields={"name": "Write a name."})
+        raise Invalid(gettext("It needs a name."), fields={"name": gettext("Write a name.")})
     if row.entry == Recruitment.Entry.JWT:
         if row.kind == Recruitment.Kind.PROLIFIC:
             row.jwks_url, row.issuer = row.jwks_url or JWKS, row.issuer or ISSUER
@@ -155,13 +160,15 @@ def _check(row: Recruitment) -> None:
             row.parameters.setdefault("token", "token")
         for name in ("jwks_url", "audience"):
             if not getattr(row, name):
-                raise Invalid("Signed entries need this.", fields={name: "Fill this in."})
+                raise Invalid(
+                    gettext("Signed entries need this."), fields={name: gettext("Fill this in.")}
+                )
     if row.study_currency not in ("", row.task.project.currency):
         hint = f"The project pays in {row.task.project.currency}; the study must, too."
         raise Invalid(hint, fields={"study_currency": hint})
     if row.kind == Recruitment.Kind.PROLIFIC and not row.study_id:
         hint = "The id of the study, as in its address on Prolific."
-        raise Invalid("Which study is it?", fields={"study_id": hint})
+        raise Invalid(gettext("Which study is it?"), fields={"study_id": hint})
     for name in ("jwks_url", "api_url"):
         if getattr(row, name):
             try:
@@ -170,7 +177,10 @@ def _check(row: Recruitment) -> None:
                 hint = next(iter(error.fields.values()), error.message)
                 raise Invalid(error.message, fields={name: hint}) from None
             if not addresses.is_secure(getattr(row, name)):
-                raise Invalid("The address must be secure.", fields={name: "Begin with https://."})
+                raise Invalid(
+                    gettext("The address must be secure."),
+                    fields={name: gettext("Begin with https://.")},
+                )
     _check_way_back(row)
 
 
@@ -179,9 +189,12 @@ def _check_way_back(row: Recruitment) -> None:
         parts = urlsplit(address)
         if parts.scheme != "https" or not parts.hostname:
             hint = "It must begin with https:// and name a host."
-            raise Invalid("People cannot be sent there.", fields={"return_url": hint})
+            raise Invalid(gettext("People cannot be sent there."), fields={"return_url": hint})
     if len(row.return_url.split()) > 1 and not row.parameters.get("submit_to"):
-        raise Invalid("One address.", fields={"return_url": "Several only for hand-in forms."})
+        raise Invalid(
+            gettext("One address."),
+            fields={"return_url": gettext("Several only for hand-in forms.")},
+        )
 
 
 def _secret(text: str, name: str) -> str:
@@ -189,7 +202,7 @@ def _secret(text: str, name: str) -> str:
     found = text.strip()
     if len(found) > 500 or not found.isascii() or not found.isprintable() or " " in found:
         hint = "Letters, digits and signs without spaces, 500 at most."
-        raise Invalid("This cannot be used.", fields={name: hint})
+        raise Invalid(gettext("This cannot be used."), fields={name: hint})
     return found
 
 
@@ -199,7 +212,10 @@ def links(
 ) -> list[tuple[str, str]]:
     """(participant, signed part of the link): for ids given one a line, or for so many new ones."""
     if recruitment.entry != Recruitment.Entry.SIGNED:
-        raise Invalid("This way in has one address for all.", fields={"people": "Not used here."})
+        raise Invalid(
+            gettext("This way in has one address for all."),
+            fields={"people": gettext("Not used here.")},
+        )
     names = list(dict.fromkeys(people.split()))
     wrong = next((name for name in names if not coming.NAME.fullmatch(name)), None)
     if wrong is not None:

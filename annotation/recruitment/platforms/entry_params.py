@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import jwt
 from django.core import signing
+from django.utils.translation import gettext as _
 
 from annotation.models import Recruitment
 from crowdqc.errors import DomainError, Missing
@@ -81,11 +82,11 @@ def read_entry_token(token: str) -> Recruitment:
     try:
         pk = signing.Signer(salt=TOKEN_SALT).unsign_object(token)
     except (signing.BadSignature, ValueError):
-        raise Missing("This link is not one of ours, or it is incomplete.") from None
+        raise Missing(_("This link is not one of ours, or it is incomplete.")) from None
     found = Recruitment.objects.filter(pk=pk).select_related("task__project", "task__current")
     recruitment = found.first()
     if recruitment is None:
-        raise Missing("This link no longer leads anywhere.")
+        raise Missing(_("This link no longer leads anywhere."))
     return recruitment
 
 

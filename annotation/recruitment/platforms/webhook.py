@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid, NotAllowed
 from crowdqc.files.json_input import Unreadable, read_json
 
@@ -40,15 +42,15 @@ def read(secret: str, headers: Mapping[str, str], body: bytes) -> Event:
     stamp = headers.get("X-Prolific-Request-Timestamp", "")
     said = headers.get("X-Prolific-Request-Signature", "")
     if not hmac.compare_digest(sign(secret, stamp, body).encode(), said.encode()):
-        raise NotAllowed("The signature does not fit.", code="signature")
+        raise NotAllowed(_("The signature does not fit."), code="signature")
     sent = _seconds(stamp)
     if sent is None or abs(time.time() - sent) > OLD:
-        raise NotAllowed("The request is too old.", code="old")
+        raise NotAllowed(_("The request is too old."), code="old")
     try:
         payload = read_json(body)
         kind = payload["event_type"]
     except (Unreadable, KeyError, TypeError):
-        raise Invalid("The body is no event.", fields={"event_type": "missing"}) from None
+        raise Invalid(_("The body is no event."), fields={"event_type": _("missing")}) from None
     event_id = headers.get("X-Event-ID", "") or hashlib.sha256(stamp.encode() + body).hexdigest()
     # When it happened, which orders events; never later than the signed time of sending.
     happened = min(_seconds(headers.get("X-Timestamp", "")) or sent, sent)

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -141,7 +142,9 @@ def leave(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     visit = selectors.visit_of(user)
     if visit is None:
-        raise Missing("You came here by an account of your own; there is no platform to return to.")
+        raise Missing(
+            gettext("You came here by an account of your own; there is no platform to return to.")
+        )
     error = ""
     if request.method == "POST":
         try:
@@ -206,12 +209,12 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
     )
     try:
         if recruitment is None or not recruitment.webhook_sealed:
-            raise Missing("Nothing is expected here.")
+            raise Missing(gettext("Nothing is expected here."))
         if (
             parse_whole(request.headers.get("Content-Length") or "0", high=webhook.MOST_BYTES)
             is None
         ):
-            raise TooMuch("Too long for an event.")
+            raise TooMuch(gettext("Too long for an event."))
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
         event = webhook.read(secret, request.headers, request.body)
         kept = visits.apply_event(recruitment=recruitment, event=event)

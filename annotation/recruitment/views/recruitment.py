@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
@@ -48,9 +49,9 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
     """A new way into the task."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     if kind not in FORMS:
-        raise Missing("There is no such kind of recruitment.")
+        raise Missing(_("There is no such kind of recruitment."))
     if task.current is None:
-        messages.warning(request, "Publish the task first: people would find nothing here.")
+        messages.warning(request, _("Publish the task first: people would find nothing here."))
         return redirect("recruitment_list", project_id, task_id)
     start = {"name": task.current.title[:80], "entry": "bound", "audience": site_of(request)}
     form = FORMS[kind](request.POST or None, initial=start)
@@ -60,7 +61,7 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
         except DomainError as error:
             add_errors(form, error)
         else:
-            messages.success(request, "It is added. Paste its address where people start.")
+            messages.success(request, _("It is added. Paste its address where people start."))
             return redirect("recruitment", project_id, task_id, made.pk)
     return _form(request, task, form, None)
 
@@ -133,7 +134,7 @@ def recruitment_edit(
         except DomainError as error:
             add_errors(form, error)
         else:
-            messages.success(request, "It is changed.")
+            messages.success(request, _("It is changed."))
             return redirect("recruitment", project_id, task_id, row.pk)
     return _form(request, task, form, row)
 
@@ -177,6 +178,6 @@ def recruitment_let_in(
         except Invalid as error:
             add_errors(form, error)
         else:
-            messages.success(request, "The next browser that comes with this id is let in.")
+            messages.success(request, _("The next browser that comes with this id is let in."))
             return redirect("recruitment", project_id, task_id, row.pk)
     return _page(request, access, row, let_in=form)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, known_rules, whole_number
@@ -91,11 +93,17 @@ class Checklist(TaskType):
             if not name.startswith(PREFIX) or value in ("", None):
                 continue
             if len(name) > len(PREFIX) + MAX_NAME or value not in ORDINALS:
-                raise Invalid(f"{name} is {str(value)[:40]!r}.", fields={name: "yes or no."})
+                raise Invalid(
+                    _("%(name)s is %(value)s.") % {"name": name, "value": repr(str(value)[:40])},
+                    fields={name: _("yes or no.")},
+                )
             draft[name] = value
         if len(draft) > MAX_QUESTIONS:
             raise Invalid(
-                "There are too many lines.", fields={"draft": f"{MAX_QUESTIONS} at most."}
+                _("There are too many lines."),
+                fields={
+                    "draft": _("%(max_questions)s at most.") % {"max_questions": MAX_QUESTIONS}
+                },
             )
         draft["skipped"] = truth(raw.get("skipped", False))
         return draft
@@ -119,7 +127,10 @@ class Checklist(TaskType):
         asked = [row["name"] for row in settings["questions"]]
         unknown = sorted(set(given) - set(asked))
         if unknown:
-            raise Invalid(f"There is no question {unknown[0]!r} in this checklist.")
+            raise Invalid(
+                _("There is no question %(unknown)s in this checklist.")
+                % {"unknown": repr(unknown[0])}
+            )
         still = [number for number, name in enumerate(asked, 1) if name not in given]
         if still:
             raise Invalid(_open(still, len(asked)))
@@ -142,9 +153,9 @@ class Checklist(TaskType):
     ) -> list[Missing]:
         found = []
         if not version.settings["questions"]:
-            found.append(Missing("The checklist has no question", "asked"))
+            found.append(Missing(_("The checklist has no question"), "asked"))
         if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
-            found.append(Missing("The task has no texts", "texts"))
+            found.append(Missing(_("The task has no texts"), "texts"))
         return found
 
     def minutes(
@@ -168,24 +179,36 @@ def _open(still: Sequence[int], total: int) -> str:
 def clean_questions(raw: Any) -> list[dict[str, Any]]:
     """The lines of a list with their names, components and origins; Invalid names the line."""
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
-        raise Invalid("questions is not a list.", fields={"questions": "A list of objects."})
+        raise Invalid(_("questions is not a list."), fields={"questions": _("A list of objects.")})
     if len(raw) > MAX_QUESTIONS:
-        raise Invalid("Too many questions.", fields={"questions": f"{MAX_QUESTIONS} at most."})
+        raise Invalid(
+            _("Too many questions."),
+            fields={
+                "questions": _("%(max_questions)s at most.") % {"max_questions": MAX_QUESTIONS}
+            },
+        )
     taken = [str(row.get("name") or "") for row in raw]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(raw, 1):
         where = f"question {number}"
         label = text(row, "label", where, MAX_QUESTION)
         if not label:
-            raise Invalid(f"{where} asks nothing.", fields={where: "Write the question."})
+            raise Invalid(
+                _("%(where)s asks nothing.") % {"where": where},
+                fields={where: _("Write the question.")},
+            )
         name = str(row.get("name") or "") or free_name(taken)
         if not _NAME.fullmatch(name):
             raise Invalid(
-                f"{where}: {name!r} cannot be a short name.",
-                fields={where: "Small letters, digits and _, beginning with a letter."},
+                _("%(where)s: %(name)s cannot be a short name.")
+                % {"where": where, "name": repr(name)},
+                fields={where: _("Small letters, digits and _, beginning with a letter.")},
             )
         if any(name == one["name"] for one in found):
-            raise Invalid(f"{where}: {name} is there twice.", fields={where: "Another name."})
+            raise Invalid(
+                _("%(where)s: %(name)s is there twice.") % {"where": where, "name": name},
+                fields={where: _("Another name.")},
+            )
         taken.append(name)
         component = text(row, "component", where, MAX_COMPONENT)
         found.append(
@@ -210,7 +233,10 @@ def free_name(taken: Sequence[str]) -> str:
 def _origins(raw: Any, where: str) -> list[dict[str, str]]:
     """The attributes a question came from: text, whose, and whether a person's or a model's."""
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
-        raise Invalid(f"{where}: attributes is not a list.", fields={where: "A list of objects."})
+        raise Invalid(
+            _("%(where)s: attributes is not a list.") % {"where": where},
+            fields={where: _("A list of objects.")},
+        )
     found = [
         {
             "text": text(row, "text", where, 1000),
@@ -220,7 +246,10 @@ def _origins(raw: Any, where: str) -> list[dict[str, str]]:
         for row in raw[:MAX_SOURCES]
     ]
     if any(one["kind"] not in KINDS for one in found):
-        raise Invalid(f"{where}: whose attribute is it?", fields={where: "person or model."})
+        raise Invalid(
+            _("%(where)s: whose attribute is it?") % {"where": where},
+            fields={where: _("person or model.")},
+        )
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types.base import TaskType, Values, known_rules
 from annotation.task_types.known import WORDS, KnownField
@@ -79,14 +81,14 @@ class FreeText(TaskType):
         text = str(draft.get("text", "")).strip()
         if draft.get("declined"):
             if not settings["dont_know"]:
-                raise Invalid("“I don’t know” is not offered here; write an answer.")
+                raise Invalid(_("“I don’t know” is not offered here; write an answer."))
             return Values(
                 texts=[("answer", 0, DONT_KNOW)], choices=[("declined", "dont_know", None)]
             )
         if not text:
             if settings["skippable"]:
                 return None
-            raise Invalid("There is no answer yet.")
+            raise Invalid(_("There is no answer yet."))
         check_words(len(text.split()), settings)
         return Values(texts=[("answer", 0, text)])
 

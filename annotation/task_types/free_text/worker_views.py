@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy
+
 from annotation.work.views.parts import WorkerPages
 
 
@@ -12,8 +14,7 @@ class FreeTextPages(WorkerPages):
     may_stay_open = True
     numbers_items = False
     own_words = True
-    verb, done, go_on = "answer", "answered", "Answer"
-    late = "an answer"
+    verb, done, go_on = gettext_lazy("answer"), gettext_lazy("answered"), gettext_lazy("Answer")
 
 
 PAGES = FreeTextPages()

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
 
@@ -85,7 +86,7 @@ def _of_csv(text: str) -> list[list[str]]:
 
 
 def _no_table(mend: str) -> Invalid:
-    return Invalid("This text is no table.", fields={"question": mend})
+    return Invalid(_("This text is no table."), fields={"question": mend})
 
 
 def render_table(text: str) -> SafeString:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
 from crowdqc.errors import Invalid
@@ -58,8 +60,12 @@ def clean_fields(raw: Any) -> list[Row]:
         first, (number, second) = marking[0][1], marking[1]
         where = f"field {number} ({second['name']})"
         raise Invalid(
-            f"{where} marks text, as {first['name']} does already. A task has one text span field.",
-            fields={where: f"“{first['label']}” marks text already. Add the labels to that field."},
+            _("%(where)s marks text, as %(first)s does already. A task has one text span field.")
+            % {"where": where, "first": first["name"]},
+            fields={
+                where: _("“%(first)s” marks text already. Add the labels to that field.")
+                % {"first": first["label"]}
+            },
         )
     return found
 
@@ -108,12 +114,18 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
     question = text(row, "question", where)
     label = text(row, "label", where, MAX_LABEL) or question[:MAX_LABEL].strip()
     if not label:
-        raise Invalid(f"{where} asks nothing.", fields={where: "Write the question."})
+        raise Invalid(
+            _("%(where)s asks nothing.") % {"where": where},
+            fields={where: _("Write the question.")},
+        )
     name = _name(row, where, label, taken)
     where = f"{where} ({name})"
     kind = str(row.get("kind") or CHOOSE_ONE)
     if kind not in KINDS:
-        raise Invalid(f"{where}: there is no kind {kind[:40]!r}.", fields={where: ", ".join(KINDS)})
+        raise Invalid(
+            _("%(where)s: there is no kind %(kind)s.") % {"where": where, "kind": repr(kind[:40])},
+            fields={where: ", ".join(KINDS)},
+        )
     has_unsure = kind not in TEXTS
     found: Row = {
         "name": name,
@@ -136,11 +148,15 @@ def _name(row: Mapping[str, Any], where: str, label: str, taken: list[str]) -> s
     name = str(row.get("name") or "") or name_of(label[:MADE], taken)
     if not _NAME.fullmatch(name):
         raise Invalid(
-            f"{where}: {name[:60]!r} cannot be a short name.",
-            fields={where: "Lowercase letters, digits and _, beginning with a letter."},
+            _("%(where)s: %(name)s cannot be a short name.")
+            % {"where": where, "name": repr(name[:60])},
+            fields={where: _("Lowercase letters, digits and _, beginning with a letter.")},
         )
     if name in taken:
-        raise Invalid(f"{where}: {name} is used twice.", fields={where: "Use another name."})
+        raise Invalid(
+            _("%(where)s: %(name)s is used twice.") % {"where": where, "name": name},
+            fields={where: _("Use another name.")},
+        )
     taken.append(name)
     return name
 
@@ -153,7 +169,10 @@ def _options(raw: Any, where: str) -> list[Row]:
         value = text(row, "value", one, MAX_CODE) or _value_of(label, found)
         color = str(row.get("color") or "")
         if color and color not in COLORS:
-            raise Invalid(f"{one}: there is no color {color!r}.", fields={one: ", ".join(COLORS)})
+            raise Invalid(
+                _("%(one)s: there is no color %(color)s.") % {"one": one, "color": repr(color)},
+                fields={one: ", ".join(COLORS)},
+            )
         found.append(
             {
                 "value": value,
@@ -178,18 +197,30 @@ def _check_options(field: Row, where: str) -> None:
         if not value:
             continue
         if value in (UNSURE, NOTHING):
-            raise Invalid(f"{one}: {value!r} is reserved.", fields={one: "Use another value."})
+            raise Invalid(
+                _("%(one)s: %(value)s is reserved.") % {"one": one, "value": repr(value)},
+                fields={one: _("Use another value.")},
+            )
         if value in seen:
-            raise Invalid(f"{one}: {value!r} is used twice.", fields={one: "Use another value."})
+            raise Invalid(
+                _("%(one)s: %(value)s is used twice.") % {"one": one, "value": repr(value)},
+                fields={one: _("Use another value.")},
+            )
         if scale is not None and value not in scale:
             raise Invalid(
-                f"{one}: the scale has no point {value!r}.", fields={one: "A point of the scale."}
+                _("%(one)s: the scale has no point %(value)s.")
+                % {"one": one, "value": repr(value)},
+                fields={one: _("A point of the scale.")},
             )
         longest = len(field["name"]) + 1 + len(value)
         if field["kind"] in (CHOOSE_SEVERAL, RANK) and longest > MAX_CODE:
             raise Invalid(
-                f"{one}: {field['name']}.{value} is too long.",
-                fields={one: f"Name and value have {MAX_CODE - 1} characters at most."},
+                _("%(one)s: %(field)s.%(value)s is too long.")
+                % {"one": one, "field": field["name"], "value": value},
+                fields={
+                    one: _("Name and value have %(value)s characters at most.")
+                    % {"value": MAX_CODE - 1}
+                },
             )
         seen.add(value)
 
@@ -202,8 +233,12 @@ def _numbers(row: Mapping[str, Any], where: str, kind: str) -> Row:
         step = whole_number(row, "step", 1, 1, 10_000)
         if high <= low or (high - low) // step + 1 > MAX_POINTS:
             raise Invalid(
-                f"{where}: a scale has 2 to {MAX_POINTS} points.",
-                fields={"high": f"Above {low}, with at most {MAX_POINTS} points."},
+                _("%(where)s: a scale has 2 to %(max_points)s points.")
+                % {"where": where, "max_points": MAX_POINTS},
+                fields={
+                    "high": _("Above %(low)s, with at most %(max_points)s points.")
+                    % {"low": low, "max_points": MAX_POINTS}
+                },
             )
         return {"low": low, "high": high, "step": step}
     if kind != NUMBER:
@@ -211,9 +246,15 @@ def _numbers(row: Mapping[str, Any], where: str, kind: str) -> Row:
     found = {name: _decimal(row, name, where) for name in ("low", "high", "step")}
     low_at, high_at = found["low"], found["high"]
     if low_at is not None and high_at is not None and high_at < low_at:
-        raise Invalid(f"{where}: the highest is below the lowest.", fields={"high": f"≥ {low_at}"})
+        raise Invalid(
+            _("%(where)s: the highest is below the lowest.") % {"where": where},
+            fields={"high": f"≥ {low_at}"},
+        )
     if found["step"] is not None and found["step"] <= 0:
-        raise Invalid(f"{where}: the step is not above 0.", fields={"step": "Above 0, or empty."})
+        raise Invalid(
+            _("%(where)s: the step is not above 0.") % {"where": where},
+            fields={"step": _("Above 0, or empty.")},
+        )
     return found
 
 
@@ -223,7 +264,10 @@ def _decimal(row: Mapping[str, Any], name: str, where: str) -> int | float | Non
         return None
     number = exact(value, -NUMBERED, NUMBERED)
     if number is None:
-        raise Invalid(f"{where}: {name} is not a number.", fields={name: "A number, or empty."})
+        raise Invalid(
+            _("%(where)s: %(name)s is not a number.") % {"where": where, "name": name},
+            fields={name: _("A number, or empty.")},
+        )
     return int(number) if number == number.to_integral_value() else float(number)
 
 
@@ -233,7 +277,8 @@ def _counts(row: Mapping[str, Any], where: str) -> Row:
     high = whole_number(row, "max", 0, 0, 5000)
     if high and high < low:
         raise Invalid(
-            f"{where}: the maximum is below the minimum.", fields={"max": f"At least {low}, or 0."}
+            _("%(where)s: the maximum is below the minimum.") % {"where": where},
+            fields={"max": _("At least %(low)s, or 0.") % {"low": low}},
         )
     return {"min": low, "max": high}
 
@@ -245,17 +290,20 @@ def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
         name, comparison = str(row.get("field") or ""), str(row.get("is") or "is")
         if name not in earlier:
             raise Invalid(
-                f"{where} depends on {name[:40]!r}, which is not an earlier field.",
-                fields={where: "Choose a field above it."},
+                _("%(where)s depends on %(name)s, which is not an earlier field.")
+                % {"where": where, "name": repr(name[:40])},
+                fields={where: _("Choose a field above it.")},
             )
         if earlier[name]["kind"] not in CONDITIONAL:
             raise Invalid(
-                f"{where} depends on {name!r}, which has no options.",
-                fields={where: "Choose a field with options or a scale."},
+                _("%(where)s depends on %(name)s, which has no options.")
+                % {"where": where, "name": repr(name)},
+                fields={where: _("Choose a field with options or a scale.")},
             )
         if comparison not in COMPARISONS:
             raise Invalid(
-                f"{where}: there is no comparison {comparison[:40]!r}.",
+                _("%(where)s: there is no comparison %(comparison)s.")
+                % {"where": where, "comparison": repr(comparison[:40])},
                 fields={where: ", ".join(COMPARISONS)},
             )
         values = row.get("values")
@@ -264,7 +312,8 @@ def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
         unknown = [value for value in values if value not in known]
         if unknown:
             raise Invalid(
-                f"{where} depends on {unknown[0][:40]!r}, which {name} does not offer.",
+                _("%(where)s depends on %(unknown)s, which %(name)s does not offer.")
+                % {"where": where, "unknown": repr(unknown[0][:40]), "name": name},
                 fields={where: ", ".join(known)[:300] or f"{name} has no options yet."},
             )
         found.append({"field": name, "is": comparison, "values": list(dict.fromkeys(values))})
@@ -273,7 +322,12 @@ def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
 
 def _listed(raw: Any, what: str, most: int) -> list[Mapping[str, Any]]:
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
-        raise Invalid(f"{what} is not a list.", fields={what: "A list of objects."})
+        raise Invalid(
+            _("%(what)s is not a list.") % {"what": what}, fields={what: _("A list of objects.")}
+        )
     if len(raw) > most:
-        raise Invalid(f"{what}: too many.", fields={what: f"{most} at most."})
+        raise Invalid(
+            _("%(what)s: too many.") % {"what": what},
+            fields={what: _("%(most)s at most.") % {"most": most}},
+        )
     return raw

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.models import Item
 from annotation.task_types.label_studio import (
     CHOICES,
@@ -100,7 +102,9 @@ class LabelsInLabelStudio(LabelStudio):
         for name, (kind, value) in given.items():
             if name not in asked:
                 mend = {"from_name": ", ".join(asked)}
-                raise Invalid(f"the task has no field {name}.", fields=mend)
+                raise Invalid(
+                    gettext("the task has no field %(name)s.") % {"name": name}, fields=mend
+                )
             draft |= _draft_of(asked[name], kind, value, text)
         # What was left open elsewhere is left open, and conditions were theirs.
         fields = [{**row, "required": False, "ask_if": []} for row in asked.values()]
@@ -149,7 +153,11 @@ def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dic
         }
     if len(codes) != 1:
         mend = {field["name"]: "Keep one of them."}
-        raise Invalid(f"“{field['question']}” has {len(codes)} choices.", fields=mend)
+        raise Invalid(
+            gettext("“%(field)s” has %(codes)s choices.")
+            % {"field": field["question"], "codes": len(codes)},
+            fields=mend,
+        )
     return {key: codes[0]}
 
 
@@ -162,8 +170,9 @@ def _in_points(mark: Mark, field: Mapping[str, Any], text: str) -> Mark:
     start, end = (len(cut.decode("utf-16-le", "ignore")) for cut in cuts)
     if text[start:end] != mark.quoted:
         raise Invalid(
-            f"“{field['question']}” has a mark at {mark.start} that is not “{mark.quoted[:40]}”.",
-            fields={field["name"]: "Its offsets count characters of another text."},
+            gettext("“%(field)s” has a mark at %(start)s that is not “%(quoted)s”.")
+            % {"field": field["question"], "start": mark.start, "quoted": mark.quoted[:40]},
+            fields={field["name"]: gettext("Its offsets count characters of another text.")},
         )
     return mark._replace(start=start, end=end)
 

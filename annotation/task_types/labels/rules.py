@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import Values
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
@@ -64,7 +66,8 @@ def check_answers(
         answer = read_answer(draft, one, length=length)
         if not answer.given and one["required"]:
             raise Invalid(
-                f"“{one['question']}” is not answered yet.", fields={one["name"]: "Answer it."}
+                _("“%(one)s” is not answered yet.") % {"one": one["question"]},
+                fields={one["name"]: _("Answer it.")},
             )
         if answer.given:
             given[one["name"]] = answer.codes

@@ -43,6 +43,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.models import Answer, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import ITEM_TEXT, TaskType, Values, known_rules, whole_number
@@ -154,7 +156,9 @@ class Labels(TaskType):
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         content = str(raw.get("content") or TEXT)
         if content not in CONTENTS:
-            raise Invalid("There is no such content.", fields={"content": ", ".join(CONTENTS)})
+            raise Invalid(
+                gettext("There is no such content."), fields={"content": ", ".join(CONTENTS)}
+            )
         return {
             "fields": clean_fields(raw.get("fields", [dict(row) for row in START])),
             "content": content,
@@ -180,12 +184,19 @@ class Labels(TaskType):
             given = _drafted(value)
             if given is None or len(name) > MAX_KEY or len(given) > MAX_CHARACTERS:
                 raise Invalid(
-                    f"{name[:MAX_KEY]} is {str(value)[:40]!r}.",
-                    fields={name[:MAX_KEY]: f"A text of {MAX_CHARACTERS:,} characters at most."},
+                    gettext("%(name)s is %(value)s.")
+                    % {"name": name[:MAX_KEY], "value": repr(str(value)[:40])},
+                    fields={
+                        name[:MAX_KEY]: gettext("A text of %(max_characters)s characters at most.")
+                        % {"max_characters": f"{MAX_CHARACTERS:,}"}
+                    },
                 )
             draft[name] = given
         if len(draft) > MAX_KEYS:
-            raise Invalid("There are too many answers.", fields={"draft": f"{MAX_KEYS} at most."})
+            raise Invalid(
+                gettext("There are too many answers."),
+                fields={"draft": gettext("%(max_keys)s at most.") % {"max_keys": MAX_KEYS}},
+            )
         draft["skipped"] = truth(raw.get("skipped", False))
         return draft
 
@@ -206,7 +217,8 @@ class Labels(TaskType):
             name = key.removeprefix(PREFIX).partition(".")[0]
             if key.startswith(PREFIX) and name not in names:
                 raise Invalid(
-                    f"There is no field {name!r} in this task.", fields={name: "Unknown field."}
+                    gettext("There is no field %(name)s in this task.") % {"name": repr(name)},
+                    fields={name: gettext("Unknown field.")},
                 )
         text = settings.get(ITEM_TEXT)
         return check_answers(draft, fields, length=None if text is None else len(text))
@@ -249,7 +261,7 @@ class Labels(TaskType):
         found = missing_fields(version.settings["fields"])
         items = task.items.in_version(version.number)
         if not items.exists():
-            found.append(Missing("The task has no items", "text"))
+            found.append(Missing(gettext("The task has no items"), "text"))
         return found + missing_content(items, version.settings)
 
     def minutes(
@@ -297,32 +309,68 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
         noun = "image" if content == IMAGE else "sound"
         others = f" and {plural(len(lacking) - 1, 'other')}" if lacking[1:] else ""
         has = "have" if others else "has"
-        found.append(Missing(f"Item {lacking[0]}{others} {has} no {noun}", "text", lacking[0]))
+        found.append(
+            Missing(
+                gettext("Item %(lacking)s%(others)s %(has)s no %(noun)s")
+                % {"lacking": lacking[0], "others": others, "has": has, "noun": noun},
+                "text",
+                lacking[0],
+            )
+        )
     spans = [n for n, row in enumerate(settings["fields"], 1) if row["kind"] == SPANS]
     if spans:
-        found.append(Missing(f"Field {spans[0]} marks text, and items show files", "fields"))
+        found.append(
+            Missing(
+                gettext("Field %(spans)s marks text, and items show files") % {"spans": spans[0]},
+                "fields",
+            )
+        )
     return found
 
 
 def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
     """What the fields lack before a task can be published."""
     if not fields:
-        return [Missing("The task has no field", "fields")]
+        return [Missing(gettext("The task has no field"), "fields")]
     found = []
     for number, row in enumerate(fields, 1):
         options = row["options"]
         if row["kind"] in WITH_OPTIONS and len(options) < (1 if row["kind"] == SPANS else 2):
             need = "one option" if row["kind"] == SPANS else "two options"
-            found.append(Missing(f"Field {number} needs {need}", "fields", row["name"]))
+            found.append(
+                Missing(
+                    gettext("Field %(number)s needs %(need)s") % {"number": number, "need": need},
+                    "fields",
+                    row["name"],
+                )
+            )
         elif any(not (one["value"] and one["label"]) for one in options):
             lack = "has an option without a label"
-            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+            found.append(
+                Missing(
+                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
+                    "fields",
+                    row["name"],
+                )
+            )
         elif any(not one["values"] for one in row["ask_if"]):
             lack = "has a condition without a value"
-            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+            found.append(
+                Missing(
+                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
+                    "fields",
+                    row["name"],
+                )
+            )
         elif not can_be_asked(row, fields):
             lack = "is never asked: its conditions cannot hold together"
-            found.append(Missing(f"Field {number} {lack}", "fields", row["name"]))
+            found.append(
+                Missing(
+                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
+                    "fields",
+                    row["name"],
+                )
+            )
     return found
 
 

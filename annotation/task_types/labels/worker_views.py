@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy
+
 from annotation.task_types.labels import page as labeling
 from annotation.task_types.labels.content import AUDIO, IMAGE
 from annotation.task_types.labels.fields import TEXTS
@@ -17,7 +19,7 @@ class LabelPages(WorkerPages):
 
     styles = ("css/pages/work/label.css",)
     scripts = ("js/label/label.js", "js/label/spans.js", "js/label/media.js")
-    verb, done, go_on = "label", "labeled", "Label"
+    verb, done, go_on = gettext_lazy("label"), gettext_lazy("labeled"), gettext_lazy("Label")
     submitted_noun = recorded_noun = "item"
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
@@ -29,13 +31,20 @@ class LabelPages(WorkerPages):
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
         content = settings["content"]
-        looked = {IMAGE: " when you zoom;", AUDIO: " when you play and pause;"}.get(content, "")
         typed = any(row["kind"] in TEXTS for row in settings["fields"])
-        return (
-            "your choices and marks, when you make them, and how long each item is on screen;"
-            f"{looked} when you press keys, click, copy, scroll and leave this page"
-            + ("; and the text that you write." if typed else ".")
-        )
+        told = [
+            gettext(
+                "your choices and marks, when you make them, and how long each item is on screen; "
+                "when you press keys, click, copy, scroll and leave this page"
+            )
+        ]
+        if content == IMAGE:
+            told.append(gettext("when you zoom"))
+        if content == AUDIO:
+            told.append(gettext("when you play and pause"))
+        if typed:
+            told.append(gettext("and the text that you write"))
+        return "; ".join(told) + "."
 
 
 PAGES = LabelPages()

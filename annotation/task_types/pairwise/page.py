@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item
 from annotation.task_types.pairwise import type as pairwise
@@ -149,8 +150,8 @@ def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
 
 def _dimension(row: Mapping[str, Any], number: int, draft: Mapping[str, Any]) -> Line:
     field = pairwise.PREFIX + row["name"]
-    offered = [(LEFT, "Left", "ArrowLeft"), (NEUTRAL, "Neutral", "ArrowDown")]
-    offered.append((RIGHT, "Right", "ArrowRight"))
+    offered = [(LEFT, _("Left"), "ArrowLeft"), (NEUTRAL, _("Neutral"), "ArrowDown")]
+    offered.append((RIGHT, _("Right"), "ArrowRight"))
     return Line(
         number=number,
         field=field,
@@ -209,7 +210,9 @@ def page(
     return {
         "shown": texts(item, flipped=flipped, known=known),
         "sources": found,
-        "sources_label": f"Show the {len(known)} sources" if len(known) > 1 else "Show the source",
+        "sources_label": _("Show the %(number)s sources") % {"number": len(known)}
+        if len(known) > 1
+        else _("Show the source"),
         "lines": asked,
         "answered": len(asked) - still_open,
         "still_open": still_open,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import ON_PAGE, TaskType, Values, known_rules, whole_number
@@ -38,13 +40,13 @@ def missing_pairs(task: Task, version: TaskVersion, now: str | None) -> list[Mis
     if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
         texts = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
         if texts.count() < 2:
-            return [Missing("The task has no texts", "texts")]
-        return [Missing("No pairs are made yet", "pairs")]
+            return [Missing(_("The task has no texts"), "texts")]
+        return [Missing(_("No pairs are made yet"), "pairs")]
     found = []
     made = version.settings.get("made")
     if made and made != (signature(task, version) if now is None else now):
         found.append(
-            Missing("Texts, design or assignment size changed: make the pairs again", "pairs")
+            Missing(_("Texts, design or assignment size changed: make the pairs again"), "pairs")
         )
     return found
 
@@ -167,7 +169,7 @@ class Pairwise(TaskType):
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         sides = raw.get("sides") or "balanced"
         if sides not in SIDES:
-            raise Invalid("There is no such order.", fields={"sides": ", ".join(SIDES)})
+            raise Invalid(_("There is no such order."), fields={"sides": ", ".join(SIDES)})
         return {
             "dimensions": _dimensions(raw.get("dimensions", list(DEFAULT))),
             "sides": sides,
@@ -213,15 +215,21 @@ class Pairwise(TaskType):
         known = {dimension["name"]: dimension for dimension in settings["dimensions"]}
         unknown = sorted(set(values) - set(known))
         if unknown:
-            raise Invalid(f"There is no line {unknown[0]!r} in this task.")
+            raise Invalid(
+                _("There is no line %(unknown)s in this task.") % {"unknown": repr(unknown[0])}
+            )
         still = [dimension["label"] for name, dimension in known.items() if name not in values]
         if still:
             more = f" and {len(still) - 1} more" if len(still) > 1 else ""
-            raise Invalid(f"“{still[0]}”{more} not judged yet.")
+            raise Invalid(
+                _("“%(still)s”%(more)s not judged yet.") % {"still": still[0], "more": more}
+            )
         choices: list[tuple[str, str, int | None]] = []
         for name, dimension in known.items():
             if values[name] == NEUTRAL and not dimension["neutral"]:
-                raise Invalid(f"“{dimension['label']}” asks for left or right.")
+                raise Invalid(
+                    _("“%(dimension)s” asks for left or right.") % {"dimension": dimension["label"]}
+                )
             code = to_canonical(values[name], flipped=flipped)
             choices.append((name, code, ORDINALS[code]))
         if settings.get(ON_PAGE):
@@ -269,13 +277,14 @@ def _check_seen(draft: Mapping[str, Any]) -> None:
     unseen = [side for side in (LEFT, RIGHT) if side not in seen]
     if len(unseen) == 1:
         raise Invalid(
-            f"The {unseen[0]} response has not been on your screen. Open it, then go on.",
+            _("The %(unseen)s response has not been on your screen. Open it, then go on.")
+            % {"unseen": unseen[0]},
             fields={SEEN: unseen[0]},
         )
     if unseen:
         raise Invalid(
-            "Neither response has been on your screen. Open both, then go on.",
-            fields={SEEN: "left, right"},
+            _("Neither response has been on your screen. Open both, then go on."),
+            fields={SEEN: _("left, right")},
         )
 
 
@@ -292,7 +301,7 @@ def _dimensions(raw: Any) -> list[dict[str, Any]]:
             }
         )
     if not found:
-        raise Invalid("There is nothing to judge.", fields={"dimensions": "One at least."})
+        raise Invalid(_("There is nothing to judge."), fields={"dimensions": _("One at least.")})
     return found
 
 
@@ -307,7 +316,10 @@ def _design(raw: Any) -> dict[str, Any]:
     for name, values in (("kind", KINDS), ("strata", STRATA)):
         chosen[name] = row.get(name) or values[0]
         if chosen[name] not in values:
-            raise Invalid(f"There is no {name} like this.", fields={name: ", ".join(values)})
+            raise Invalid(
+                _("There is no %(name)s like this.") % {"name": name},
+                fields={name: ", ".join(values)},
+            )
     return {
         **chosen,
         "pairs_per_topic": whole_number(row, "pairs_per_topic", 6, 1, 500),

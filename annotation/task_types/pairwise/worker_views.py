@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.task_types.pairwise import page as judging
 from annotation.work.views.parts import OpenItem, WorkerPages
@@ -17,7 +18,7 @@ class JudgingPages(WorkerPages):
 
     styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     scripts: tuple[str, ...] = ("js/judge.js",)
-    verb, done, go_on = "judge", "judged", "Judge"
+    verb, done, go_on = gettext_lazy("judge"), gettext_lazy("judged"), gettext_lazy("Judge")
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry
@@ -28,7 +29,7 @@ class JudgingPages(WorkerPages):
         }
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
-        return (
+        return gettext(
             "each choice, and when you make or change it; how long the page is on screen; when you "
             "open the sources, press keys, click, copy, scroll and leave this page."
         )
@@ -58,7 +59,7 @@ class PairwisePages(TextsPages):
     submitted_noun = "pair"
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
-        return (
+        return gettext(
             "each choice, and when you make or change it; how long the page and each response are "
             "on screen or under the pointer; when you open the sources, mark differences, press "
             "keys, click, copy, scroll and leave this page."

@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import whole_number
 from annotation.task_types.rendering import words_in
 from annotation.task_types.sentences import sentences
 from annotation.task_types.texts import storable
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
 
 EXPLANATION, EVIDENCE, FEEDBACK = "explanation", "evidence", "feedback"
 SENTENCE = "sentence"  # the target of a span of evidence
@@ -39,7 +42,9 @@ def clean(raw: Mapping[str, Any]) -> dict[str, Any]:
     wanted, evidence = asked.get("wanted") or NONE, raw.get(EVIDENCE) or NONE
     for name, value in ((EXPLANATION, wanted), (EVIDENCE, evidence)):
         if value not in WANTED:
-            raise Invalid(f"{name} is not known.", fields={name: ", ".join(WANTED)})
+            raise Invalid(
+                _("%(name)s is not known.") % {"name": name}, fields={name: ", ".join(WANTED)}
+            )
     least = whole_number(asked, "min_words", 5, 1, 200)
     return {EXPLANATION: {"wanted": wanted, "min_words": least}, EVIDENCE: evidence}
 
@@ -71,10 +76,13 @@ def draft_texts(raw: Mapping[str, Any]) -> dict[str, str]:
     ):
         value = raw.get(name) or ""
         if not isinstance(value, str):
-            raise Invalid(f"The {name} is not a text.", fields={name: "Send a text."})
+            raise Invalid(
+                _("The %(name)s is not a text.") % {"name": name}, fields={name: _("Send a text.")}
+            )
         if len(value) > most:
             raise Invalid(
-                f"The {name} is too long.", fields={name: f"{most:,} characters at most."}
+                _("The %(name)s is too long.") % {"name": name},
+                fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
             )
         if value.strip():
             found[name] = storable(value)
@@ -92,14 +100,23 @@ def numbers(typed: str, last: int = 0) -> list[int]:
             continue
         match = _PART.match(part)
         if match is None:
-            raise Invalid(f"“{part[:20]}” is not a sentence number.", fields={EVIDENCE: ""})
+            raise Invalid(
+                _("“%(part)s” is not a sentence number.") % {"part": part[:20]},
+                fields={EVIDENCE: ""},
+            )
         low, high = int(match[1]), int(match[2] or match[1])
         if low < 1 or high < low or (last and high > last):
             there = f"; there are 1 to {last}" if last else ""
-            raise Invalid(f"There is no sentence {part}{there}.", fields={EVIDENCE: ""})
+            raise Invalid(
+                _("There is no sentence %(part)s%(there)s.") % {"part": part, "there": there},
+                fields={EVIDENCE: ""},
+            )
         found.update(range(low, min(high, low + MAX_NUMBERS) + 1))
     if len(found) > MAX_NUMBERS:
-        raise Invalid(f"{MAX_NUMBERS} sentences at most.", fields={EVIDENCE: ""})
+        raise Invalid(
+            _("%(max_numbers)s sentences at most.") % {"max_numbers": MAX_NUMBERS},
+            fields={EVIDENCE: ""},
+        )
     return sorted(found)
 
 
@@ -116,16 +133,19 @@ def explanation_problem(text: str, settings: Mapping[str, Any], labels: Iterable
     if wanted == NONE or (wanted == OPTIONAL and not written):
         return ""
     if not written:
-        return "Say in a few words why."
+        return _("Say in a few words why.")
     words, least = words_in(written), asked.get("min_words", 1)
     if words < least:
-        return f"{_count(words, 'word')} so far; at least {least} are wanted."
+        return _("%(words)s so far; at least %(least)s are wanted.") % {
+            "words": plural(words, "word"),
+            "least": least,
+        }
     if digest(written) in {digest(label) for label in labels}:
-        return "This repeats a label. Say what makes the answer so."
+        return _("This repeats a label. Say what makes the answer so.")
     said = {digest(part) for part in sentences(written)}
     known = set(settings.get("copies") or ())
     if digest(written) in known or (said and said <= known):
-        return "This repeats the question or the answer. Say what you think of it."
+        return _("This repeats the question or the answer. Say what you think of it.")
     return ""
 
 
@@ -139,7 +159,7 @@ def evidence_problem(typed: str, settings: Mapping[str, Any], *, best: bool) -> 
     except Invalid as error:
         return error.message
     if wanted == REQUIRED and not found and not best:
-        return "Choose the sentences that show it, or write their numbers."
+        return _("Choose the sentences that show it, or write their numbers.")
     return ""
 
 
@@ -149,7 +169,3 @@ def spans(typed: str, settings: Mapping[str, Any]) -> list[tuple[str, int, str, 
         return []
     found = numbers(typed, int(settings["sentences"]))
     return [(EVIDENCE, index, SENTENCE, n, n) for index, n in enumerate(found)]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Item, ItemGroup
 from annotation.task_types.pairwise.page import lines
 from annotation.task_types.rating.explanation import (
@@ -47,7 +49,10 @@ def item_settings(passage: str, question: str, answer: str, anchor: int = 0) -> 
     last = len(sentences(passage))
     if not 0 <= anchor <= last:
         there = f"1 to {last}; 0 for none" if last else "0: there is no document"
-        raise Invalid(f"The document has no sentence {anchor}.", fields={"sentence": f"{there}."})
+        raise Invalid(
+            _("The document has no sentence %(anchor)s.") % {"anchor": anchor},
+            fields={"sentence": f"{there}."},
+        )
     return {"anchor": anchor, "sentences": last, "copies": copies(question, answer)}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import TaskType, Values, known_rules, whole_number
@@ -127,7 +129,7 @@ class Rating(TaskType):
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         layout = raw.get("layout") or TEXT
         if layout not in LAYOUTS:
-            raise Invalid("There is no such layout.", fields={"layout": " or ".join(LAYOUTS)})
+            raise Invalid(_("There is no such layout."), fields={"layout": " or ".join(LAYOUTS)})
         asked = explanation.clean(raw)
         if layout == TEXT:  # without a document there is no sentence to point at
             asked[EVIDENCE] = explanation.NONE
@@ -180,7 +182,9 @@ class Rating(TaskType):
             return None
         unknown = sorted(set(values) - {scale["name"] for scale in settings.get("scales", [])})
         if unknown:
-            raise Invalid(f"There is no scale {unknown[0]!r} in this task.")
+            raise Invalid(
+                _("There is no scale %(unknown)s in this task.") % {"unknown": repr(unknown[0])}
+            )
         choices = _choices(values, settings)
         beside = beside_problems(draft, settings)
         if beside:
@@ -218,7 +222,7 @@ class Rating(TaskType):
         if task.items.in_version(version.number).filter(expected__isnull=True).exists():
             return []
         what = "answer to rate" if version.settings.get("layout") == DOCUMENT else "texts"
-        return [Missing(f"The task has no {what}", "texts")]
+        return [Missing(_("The task has no %(what)s") % {"what": what}, "texts")]
 
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
@@ -291,9 +295,12 @@ def _choices(
     for scale in settings.get("scales", []):
         name = scale["name"]
         if name not in values:
-            raise Invalid(f"“{scale['label']}” is not rated yet.")
+            raise Invalid(_("“%(scale)s” is not rated yet.") % {"scale": scale["label"]})
         if int(values[name]) not in {point["value"] for point in scale["points"]}:
-            raise Invalid(f"“{scale['label']}” has no point {values[name]}.")
+            raise Invalid(
+                _("“%(scale)s” has no point %(values)s.")
+                % {"scale": scale["label"], "values": values[name]}
+            )
         choices.append((name, values[name], int(values[name])))
     return choices
 
@@ -326,12 +333,13 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
         ]
         if len({point["value"] for point in points}) < max(2, len(points)):
             raise Invalid(
-                f"{where} needs two points or more, each with its own value.",
-                fields={where: "Two points at least."},
+                _("%(where)s needs two points or more, each with its own value.")
+                % {"where": where},
+                fields={where: _("Two points at least.")},
             )
         points.sort(key=lambda point: point["value"])
         described = text(row, "description", where)
         found.append({**parse_label(row, where, taken), "description": described, "points": points})
     if not found:
-        raise Invalid("There is nothing to rate.", fields={"scales": "One at least."})
+        raise Invalid(_("There is nothing to rate."), fields={"scales": _("One at least.")})
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.task_types.pairwise.worker_views import TextsPages
 from annotation.task_types.rating import page as rating
 from annotation.task_types.rating.explanation import EXPLANATION, NONE
@@ -33,7 +35,7 @@ class RatingPages(TextsPages):
     def recorded(self, settings: Mapping[str, Any]) -> str:
         if (settings.get(EXPLANATION) or {}).get("wanted", NONE) == NONE:
             return super().recorded(settings)
-        return (
+        return gettext(
             "each choice, the sentences you choose, and when you make or change it; when you type, "
             "delete, paste, copy, scroll, click and leave this page, how long it is on screen, and "
             "the text of your explanations."

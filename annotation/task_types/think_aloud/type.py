@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import ItemGroup, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import RECORDED, TaskType, Values, whole_number
@@ -24,9 +26,13 @@ def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
     """What a think-aloud task lacks: dimensions, their rubrics, samples with text and score."""
     groups = list(task.groups.in_version(version.number).order_by("position", "pk"))
     if not groups:
-        return [Missing("The task has no dimension", "dimensions")]
+        return [Missing(_("The task has no dimension"), "dimensions")]
     found = [
-        Missing(f"Dimension {number} {lack}", "dimensions", text=group.key)
+        Missing(
+            _("Dimension %(number)s %(lack)s") % {"number": number, "lack": lack},
+            "dimensions",
+            text=group.key,
+        )
         for number, group in enumerate(groups, 1)
         if (lack := missing_fields(group))
     ]
@@ -108,12 +114,15 @@ class ThinkAloud(TaskType):
         transcript = _text(raw.get(TRANSCRIPT, ""), TRANSCRIPT, MAX_TRANSCRIPT)
         rows = raw["attributes"] if "attributes" in raw else _of_fields(raw)
         if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-            raise Invalid("The attributes are not a list.", fields={"attributes": "A list."})
+            raise Invalid(_("The attributes are not a list."), fields={"attributes": _("A list.")})
         found = [one for row in rows if (one := _attribute(row, len(transcript)))["text"].strip()]
         if len(found) > MAX_ATTRIBUTES:
             raise Invalid(
-                f"There are {len(found)} attributes.",
-                fields={"attributes": f"{MAX_ATTRIBUTES} at most."},
+                _("There are %(found)s attributes.") % {"found": len(found)},
+                fields={
+                    "attributes": _("%(max_attributes)s at most.")
+                    % {"max_attributes": MAX_ATTRIBUTES}
+                },
             )
         draft: dict[str, Any] = {}
         for place, one in enumerate(found):
@@ -139,10 +148,10 @@ class ThinkAloud(TaskType):
             return None
         said = str(draft.get(TRANSCRIPT, ""))
         if said.strip() and not settings["transcript"]:
-            raise Invalid("A transcript is not offered here; type the attributes.")
+            raise Invalid(_("A transcript is not offered here; type the attributes."))
         # Models and files bring no speech, and are not asked for any.
         if settings.get(RECORDING) == "required" and settings.get(RECORDED) is False:
-            raise Invalid("Record what you say: nothing is recorded yet.")
+            raise Invalid(_("Record what you say: nothing is recorded yet."))
         _enough(found, settings["min_attributes"])
         _once(one["text"] for one in found)
         texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(found)]
@@ -195,7 +204,10 @@ def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:
 def _recording(value: Any) -> str:
     if value not in RECORDINGS:
         allowed = ", ".join(RECORDINGS)
-        raise Invalid(f"There is no recording {value!r}.", fields={RECORDING: f"{allowed}."})
+        raise Invalid(
+            _("There is no recording %(value)s.") % {"value": repr(value)},
+            fields={RECORDING: f"{allowed}."},
+        )
     return str(value)
 
 
@@ -203,8 +215,13 @@ def _enough(found: list[Attribute], wanted: int) -> None:
     if len(found) < wanted:
         there = f"{len(found)} attribute{'' if len(found) == 1 else 's'}" if found else "none"
         raise Invalid(
-            f"At least {wanted} attribute{' is' if wanted == 1 else 's are'} wanted; "
-            f"there {'is' if len(found) == 1 else 'are'} {there}."
+            _("At least %(wanted)s attribute%(value)s wanted; there %(value2)s %(there)s.")
+            % {
+                "wanted": wanted,
+                "value": " is" if wanted == 1 else "s are",
+                "value2": "is" if len(found) == 1 else "are",
+                "there": there,
+            }
         )
 
 
@@ -213,7 +230,10 @@ def _once(texts: Iterable[str]) -> None:
     for number, text in enumerate(texts, 1):
         first = seen.setdefault(" ".join(text.lower().split()), number)
         if first != number:
-            raise Invalid(f"Attributes {first} and {number} say the same; remove one.")
+            raise Invalid(
+                _("Attributes %(first)s and %(number)s say the same; remove one.")
+                % {"first": first, "number": number}
+            )
 
 
 def _of_fields(raw: Mapping[str, Any]) -> list[Attribute]:
@@ -224,8 +244,8 @@ def _of_fields(raw: Mapping[str, Any]) -> list[Attribute]:
         pointed = _MARK.fullmatch(mark)
         if mark and not pointed:
             raise Invalid(
-                f"Mark {place} is {mark[:20]!r}.",
-                fields={f"{MARK_FIELD}{place}": "Start and end, as 12-40."},
+                _("Mark %(place)s is %(mark)s.") % {"place": place, "mark": repr(mark[:20])},
+                fields={f"{MARK_FIELD}{place}": _("Start and end, as 12-40.")},
             )
         start, end = (int(pointed[1]), int(pointed[2])) if pointed else (None, None)
         text = raw.get(f"{TEXT_FIELD}{place}")
@@ -244,8 +264,8 @@ def _attribute(row: Mapping[str, Any], length: int) -> Attribute:
         return {"text": text, "start": None, "end": None}
     if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
         raise Invalid(
-            "A marked stretch has a start before its end.",
-            fields={"attributes": "Two whole numbers."},
+            _("A marked stretch has a start before its end."),
+            fields={"attributes": _("Two whole numbers.")},
         )
     inside = end <= length
     return {"text": text, "start": start if inside else None, "end": end if inside else None}
@@ -253,11 +273,14 @@ def _attribute(row: Mapping[str, Any], length: int) -> Attribute:
 
 def _text(value: Any, name: str, most: int) -> str:
     if not isinstance(value, str):
-        raise Invalid(f"The {name} is not a text.", fields={name: "Send a text."})
+        raise Invalid(
+            _("The %(name)s is not a text.") % {"name": name}, fields={name: _("Send a text.")}
+        )
     text = storable(value)
     if len(text) > most:
         raise Invalid(
-            f"The {name} has {len(text):,} characters; {most:,} is the most.",
-            fields={name: f"{most:,} characters at most."},
+            _("The %(name)s has %(text)s characters; %(most)s is the most.")
+            % {"name": name, "text": f"{len(text):,}", "most": f"{most:,}"},
+            fields={name: _("%(most)s characters at most.") % {"most": f"{most:,}"}},
         )
     return text

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
+
 from annotation.models import AssignmentItem
 from annotation.task_types.think_aloud import page as think_aloud
 from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES, ThinkAloud
@@ -20,7 +23,10 @@ class ThinkAloudPages(WorkerPages):
     tells_all = False
     own_words = True
     submitted_noun = recorded_noun = "dimension"
-    targets = {f"attribute-{n}": f"attribute {n + 1}" for n in range(MAX_ATTRIBUTES)}
+    targets = {
+        f"attribute-{n}": format_lazy("{} {}", gettext_lazy("attribute"), n + 1)
+        for n in range(MAX_ATTRIBUTES)
+    }
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry
@@ -39,16 +45,19 @@ class ThinkAloudPages(WorkerPages):
     def recorded(self, settings: Mapping[str, Any]) -> str:
         voice = ""
         if ThinkAloud().records_speech(settings):
-            voice = " Where you press Record: your voice, until you press Stop."
+            voice = " " + gettext("Where you press Record: your voice, until you press Stop.")
         return (
-            "when you type, delete, paste, copy, scroll and leave this page, what you write as "
-            f"attributes and as a transcript, and when you mark a stretch of it.{voice}"
+            gettext(
+                "when you type, delete, paste, copy, scroll and leave this page, what you write as "
+                "attributes and as a transcript, and when you mark a stretch of it."
+            )
+            + voice
         )
 
     def not_recorded(self, settings: Mapping[str, Any]) -> str:
         if not ThinkAloud().records_speech(settings):
             return super().not_recorded(settings)
-        return "other tabs, your screen, your camera, or your voice at any other time."
+        return gettext("other tabs, your screen, your camera, or your voice at any other time.")
 
 
 PAGES = ThinkAloudPages()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, parse_label, rows, text, truth
 from crowdqc.errors import Invalid
@@ -22,11 +24,15 @@ def clean(raw: Any, what: str) -> list[dict[str, Any]]:
         where = f"{what} question {number}"
         kind = str(row.get("kind") or POINTS)
         if kind not in (POINTS, TEXT):
-            raise Invalid(f"{where} has no known kind.", fields={where: f"{POINTS} or {TEXT}."})
+            raise Invalid(
+                _("%(where)s has no known kind.") % {"where": where},
+                fields={where: _("%(points)s or %(text)s.") % {"points": POINTS, "text": TEXT}},
+            )
         asked: dict[str, Any] = parse_label(row, where, taken)
         if len(asked["name"]) > MAX_FIELD:
             raise Invalid(
-                f"{where}: the name is too long.", fields={where: f"{MAX_FIELD} at most."}
+                _("%(where)s: the name is too long.") % {"where": where},
+                fields={where: _("%(max_field)s at most.") % {"max_field": MAX_FIELD}},
             )
         asked |= {"kind": kind, "required": truth(row.get("required", True)), "points": []}
         if kind == POINTS:
@@ -45,8 +51,8 @@ def _points(raw: Any, where: str) -> list[dict[str, Any]]:
     ]
     if len({point["value"] for point in points}) < max(2, len(points)):
         raise Invalid(
-            f"{where} needs two choices or more, each with its own value.",
-            fields={where: "Two choices at least."},
+            _("%(where)s needs two choices or more, each with its own value.") % {"where": where},
+            fields={where: _("Two choices at least.")},
         )
     return points
 
@@ -59,7 +65,10 @@ def draft_answers(raw: Mapping[str, Any], stage: str) -> dict[str, str]:
             continue
         given = str(value).replace("\r\n", "\n").replace("\x00", "")
         if len(given) > MAX_WORDS or len(name) > len(stage) + 1 + MAX_FIELD:
-            raise Invalid(f"{name} is too long.", fields={name: f"{MAX_WORDS:,} characters."})
+            raise Invalid(
+                _("%(name)s is too long.") % {"name": name},
+                fields={name: _("%(max_words)s characters.") % {"max_words": f"{MAX_WORDS:,}"}},
+            )
         found[name] = given
     return found
 
@@ -84,7 +93,10 @@ def check_answers(
     left = open_questions(draft, stage, asked)
     if left:
         when = "Before you write" if stage == "entry" else "After you wrote"
-        raise Invalid(f"{when}: “{left[0]['label']}” is not answered yet.")
+        raise Invalid(
+            _("%(when)s: “%(left)s” is not answered yet.")
+            % {"when": when, "left": left[0]["label"]}
+        )
     for row in asked:
         field = f"{stage}.{row['name']}"
         given = str(draft.get(field, "")).strip()
@@ -95,5 +107,7 @@ def check_answers(
         elif given in {str(point["value"]) for point in row["points"]}:
             choices.append((field, given, int(given)))
         else:
-            raise Invalid(f"“{row['label']}” has no choice {given[:40]}.")
+            raise Invalid(
+                _("“%(row)s” has no choice %(given)s.") % {"row": row["label"], "given": given[:40]}
+            )
     return texts, choices

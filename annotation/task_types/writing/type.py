@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import F, Func, IntegerField
+from django.utils.translation import gettext
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
@@ -25,7 +26,7 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
     groups = with_passages(task.groups.in_version(version.number))
     topics = list(groups.order_by("position", "pk").values_list("pk", "key", "passages_there"))
     if not topics:
-        return [Missing("The task has no topic", "topics")]
+        return [Missing(gettext("The task has no topic"), "topics")]
     items = task.items.in_version(version.number).values_list("group_id", "question", "settings")
     asked: dict[int, set[str]] = {}
     empty: set[int] = set()
@@ -37,19 +38,34 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
     found = []
     for number, (pk, key, there) in enumerate(topics, 1):
         if pk in empty:
-            found.append(Missing(f"Topic {number:,} has no query", "topics", text=key))
+            found.append(
+                Missing(
+                    gettext("Topic %(number)s has no query") % {"number": f"{number:,}"},
+                    "topics",
+                    text=key,
+                )
+            )
         if there < wanted:
             has = f"{there} passage{'' if there == 1 else 's'}" if there else "no passages"
             cited = "one has" if wanted == 1 else f"{wanted} have"
             found.append(
-                Missing(f"Topic {number:,} has {has}; {cited} to be cited", "topics", text=key)
+                Missing(
+                    gettext("Topic %(number)s has %(has)s; %(cited)s to be cited")
+                    % {"number": f"{number:,}", "has": has, "cited": cited},
+                    "topics",
+                    text=key,
+                )
             )
     for style in version.settings["styles"]:
         lacking = sum(style["name"] not in asked.get(pk, set()) for pk, _, _ in topics)
         if lacking:
             topic = "topic has" if lacking == 1 else "topics have"
             found.append(
-                Missing(f"{lacking:,} {topic} nothing in the style “{style['label']}”", "styles")
+                Missing(
+                    gettext("%(lacking)s %(topic)s nothing in the style “%(style)s”")
+                    % {"lacking": f"{lacking:,}", "topic": topic, "style": style["label"]},
+                    "styles",
+                )
             )
     return found[:4]
 
@@ -183,13 +199,19 @@ class Writing(TaskType):
         target = whole_number(raw, "target_words", 250, 1, 10_000)
         if not low <= target <= high:
             raise Invalid(
-                "The words aimed at are outside the limits.",
-                fields={"target_words": f"{low} to {high}."},
+                gettext("The words aimed at are outside the limits."),
+                fields={
+                    "target_words": gettext("%(low)s to %(high)s.") % {"low": low, "high": high}
+                },
             )
         tools = str(raw.get("tools") or FORBIDDEN)
         if tools not in (FORBIDDEN, ALLOWED):
             raise Invalid(
-                "Tools are allowed or forbidden.", fields={"tools": f"{FORBIDDEN} or {ALLOWED}."}
+                gettext("Tools are allowed or forbidden."),
+                fields={
+                    "tools": gettext("%(forbidden)s or %(allowed)s.")
+                    % {"forbidden": FORBIDDEN, "allowed": ALLOWED}
+                },
             )
         return {
             "styles": _styles(raw.get("styles", list(STYLES))),
@@ -230,7 +252,7 @@ class Writing(TaskType):
             return None
         before = questionnaire.check_answers(draft, ENTRY, settings[ENTRY])
         if not written:
-            raise Invalid("There is no text yet.")
+            raise Invalid(gettext("There is no text yet."))
         marks = parse(written)
         check_words(words_in(written), settings)
         _check_citations(marks, settings)
@@ -295,12 +317,20 @@ def _check_citations(marks: list[Marker], settings: Mapping[str, Any]) -> None:
     for number in numbers:
         if not first <= number < first + there:
             shown = f"[{first}] to [{first + there - 1}]" if there else "none"
-            raise Invalid(f"[{number}] is cited, and there is no such passage; there is {shown}.")
+            raise Invalid(
+                gettext("[%(number)s] is cited, and there is no such passage; there is %(shown)s.")
+                % {"number": number, "shown": shown}
+            )
     if len(numbers) < settings["min_citations"]:
         wanted = settings["min_citations"]
         raise Invalid(
-            f"{len(numbers)} passage{'' if len(numbers) == 1 else 's'} cited; "
-            f"at least {wanted} {'is' if wanted == 1 else 'are'} wanted."
+            gettext("%(numbers)s passage%(value)s cited; at least %(wanted)s %(value2)s wanted.")
+            % {
+                "numbers": len(numbers),
+                "value": "" if len(numbers) == 1 else "s",
+                "wanted": wanted,
+                "value2": "is" if wanted == 1 else "are",
+            }
         )
 
 
@@ -315,5 +345,7 @@ def _styles(raw: Any) -> list[dict[str, str]]:
             {"name": named["name"], "label": named["label"][:MAX_LABEL], "instructions": told}
         )
     if not found:
-        raise Invalid("There is no style to write in.", fields={"styles": "One at least."})
+        raise Invalid(
+            gettext("There is no style to write in."), fields={"styles": gettext("One at least.")}
+        )
     return found

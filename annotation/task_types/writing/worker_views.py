@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from annotation.authoring.selectors.steps import settings_of
 from annotation.models import Assignment, AssignmentItem
@@ -38,7 +39,7 @@ class WritingPages(WorkerPages):
         return {"style": writing.style_of(settings), "passages": rows}
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
-        return (
+        return gettext(
             "when you type, delete, paste, copy, cite, scroll and leave this page, and the text of "
             "your response; each choice, and when you make or change it; which passages you open, "
             "how long each is in view, and that you search them, not for what."

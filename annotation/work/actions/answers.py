@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.steps import check_entry, note_recordings
 from annotation.models import (
@@ -79,9 +80,12 @@ def _enough_time(assignment: Assignment, now: dt.datetime) -> None:
     missing = assignment.version.min_seconds - spent
     if missing > 0:
         raise Invalid(
-            f"This task takes at least {assignment.version.min_seconds} seconds; "
-            f"{int(missing) + 1} are left. Nothing is lost.",
-            fields={"time": f"{int(missing) + 1} seconds left"},
+            _(
+                "This task takes at least %(min_seconds)s seconds; %(value)s are left. "
+                "Nothing is lost."
+            )
+            % {"min_seconds": assignment.version.min_seconds, "value": int(missing) + 1},
+            fields={"time": _("%(value)s seconds left") % {"value": int(missing) + 1}},
         )
 
 
@@ -157,7 +161,7 @@ def submit(
         )
     except IntegrityError as error:
         if "submit_key" in str(error):
-            raise Conflict("This key belongs to another submit.", code="key-used") from error
+            raise Conflict(_("This key belongs to another submit."), code="key-used") from error
         raise
 
 
@@ -177,9 +181,9 @@ def _submit(
     if locked.state == AssignmentState.SUBMITTED:
         if locked.submit_key == key:
             return locked
-        raise Conflict("It was submitted already; nothing was changed.", code="submitted")
+        raise Conflict(_("It was submitted already; nothing was changed."), code="submitted")
     if locked.state == AssignmentState.RETURNED:
-        raise Conflict("It was returned; nothing can be submitted to it.", code="returned")
+        raise Conflict(_("It was returned; nothing can be submitted to it."), code="returned")
     now = timezone.now()
     if not locked.quiz:
         _enough_time(locked, now)
@@ -230,7 +234,7 @@ def _refuse_unknown(entries: Sequence[AssignmentItem], drafts: Collection[int]) 
     unknown = sorted(set(drafts) - {entry.item_id for entry in entries})
     if unknown:
         raise Invalid(
-            f"{unknown[0]} is not a question of this assignment.",
+            _("%(unknown)s is not a question of this assignment.") % {"unknown": unknown[0]},
             fields={f"answers.{item}": "Not in this assignment." for item in unknown},
         )
 
@@ -387,9 +391,9 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
     if answer.counts == counts:
         return answer
     if answer.item.expected is not None:
-        raise Conflict("The answer to an item whose answer is known never counts.")
+        raise Conflict(_("The answer to an item whose answer is known never counts."))
     if not counts and not reason.strip():
-        raise Invalid("Say why it does not count.", fields={"reason": "Write a reason."})
+        raise Invalid(_("Say why it does not count."), fields={"reason": _("Write a reason.")})
     if answer.assignment_id:
         _move_slot(answer, counts)
     answer.counts, answer.uncounted_reason = counts, "" if counts else reason.strip()[:200]
@@ -409,7 +413,7 @@ def _tell_counts(answer: Answer) -> None:
     """Its worker, once an assignment: forty answers of one are no forty notices."""
     if answer.worker is None or answer.assignment is None:
         return
-    again = "count in the results again" if answer.counts else "do not count in the results"
+    title = answer.assignment.version.title
     state = "counted" if answer.counts else "uncounted"
     notify(
         to=[answer.worker.user],
@@ -417,8 +421,16 @@ def _tell_counts(answer: Answer) -> None:
         project=answer.item.task.project,
         key=f"work.{state}:{answer.assignment_id}",
         url=reverse("work_record_assignment", args=[answer.assignment_id]),
-        text=f"One or more answers of yours to “{answer.assignment.version.title}” {again}. Pay "
-        "is decided separately.",
+        text=lambda: (
+            (
+                _("Some of your answers to “%(task)s” count again. Pay is decided separately.")
+                if answer.counts
+                else _(
+                    "Some of your answers to “%(task)s” do not count. Pay is decided separately."
+                )
+            )
+            % {"task": title}
+        ),
     )
 
 
@@ -427,10 +439,10 @@ def _move_slot(answer: Answer, counts: bool) -> None:
     item = Item.objects.select_for_update(no_key=True).get(pk=answer.item_id)
     if counts:
         if item.held >= item.redundancy:
-            raise Conflict("Its slot has been given to somebody else meanwhile.")
+            raise Conflict(_("Its slot has been given to somebody else meanwhile."))
         same = Answer.objects.filter(item=item, worker=answer.worker_id, counts=True)
         if same.exclude(pk=answer.pk).exists():
-            raise Conflict("Another answer of this person to the same question counts already.")
+            raise Conflict(_("Another answer of this person to the same question counts already."))
     item.held += 1 if counts else -1
     item.save(update_fields=["held"])
     AssignmentItem.objects.filter(assignment=answer.assignment_id, item=item).update(holds=counts)

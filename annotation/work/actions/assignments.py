@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.projects.actions import current_consent
 from annotation.authoring.selectors.steps import problem_of
@@ -85,13 +86,13 @@ def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") 
     without an agreement to the text in force.
     """
     if worker.user_id != by.pk or worker.project_id != task.project_id:
-        raise NotAllowed("Nobody claims for somebody else.")
+        raise NotAllowed(_("Nobody claims for somebody else."))
     assignment = _claimed(by=by, task=task, worker=worker, source=source)
     if assignment is None:  # an own lease ran out
         release_expired(worker=worker)
         assignment = _claimed(by=by, task=task, worker=worker, source=source)
     if assignment is None:
-        raise Conflict("Your last assignment is just being closed. Try again.")
+        raise Conflict(_("Your last assignment is just being closed. Try again."))
     assignment.task, assignment.worker = task, worker
     return open_assignment(by=by, assignment=assignment) if source == "api" else assignment
 
@@ -120,16 +121,16 @@ def _claim(
         held = Assignment.objects.select_related("version").get(pk=found.assignment)
         return held if held.expires_at > timezone.now() else None
     if found.task_state != TaskState.OPEN or found.version is None:
-        raise Conflict("This task is not open at the moment.")
+        raise Conflict(_("This task is not open at the moment."))
     if current_consent(worker) is None:
         raise NotAllowed(
-            "Please read and answer the question about recording first.", code="no-consent"
+            _("Please read and answer the question about recording first."), code="no-consent"
         )
     version = task.current
     if version is None or version.pk != found.version:  # published meanwhile
         version = TaskVersion.objects.get(pk=found.version)
     if task.panel_id and not on_panel(task, worker):
-        raise NotAllowed("This task is for a panel that you are not on.")
+        raise NotAllowed(_("This task is for a panel that you are not on."))
     why_not = reasons_barred([task], [worker]).get(task.pk)
     if why_not:
         raise Conflict(why_not, code="qualification")
@@ -143,7 +144,7 @@ def _claim(
         )
     items, stretch = _picked(task, version, worker, found.position, wait=wait)
     if not items:
-        raise Conflict("There is nothing left for you in this task.")
+        raise Conflict(_("There is nothing left for you in this task."))
     return _lease(
         task=task,
         version=version,
@@ -241,7 +242,7 @@ def _lease_quiz(
     seed, wanted = f"{assignment.pk}", quiz.terms_of(version).items
     items = slots.known_items(task, version, worker, seed, wanted=wanted, again=True)
     if not items:
-        raise Conflict("There is nothing left for you in this task.")
+        raise Conflict(_("There is nothing left for you in this task."))
     together = get_type(task.type).keeps_groups_together
     order = _arrange(items, version, seed, together=together)
     _take(assignment, order, {item.pk for item in items})
@@ -308,7 +309,7 @@ WHERE assignment_id = %s AND position = %s RETURNING id
 def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
     """Note the first opening of the page; the minimum time and the log count from it."""
     if assignment.worker.user_id != by.pk:
-        raise NotAllowed("This is somebody else's assignment.")
+        raise NotAllowed(_("This is somebody else's assignment."))
     if assignment.opened_at is None:
         # Another tab may have been first.
         assignment.opened_at = run(OPENED, [timezone.now(), assignment.pk])[0][0]
@@ -318,9 +319,9 @@ def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
 def show_item(*, by: User, assignment: Assignment, position: int) -> None:
     """Note that the worker has seen a question; with "no look back" its passage ends here."""
     if assignment.worker.user_id != by.pk:
-        raise NotAllowed("This is somebody else's assignment.")
+        raise NotAllowed(_("This is somebody else's assignment."))
     if not run(SHOWN, [timezone.now(), assignment.pk, position]):
-        raise Invalid("There is no such question in this assignment.")
+        raise Invalid(_("There is no such question in this assignment."))
 
 
 @transaction.atomic
@@ -395,19 +396,21 @@ def save_draft(
     """
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
-        raise Conflict("This assignment is no longer in progress.")
+        raise Conflict(_("This assignment is no longer in progress."))
     entry = ENTRY.first(assignment=locked.pk, item=item_id)
     if entry is None:
-        raise Invalid("This question is not part of the assignment.", fields={"item": "Unknown."})
+        raise Invalid(
+            _("This question is not part of the assignment."), fields={"item": _("Unknown.")}
+        )
     if not 0 <= seq < MAX_SEQ:
-        raise Invalid("seq is out of range.", fields={"seq": "A whole number from 0."})
+        raise Invalid(_("seq is out of range."), fields={"seq": _("A whole number from 0.")})
     clean = get_type(locked.task.type).clean_draft(draft)
     if is_apart(entry, clean, after):
         raise DraftChanged(entry)
     if seq <= entry.draft_seq:
         return entry
     if entry.told_at:
-        raise Conflict("You have read whether this answer matches. It stands as it is.")
+        raise Conflict(_("You have read whether this answer matches. It stands as it is."))
     entry.draft = clean
     entry.draft_seq, entry.draft_saved_at = seq, timezone.now()
     run(SAVED, [json.dumps(clean), seq, entry.draft_saved_at, entry.pk])

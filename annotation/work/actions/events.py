@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.accounts.projects.actions import current_consent
 from annotation.models import Assignment, EventStream, User
@@ -95,35 +96,38 @@ def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
     if known is None:
         # Locked, so that an erasure of the log sees this stream or is seen here.
         if run(LOG, [assignment.pk])[0][0]:
-            raise Conflict("The log of this assignment was erased; nothing more is recorded.")
+            raise Conflict(
+                gettext("The log of this assignment was erased; nothing more is recorded.")
+            )
         if run(STREAMS, [assignment.pk])[0][0] >= MAX_STREAMS:
-            raise TooMuch("This assignment was opened too often to be recorded further.")
+            raise TooMuch(gettext("This assignment was opened too often to be recorded further."))
         begun = assignment.opened_at or assignment.leased_at
         offset = (timezone.now() - begun).total_seconds() * 1000
         run(OPEN, [assignment.pk, key, timezone.now(), max(0, int(offset))])
         known = KNOWN.all(key=key)[0]  # or what another request opened meanwhile
     if known.assignment_id != assignment.pk:
-        raise Conflict("This key belongs to another assignment.")
+        raise Conflict(gettext("This key belongs to another assignment."))
     return known
 
 
 def _own(by: User, assignment: Assignment) -> None:
     if assignment.worker.user_id != by.pk:
-        raise NotAllowed("This is somebody else's assignment.")
+        raise NotAllowed(gettext("This is somebody else's assignment."))
 
 
 def clean_event(raw: Any, number: int) -> dict[str, Any]:
     """One event in the words of formats.md; Invalid names its number and field."""
     if not isinstance(raw, dict) or raw.get("method") not in METHODS:
         raise Invalid(
-            f"Event {number} has no known method.", fields={f"events.{number}.method": "Unknown."}
+            gettext("Event %(number)s has no known method.") % {"number": number},
+            fields={f"events.{number}.method": gettext("Unknown.")},
         )
     event: dict[str, Any] = {"method": raw["method"]}
     time = raw.get("time")
     if not isinstance(time, int | float) or isinstance(time, bool) or not 0 <= time < 1e11:
         raise Invalid(
-            f"Event {number} has no time.",
-            fields={f"events.{number}.time": "Milliseconds since the assignment opened."},
+            gettext("Event %(number)s has no time.") % {"number": number},
+            fields={f"events.{number}.time": gettext("Milliseconds since the assignment opened.")},
         )
     event["time"] = int(time)
     for name in ("target", "name", "comment"):
@@ -135,7 +139,7 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
             event[name] = int(value)
     if event["method"] == "keydown" and event.get("name") not in KEY_CLASSES:
         raise Invalid(
-            f"Event {number} names a key; only its class is taken.",
+            gettext("Event %(number)s names a key; only its class is taken.") % {"number": number},
             fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
         )
     if event["method"] in WORDS:
@@ -152,8 +156,12 @@ def _check_words(event: dict[str, Any], number: int) -> None:
     for field, pattern in zip(("name", "comment"), WORDS[event["method"]], strict=True):
         if not re.fullmatch(pattern, event.get(field, "")):
             raise Invalid(
-                f"Event {number} is no {event['method']} that the log knows.",
-                fields={f"events.{number}.{field}": f"Must match {pattern or 'nothing'}."},
+                gettext("Event %(number)s is no %(event)s that the log knows.")
+                % {"number": number, "event": event["method"]},
+                fields={
+                    f"events.{number}.{field}": gettext("Must match %(value)s.")
+                    % {"value": pattern or "nothing"}
+                },
             )
 
 
@@ -167,8 +175,8 @@ def _delta(raw: Any, number: int) -> list[Any]:
     )
     if not well:
         raise Invalid(
-            f"Event {number} has a broken delta.",
-            fields={f"events.{number}.delta": "[ms, position, deleted, inserted]"},
+            gettext("Event %(number)s has a broken delta.") % {"number": number},
+            fields={f"events.{number}.delta": gettext("[ms, position, deleted, inserted]")},
         )
     return [raw[0], raw[1], raw[2], _text(raw[3])]
 
@@ -190,8 +198,10 @@ def _run(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, A
     )
     if not well:
         raise Invalid(
-            f"Event {number} is no run of keystrokes.",
-            fields={f"events.{number}.ms": "One interval in ms for each unit typed or deleted."},
+            gettext("Event %(number)s is no run of keystrokes.") % {"number": number},
+            fields={
+                f"events.{number}.ms": gettext("One interval in ms for each unit typed or deleted.")
+            },
         )
     return {"ms": times, "keys": keys}
 
@@ -204,7 +214,9 @@ def _text(raw: str) -> str:
 def _in_rate(stream: EventStream, fresh: int) -> None:
     age = max(0.0, (timezone.now() - stream.opened_at).total_seconds())
     if stream.next_seq + fresh > BURST + RATE * age:
-        raise TooMuch("More events came than a person makes; they are taken later.", code="rate")
+        raise TooMuch(
+            gettext("More events came than a person makes; they are taken later."), code="rate"
+        )
 
 
 # A stream, locked, and how much all streams of its assignment hold.
@@ -239,31 +251,41 @@ def append(
     ``fields["next"]``, so that the page sends what is missing.
     """
     if not isinstance(first_seq, int) or isinstance(first_seq, bool) or first_seq < 0:
-        raise Invalid("first_seq is wrong.", fields={"first_seq": "A whole number from 0."})
+        raise Invalid(
+            gettext("first_seq is wrong."), fields={"first_seq": gettext("A whole number from 0.")}
+        )
     if not isinstance(events, list | tuple):
-        raise Invalid("events is not a list.", fields={"events": "A list of events."})
+        raise Invalid(
+            gettext("events is not a list."), fields={"events": gettext("A list of events.")}
+        )
     if len(events) > MAX_BATCH:
-        raise Invalid("The batch is too long.", fields={"events": f"{MAX_BATCH} at most."})
+        raise Invalid(
+            gettext("The batch is too long."),
+            fields={"events": gettext("%(max_batch)s at most.") % {"max_batch": MAX_BATCH}},
+        )
     clean = [clean_event(event, number) for number, event in enumerate(events)]
     size = len(json.dumps(clean, ensure_ascii=False).encode())
     if size > MAX_BATCH_BYTES:
-        raise TooMuch("The batch is too large; send smaller ones.")
+        raise TooMuch(gettext("The batch is too large; send smaller ones."))
     stream = STREAM.first(key=stream_key)
     if stream is None or stream.assignment_id != assignment.pk:
         raise Invalid(
-            "There is no such stream.", fields={"stream": "Open one first."}, code="no-stream"
+            gettext("There is no such stream."),
+            fields={"stream": gettext("Open one first.")},
+            code="no-stream",
         )
     _writable(by, assignment)
     if first_seq > stream.next_seq:
         raise Conflict(
-            f"Events from {stream.next_seq} are missing.", fields={"next": str(stream.next_seq)}
+            gettext("Events from %(next_seq)s are missing.") % {"next_seq": stream.next_seq},
+            fields={"next": str(stream.next_seq)},
         )
     fresh = clean[stream.next_seq - first_seq :]
     if not fresh:
         return stream.next_seq
     _in_rate(stream, len(fresh))
     if stream.stored_in_all + size > MAX_ASSIGNMENT_BYTES:  # type: ignore[attr-defined]
-        raise TooMuch("The log of this assignment is full.", code="log-full")
+        raise TooMuch(gettext("The log of this assignment is full."), code="log-full")
     last = stream.next_seq + len(fresh) - 1
     batch = {
         "stream": stream.pk,
@@ -280,6 +302,6 @@ def append(
 def _writable(by: User, assignment: Assignment) -> None:
     _own(by, assignment)
     if assignment.state == AssignmentState.RETURNED:
-        raise Conflict("The assignment was returned; nothing more is recorded.")
+        raise Conflict(gettext("The assignment was returned; nothing more is recorded."))
     if current_consent(assignment.worker) is None:
-        raise NotAllowed("Nothing is recorded without your agreement.", code="no-consent")
+        raise NotAllowed(gettext("Nothing is recorded without your agreement."), code="no-consent")

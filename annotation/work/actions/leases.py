@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
 from annotation.models.assignments import AssignmentState
@@ -39,7 +40,7 @@ LOCKED = CompiledQuery(
 def lock_own(assignment: Assignment, by: User) -> Assignment:
     """The assignment itself, locked and as it stands now, for its own worker."""
     if assignment.worker.user_id != by.pk:
-        raise NotAllowed("This is somebody else's assignment.")
+        raise NotAllowed(gettext("This is somebody else's assignment."))
     now = LOCKED.all(pk=assignment.pk)[0]
     for name in CHANGING:
         setattr(assignment, name, getattr(now, name))
@@ -94,9 +95,12 @@ def extend(*, by: User, assignment: Assignment) -> Assignment:
     """Another lease's length from now on, a few times."""
     locked = lock_own(assignment, by)
     if locked.state != AssignmentState.LEASED or locked.expires_at <= timezone.now():
-        raise Conflict("The time has run out. What you wrote is kept; submit it as it is.")
+        raise Conflict(gettext("The time has run out. What you wrote is kept; submit it as it is."))
     if locked.extensions >= MAX_EXTENSIONS:
-        raise Conflict(f"The time was extended {MAX_EXTENSIONS} times; that is the most.")
+        raise Conflict(
+            gettext("The time was extended %(max_extensions)s times; that is the most.")
+            % {"max_extensions": MAX_EXTENSIONS}
+        )
     locked.extensions += 1
     locked.expires_at = timezone.now() + dt.timedelta(minutes=locked.version.lease_minutes)
     locked.save(update_fields=["extensions", "expires_at"])
@@ -111,7 +115,7 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
     if locked.state == AssignmentState.RETURNED:
         return locked
     if locked.state == AssignmentState.SUBMITTED:
-        raise Conflict("It is submitted already.")
+        raise Conflict(gettext("It is submitted already."))
     _release(locked.entries.all())
     locked.state = AssignmentState.RETURNED
     locked.save(update_fields=["state"])

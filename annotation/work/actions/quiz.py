@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Task, TaskVersion, User
 from annotation.models.assignments import AssignmentState
@@ -57,11 +58,11 @@ def let_in(*, by: User, task: Task, worker: Membership) -> Assignment:
     )
     last = tried.order_by("-quiz").first()
     if last is None:
-        raise Conflict("This worker has not taken the quiz.")
+        raise Conflict(_("This worker has not taken the quiz."))
     if last.quiz_passed:
         return last
     if worker.user_id == by.pk:
-        raise Conflict("Nobody lets themselves in.")
+        raise Conflict(_("Nobody lets themselves in."))
     last.quiz_passed = True
     last.save(update_fields=["quiz_passed"])
     record(by=by, project=task.project, action="quiz.let_in", on=last, right=last.quiz_right)
@@ -71,6 +72,9 @@ def let_in(*, by: User, task: Task, worker: Membership) -> Assignment:
         project=task.project,
         key=f"quiz.let_in:{last.pk}",
         url=reverse("work_home"),
-        text=f"You can start “{last.version.title}” now: the requester let you in.",
+        text=lambda: (
+            _("You can start “%(task)s” now: the requester let you in.")
+            % {"task": last.version.title}
+        ),
     )
     return last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.accounts.projects.actions import current_consent
 from annotation.authoring.selectors.steps import settings_of
@@ -30,9 +31,9 @@ def keep_recording(*, by: User, assignment: Assignment, position: int, data: byt
     read = read_recording(data, most_seconds=MAX_SECONDS)
     locked, entry = _open_entry(assignment, by, position)
     if not get_type(locked.task.type).records_speech(settings_of(locked, entry)):
-        raise Conflict("This task records nobody.")
+        raise Conflict(gettext("This task records nobody."))
     if current_consent(locked.worker) is None:
-        raise NotAllowed("Agree to what is recorded first.")
+        raise NotAllowed(gettext("Agree to what is recorded first."))
     told = {
         "sha256": hashlib.sha256(read.data).hexdigest(),
         "type": read.type,
@@ -72,8 +73,8 @@ def _open_entry(
 ) -> tuple[Assignment, AssignmentItem]:
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
-        raise Conflict("This assignment is no longer in progress.")
+        raise Conflict(gettext("This assignment is no longer in progress."))
     entry = locked.entries.select_related("item").filter(position=position).first()
     if entry is None:
-        raise Missing("There is no such item in this assignment.")
+        raise Missing(gettext("There is no such item in this assignment."))
     return locked, entry

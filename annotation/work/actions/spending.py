@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from annotation.records.actions.locks import line_up_spending
 from annotation.work.selectors.spending import claimed_pay
@@ -19,4 +21,4 @@ def hold(task: Task, pay: Decimal) -> None:
     line_up_spending(task)
     most = Task.objects.values_list("most_pay", flat=True).get(pk=task.pk)
     if most is not None and claimed_pay(task) + pay > most:
-        raise Conflict("The money for this task is used up at the moment.", code="budget-used")
+        raise Conflict(_("The money for this task is used up at the moment."), code="budget-used")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.projects.actions import add_worker
 from annotation.models import (
@@ -162,7 +163,7 @@ def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: Use
     if recruitment.entry == Recruitment.Entry.BOUND and not limits.count_try(
         limits.NEW_VISITORS, recruitment.pk
     ):
-        raise TooMuch("Too many people came at once. Open the link again in an hour.")
+        raise TooMuch(_("Too many people came at once. Open the link again in an hour."))
     worker = _worker(recruitment, coming, bound, who)
     visit = Visit.objects.create(
         recruitment=recruitment,
@@ -307,7 +308,7 @@ def tie(assignment: Assignment) -> None:
         visit.assignment, visit.outcome, visit.code = assignment, "", ""
         visit.save(update_fields=["assignment", "outcome", "code"])
     elif visits.exists():
-        raise Conflict("You came for one assignment here. For another, start on your platform.")
+        raise Conflict(_("You came for one assignment here. For another, start on your platform."))
 
 
 def retie(assignment: Assignment, by: User) -> None:
@@ -325,7 +326,7 @@ def retie(assignment: Assignment, by: User) -> None:
         return
     visit = next((one for one in found if not _handed_in(one.assignment)), None)
     if visit is None:
-        raise Conflict("You handed in other work for this study; it can be done once.")
+        raise Conflict(_("You handed in other work for this study; it can be done once."))
     other = visit.assignment
     if other is not None and other.state == AssignmentState.LEASED:
         give_back(by=by, assignment=other)
@@ -333,7 +334,7 @@ def retie(assignment: Assignment, by: User) -> None:
         assignment=assignment, outcome="", code=""
     )
     if not moved:
-        raise Conflict("This study was just gone on with elsewhere; nothing was changed.")
+        raise Conflict(_("This study was just gone on with elsewhere; nothing was changed."))
 
 
 def _handed_in(assignment: Assignment | None) -> bool:
@@ -377,12 +378,12 @@ def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
         .get(pk=visit.pk)
     )
     if visit.worker.user_id != by.pk:
-        raise Conflict("This is somebody else’s visit.")
+        raise Conflict(_("This is somebody else’s visit."))
     if outcome not in LEAVING:
-        raise Invalid("Say why you leave.", fields={"outcome": "Choose one."})
+        raise Invalid(_("Say why you leave."), fields={"outcome": _("Choose one.")})
     assignment = visit.assignment
     if assignment is not None and assignment.state == AssignmentState.SUBMITTED:
-        raise Conflict("Your work is handed in already.")
+        raise Conflict(_("Your work is handed in already."))
     assignment = _leased(visit)
     if assignment is not None:
         assignment.worker = visit.worker

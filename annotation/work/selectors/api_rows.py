@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.access import work_ever, worker_in, worker_memberships
 from annotation.models import (
@@ -75,7 +76,7 @@ def worker_of(project: Project, user: Any) -> Membership:
     """The person's own working membership of a project; Missing where they do not work in it."""
     member = worker_in(user, project.pk)
     if member is None:
-        raise Missing("You do not work in this project.")
+        raise Missing(_("You do not work in this project."))
     return member
 
 

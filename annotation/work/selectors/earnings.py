@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from django.db.models import Case, Count, F, Max, Q, QuerySet, Sum, When
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.access import work_ever
 from annotation.authoring.selectors.cost import an_hour
@@ -48,25 +49,30 @@ class Earnings:
     @property
     def figures(self) -> list[dict[str, str]]:
         """The strip of figures on the worker's pages."""
-        last = f"last on {short_date(timezone.localtime(self.paid_at))}" if self.paid_at else ""
+        last = (
+            _("last on %(day)s") % {"day": short_date(timezone.localtime(self.paid_at))}
+            if self.paid_at
+            else ""
+        )
         return [
             {
-                "label": "Approved this month",
+                "label": _("Approved this month"),
                 "value": in_words(self.approved),
                 "note": plural(self.approved_works, "assignment"),
             },
             {
-                "label": "Waiting for approval",
+                "label": _("Waiting for approval"),
                 "value": in_words(self.waiting),
                 "note": plural(self.waiting_works, "assignment"),
             },
-            {"label": "Paid out", "value": in_words(self.paid), "note": last},
+            {"label": _("Paid out"), "value": in_words(self.paid), "note": last},
             {
-                "label": "Median per hour",
+                "label": _("Median per hour"),
                 "value": money(self.hourly, self.hourly_currency) if self.hourly else "–",
-                "note": f"your last {plural(self.hourly_works, 'assignment')}"
+                "note": _("your last %(assignments)s")
+                % {"assignments": plural(self.hourly_works, "assignment")}
                 if self.hourly
-                else "not known yet",
+                else _("not known yet"),
             },
         ]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from annotation.models import Answer, ChoiceValue, Task
 from annotation.task_types import get_type
@@ -95,7 +96,10 @@ def field_of(task: Task, name: str = "") -> ChoiceField:
     chosen = next((one for one in found if not name or one.name == name), None)
     if chosen is None:
         known = f"it has: {', '.join(one.name for one in found)}" if found else "it has none"
-        raise Conflict(f"The task has no field {name!r} in which one thing is chosen; {known}.")
+        raise Conflict(
+            gettext("The task has no field %(name)s in which one thing is chosen; %(known)s.")
+            % {"name": repr(name), "known": known}
+        )
     return chosen
 
 

@@ -19,6 +19,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 
 from annotation.models import Answer, ChoiceValue, Membership, Task, TaskVersion
 from annotation.task_types.labels.fields import CHOOSE_ONE, UNSURE
@@ -108,14 +109,17 @@ def fields_of(version: TaskVersion | None) -> list[LabelField]:
 def field_of(task: Task, name: str = "") -> LabelField:
     """The field of this name, or the task's first; Conflict where there is none."""
     if task.current is None:
-        raise Conflict("The task was never published.")
+        raise Conflict(gettext("The task was never published."))
     found = fields_of(task.current)
     chosen = next((one for one in found if not name or one.name == name), None)
     if chosen is None and found:
         known = ", ".join(one.name for one in found)
-        raise Conflict(f"The task has no field {name!r} with one choice; it has: {known}.")
+        raise Conflict(
+            gettext("The task has no field %(name)s with one choice; it has: %(known)s.")
+            % {"name": repr(name), "known": known}
+        )
     if chosen is None:
-        raise Conflict("The task has no field in which one option is chosen.")
+        raise Conflict(gettext("The task has no field in which one option is chosen."))
     return chosen
 
 

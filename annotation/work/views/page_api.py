@@ -14,6 +14,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_own_assignment
@@ -69,7 +70,7 @@ def for_scripts(view: View) -> View:
 def read_json(request: HttpRequest) -> dict[str, Any]:
     """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
     if parse_whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
-        raise TooMuch("The request is too large; send smaller ones.", code="too-large")
+        raise TooMuch(_("The request is too large; send smaller ones."), code="too-large")
     if request.content_type == "application/json":
         raw: str | bytes = request.body
     else:
@@ -79,7 +80,7 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
     except json_input.Unreadable as error:  # a status that the scripts know as final
         raise Invalid(error.message, fields=error.fields, code=error.code) from error
     if not isinstance(body, dict):
-        raise Invalid("The body is not an object.", fields={"body": "Send a JSON object."})
+        raise Invalid(_("The body is not an object."), fields={"body": _("Send a JSON object.")})
     return body
 
 
@@ -88,18 +89,25 @@ def read_uuid(raw: Any, name: str) -> UUID:
     try:
         return UUID(str(raw))
     except ValueError as error:
-        raise Invalid(f"{name} is not a UUID.", fields={name: "A UUID."}) from error
+        raise Invalid(
+            _("%(name)s is not a UUID.") % {"name": name}, fields={name: _("A UUID.")}
+        ) from error
 
 
 def _whole(raw: Any, name: str) -> int:
     if not isinstance(raw, int) or parse_whole(raw, low=-LARGEST) is None:
-        raise Invalid(f"{name} is not a whole number.", fields={name: "A whole number."})
+        raise Invalid(
+            _("%(name)s is not a whole number.") % {"name": name},
+            fields={name: _("A whole number.")},
+        )
     return raw
 
 
 def _object(raw: Any, name: str) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        raise Invalid(f"{name} is not an object.", fields={name: "A JSON object."})
+        raise Invalid(
+            _("%(name)s is not an object.") % {"name": name}, fields={name: _("A JSON object.")}
+        )
     return raw
 
 
@@ -165,7 +173,10 @@ def _numbers(raw: Any, name: str) -> list[int] | None:
     if raw is None:
         return None
     if not isinstance(raw, list) or len(raw) > MOST_AFTER:
-        raise Invalid(f"{name} is no short list.", fields={name: f"{MOST_AFTER} at most."})
+        raise Invalid(
+            _("%(name)s is no short list.") % {"name": name},
+            fields={name: _("%(most_after)s at most.") % {"most_after": MOST_AFTER}},
+        )
     return [_whole(one, name) for one in raw]
 
 
@@ -183,7 +194,10 @@ def _drafts(body: dict[str, Any]) -> Drafts:
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
         pk = parse_whole(item)
         if pk is None:
-            raise Invalid(f"{item[:20]} is no question.", fields={"drafts": "Keys are item ids."})
+            raise Invalid(
+                _("%(item)s is no question.") % {"item": item[:20]},
+                fields={"drafts": _("Keys are item ids.")},
+            )
         held = _object(raw, f"drafts.{item}")
         found["drafts"][pk] = _object(held.get("draft"), f"drafts.{item}.draft")
         found["seqs"][pk] = _whole(held.get("seq"), f"drafts.{item}.seq")

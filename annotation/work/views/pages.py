@@ -11,6 +11,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -40,14 +42,14 @@ def _worker(request: HttpRequest, project_id: int) -> Membership:
     worker = worker_in(request.user, project_id)
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
-        raise Missing("There is no such project, or you do not belong to it.")
+        raise Missing(_("There is no such project, or you do not belong to it."))
     return worker
 
 
 def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
     task = TASK.first(pk=task_id)
     if task is None:
-        raise Missing("There is no such task.")
+        raise Missing(_("There is no such task."))
     return task, _worker(request, task.project_id)
 
 
@@ -118,7 +120,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         return redirect("entry_leave" if left else here)
     try:
         if request.POST.get("text") != str(text.pk):
-            raise Conflict("The text has changed while you read it. Please read it again.")
+            raise Conflict(_("The text has changed while you read it. Please read it again."))
         people.give_consent(
             by=request.user,  # type: ignore[arg-type]
             member=worker,
@@ -183,7 +185,6 @@ def _words(assignment: Assignment) -> dict[str, Any]:
         "pages": pages,
         "noun": noun,
         "answer_noun": pages.submitted_noun or task_type.answer_noun,
-        "late_noun": pages.late or f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}",
     }
 
 
@@ -274,7 +275,10 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     pages = pages_of(found.task)
     steps = work.steps(found, current=position - 1, whole=pages.reads)
     if not 1 <= position <= len(steps):
-        raise Missing(f"There is no such {get_type(found.task.type).item_noun} in this assignment.")
+        raise Missing(
+            _("There is no such %(item_noun)s in this assignment.")
+            % {"item_noun": pgettext("noun", get_type(found.task.type).item_noun)}
+        )
     entry = steps[position - 1].entry
     if not pages.reads:
         entry.item = work.with_texts(entry)
@@ -404,7 +408,11 @@ def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Return the assignment; nothing is held against anybody."""
     found = get_own_assignment(request, assignment_id)
     leases.give_back(by=request.user, assignment=found)  # type: ignore[arg-type]
-    messages.success(request, f"“{found.version.title}” is returned. Others can take it now.")
+    messages.success(
+        request,
+        _("“%(version_title)s” is returned. Others can take it now.")
+        % {"version_title": found.version.title},
+    )
     return redirect("work_home")
 
 

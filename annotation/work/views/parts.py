@@ -8,10 +8,14 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Assignment, AssignmentItem, Task
 from annotation.task_types import get_type, part_of
 from annotation.work.selectors import work
+
+Words = str | Promise
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,9 @@ class WorkerPages:
     tells_all: bool = True  # a draft in one line says all that was given
     own_words: bool = False  # and that line is what the worker wrote
     # Words, in which {noun} is what one item is called.
-    verb: str = "complete"  # what is to do with items
-    done: str = "complete"
-    go_on: str = "Continue"  # on the button to an open one
-    late: str = ""  # what still counts when it is handed in late, if not one item
+    verb: Words = gettext_lazy("complete")  # what is to do with items
+    done: Words = gettext_lazy("complete")
+    go_on: Words = gettext_lazy("Continue")  # on the button to an open one
     submitted_noun: str = ""  # what is handed in, where that is not called as an answer is
     recorded_noun: str = ""  # and what is kept of it
     targets: Mapping[str, str] = {}  # what the log can point at within an item, and its name
@@ -75,11 +78,11 @@ class WorkerPages:
 
     def not_recorded(self, settings: Mapping[str, Any]) -> str:
         """And what is not, as people fear it might be."""
-        return "other tabs, your screen, camera or microphone."
+        return gettext("other tabs, your screen, camera or microphone.")
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
         """What is recorded while somebody works, as a sentence goes on; true of the scripts."""
-        return (
+        return gettext(
             "when you type, delete, paste, copy, scroll and leave this page, and the text of your "
             "answers."
         )

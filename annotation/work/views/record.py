@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -53,7 +54,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """One assignment: its answers, what its log adds up to, and every event in words."""
     found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
     if found is None:
-        raise Missing("There is no such assignment among yours.")
+        raise Missing(_("There is no such assignment among yours."))
     events = log.assignment_events(found.pk)
     steps = work.steps(found, whole=False)
     task_type, pages = get_type(found.task.type), pages_of(found.task)
@@ -104,7 +105,7 @@ def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
         assignment__worker__user=request.user.pk,
     ).first()
     if rejection is None:
-        raise Missing("There is no such rejection of your work.")
+        raise Missing(_("There is no such rejection of your work."))
     try:
         rejections.reply_to_rejection(
             by=request.user,  # type: ignore[arg-type]
@@ -114,5 +115,5 @@ def reply(request: HttpRequest, rejection_id: int) -> HttpResponse:
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "Your reply is sent. A manager reads it and answers here.")
+        messages.success(request, _("Your reply is sent. A manager reads it and answers here."))
     return redirect(reverse("work_earnings") + "#rejected")

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -34,7 +35,9 @@ def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpRe
     else:
         sent = request.FILES.get("recording")
         if sent is None:
-            raise Invalid("No recording came.", fields={"recording": "Record or choose a file."})
+            raise Invalid(
+                _("No recording came."), fields={"recording": _("Record or choose a file.")}
+            )
         kept = recordings.keep_recording(**whose, data=sent.read())
         told = {"url": address_of(kept, assignment.task.project_id), "seconds": kept.seconds}
     if wants_json(request):

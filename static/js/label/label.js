@@ -83,7 +83,7 @@ crowdqc.label = (() => {
       shown.add(field.dataset.field);
       const hint = field.querySelector("[data-hint]").textContent;
       field.querySelector("[data-reason]").textContent = why.length
-        ? `${hint ? "; " : ""}asked because you chose ${why.join(" and ")}` : "";
+        ? (hint ? "; " : "") + interpolate(gettext("asked because you chose %(options)s"), { options: why.join(", ") }, true) : "";
     }
     if (!current() || current().hidden) stand(open()[0] ?? asked()[0], { focus: false });
   }
@@ -118,7 +118,7 @@ crowdqc.label = (() => {
     const left = open();
     if (!left.length) return false;
     left.forEach((field) => field.querySelector("[data-missing]")?.removeAttribute("hidden"));
-    say(left.length === 1 ? "One field is still open." : `${left.length} fields are still open.`);
+    say(left.length === 1 ? gettext("One field is still open.") : interpolate(gettext("%(fields)s fields are still open."), { fields: left.length }, true));
     stand(left[0]);
     return true;
   }

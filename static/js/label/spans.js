@@ -74,7 +74,7 @@ crowdqc.spans = (() => {
     table.hidden = marks.length === 0;
     const hint = field().querySelector("[data-hint]");
     hint.dataset.asks ??= hint.textContent;
-    const count = marks.length ? `${marks.length} marked` : "";
+    const count = marks.length ? interpolate(gettext("%(number)s marked"), { number: marks.length }, true) : "";
     hint.textContent = [count, hint.dataset.asks].filter(Boolean).join(", ");
     table.tBodies[0].replaceChildren(...marks.map((mark) => {
       const row = document.createElement("tr");
@@ -88,7 +88,7 @@ crowdqc.spans = (() => {
       button.type = "button";
       button.className = "link";
       button.textContent = "Remove";
-      button.setAttribute("aria-label", `Remove ${words_.textContent}`);
+      button.setAttribute("aria-label", interpolate(gettext("Remove %(textContent)s"), { textContent: words_.textContent }, true));
       button.addEventListener("click", () => remove(mark));
       act.className = "act";
       act.append(button);

@@ -61,7 +61,7 @@ def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
     assert told(world) == [
         (
             "work.approved",
-            "1 assignment in Birds was approved: €2.30, including a bonus of €0.50.",
+            "1 assignment in Birds was approved: €2.30. This includes a bonus of €0.50.",
         )
     ]
     payments.mark_sent(by=world.manager, payments=Payment.objects.all())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.roles.selectors import chain_of
 from annotation.accounts.security.stepup import require_recent, require_strength
@@ -58,7 +59,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
     if correction.state == State.APPROVED and correction.decided_by_id == by.pk:
         return correction
     if correction.state != State.PROPOSED:
-        raise Conflict("It was decided already. Nothing was booked.")
+        raise Conflict(_("It was decided already. Nothing was booked."))
     why_not = reason_cannot_approve(correction, by)
     if why_not:
         raise NotAllowed(why_not, code="may-not-approve")
@@ -97,10 +98,10 @@ def decline_correction(*, by: User, correction: Correction, note: str) -> Correc
     if correction.state == State.DECLINED:
         return correction
     if correction.state != State.PROPOSED:
-        raise Conflict("It was booked already.")
+        raise Conflict(_("It was booked already."))
     note = clean_text(note, "note", 300)
     if not note and not own:
-        raise Invalid("Tell the proposer why.", fields={"note": "Write a sentence."})
+        raise Invalid(_("Tell the proposer why."), fields={"note": _("Write a sentence.")})
     _decided(correction, State.DECLINED, by, note)
     return correction
 

@@ -1,0 +1,89 @@
+"""In which language a page or a mail speaks.
+
+A person's own choice comes first (their account, then the switch on this device), then what the
+browser asks for, then the installation's. Only views named in ``CROWDQC_TRANSLATED_VIEWS`` follow
+it: pages of requesters and managers have no catalogues yet, and half of a page in another language
+would help nobody. See docs/develop/translate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import trans_real
+from django.views.i18n import JavaScriptCatalog
+
+from crowdqc.errors import Missing
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+def known(code: str | None) -> str:
+    """The code where there is such a language, else nothing."""
+    return code if code and code in dict(settings.LANGUAGES) else ""
+
+
+def language_of(person: Any) -> str:
+    """The language in which this person is written to; a person may be None."""
+    return known(getattr(person, "language", "")) or settings.CROWDQC_LANGUAGE
+
+
+def speaking_to(person: Any) -> AbstractContextManager[Any]:
+    """Texts written within are in the person's language."""
+    return translation.override(language_of(person))
+
+
+def _asked(request: HttpRequest) -> str:
+    """What this device chose, or what the browser asks for."""
+    chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
+    if chosen:
+        return chosen
+    for code, _ in trans_real.parse_accept_lang_header(request.headers.get("Accept-Language", "")):
+        try:
+            return translation.get_supported_language_variant(code)
+        except LookupError:
+            continue
+    return settings.CROWDQC_LANGUAGE
+
+
+class Language:
+    """Each request in its language, and the thread as it was before."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        asked = _asked(request)
+        with translation.override(asked):
+            response = self.get_response(request)
+            spoken = translation.get_language() or settings.LANGUAGE_CODE
+        response.headers.setdefault("Content-Language", spoken[:2])
+        if spoken == asked != settings.LANGUAGE_CODE:
+            patch_vary_headers(response, ("Accept-Language", "Cookie"))
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, args: object, kwargs: object) -> None:
+        """English where the page is not translated; a person's own language where it is."""
+        view = getattr(view, "view_class", view)
+        name = f"{view.__module__}.{getattr(view, '__qualname__', '')}"
+        if not name.startswith(settings.CROWDQC_TRANSLATED_VIEWS):
+            translation.activate(settings.LANGUAGE_CODE)
+        elif settings.SESSION_COOKIE_NAME in request.COOKIES:
+            own = known(getattr(request.user, "language", ""))
+            if own:
+                translation.activate(own)
+
+
+def script_words(request: HttpRequest, language: str) -> HttpResponse:
+    """What scripts say in a language, and its rule of plurals, as a script."""
+    if not known(language):
+        raise Missing("There is no such language.")
+    with translation.override(language):
+        response: HttpResponse = JavaScriptCatalog.as_view()(request)
+        return response

@@ -1,0 +1,307 @@
+"""The catalogues of other languages: found in the code, merged, compiled and counted.
+
+``make messages`` writes ``locale/*/LC_MESSAGES/*.po`` and ``*.mo`` anew and prints how much of what
+each room says can be translated, and is. GNU gettext is not needed: Babel does it, and Django's own
+``templatize`` turns a template into what Babel can read (docs/develop/translate.md).
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import io
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCALE = ROOT / "locale"
+LANGUAGES = ("de", "es")
+DOMAINS = ("django", "djangojs")
+WRITTEN = dt.datetime(2026, 11, 27, tzinfo=dt.UTC)
+KEYWORDS = {
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+    "_": None,
+}
+# Counts are phrases of their own: ``{{ n|plural:"answer,answers" }}`` and ``plural(n, "answer")``.
+COUNTED = re.compile(r'\|plural:"([^",]+)(?:,([^"]+))?"')
+COUNTED_CODE = re.compile(r'\bplural\([^"\n]*?,\s*"([^"]+)"(?:,\s*"([^"]+)")?\)')
+NOUN = re.compile(r"\b(?:item_noun|answer_noun|submitted_noun|recorded_noun)\b[^=\n]*=\s*(.*)")
+SEARCHED = ("annotation", "crowdqc", "evaluation", "templates", "static/js")
+NOUNS = (
+    *("question", "answer", "pair", "judgment", "text", "rating", "response", "dimension"),
+    *("session", "checklist", "item", "label"),
+)
+# Where everything that is said is translated, and the tests demand it: what workers read.
+WORKERS = (
+    "templates/annotation/work/",
+    "templates/annotation/task_types/_attribute_row.html",
+    "templates/annotation/recruitment/entry/",
+    "templates/annotation/notifications/notices/",
+    "templates/annotation/conversations/_form.html",
+    "templates/annotation/conversations/_list.html",
+    "templates/annotation/conversations/_messages.html",
+    "templates/annotation/conversations/own.html",
+    "templates/annotation/accounts/_events.html",
+    "templates/annotation/accounts/_notices.html",
+    "templates/annotation/accounts/_tokens.html",
+    "templates/annotation/accounts/entrance.html",
+    "templates/annotation/accounts/stepup_resume.html",
+    "templates/annotation/accounts/projects/account",
+    "templates/annotation/accounts/projects/join",
+    "templates/annotation/accounts/projects/nobody_yet.html",
+    "templates/account/",
+    "templates/mfa/",
+    "templates/socialaccount/",
+    "templates/mail/",
+    "templates/_includes/",
+    "templates/400.html",
+    "templates/403.html",
+    "templates/403_csrf.html",
+    "templates/404.html",
+    "templates/500.html",
+    "templates/503.html",
+    "templates/base.html",
+    "templates/bare.html",
+    "templates/plain.html",
+    "templates/refusal.html",
+    "templates/skeleton.html",
+    "annotation/accounts/account_views.py",
+    "annotation/accounts/projects/views.py",
+    "annotation/accounts/security/log.py",
+    "annotation/accounts/signing/",
+    "annotation/conversations/actions.py",
+    "annotation/conversations/forms.py",
+    "annotation/conversations/worker_views.py",
+    "annotation/models/people.py",
+    "annotation/notifications/actions/notices.py",
+    "annotation/notifications/kinds.py",
+    "annotation/panels/actions/exclusions.py",
+    "annotation/panels/actions/panels.py",
+    "annotation/panels/actions/qualification.py",
+    "annotation/payouts/actions/",
+    "annotation/recruitment/views/entry.py",
+    "annotation/records/views.py",
+    "annotation/templatetags/",
+    "annotation/work/",
+    "crowdqc/numbers.py",
+    "crowdqc/web/",
+    "evaluation/shell.py",
+    "static/js/",
+)
+# Of a file that workers and others share, what workers do not read.
+NOT_FOR_WORKERS = (
+    "annotation/work/snapshots/",
+    "annotation/conversations/actions.py",
+    "annotation/work/views/page_api.py",
+    "annotation/work/actions/events.py",
+    "templates/_includes/tally.html",
+    "templates/_includes/steps.html",
+    "templates/_includes/rail_warnings.html",
+    "templates/_includes/warning_count.html",
+    "annotation/payouts/actions/",
+    "crowdqc/web/terms.py",
+    "crowdqc/web/manual.py",
+)
+# ... but for these files, and the terms that workers' pages explain.
+FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
+
+
+def for_workers(path: str) -> bool:
+    """Whether workers read what this file says."""
+    if path.startswith(FOR_WORKERS):
+        return True
+    if re.fullmatch(r"annotation/task_types/\w+/(worker_views|page|explanation)\.py", path):
+        return True
+    if re.fullmatch(r"templates/annotation/task_types/\w+_answer\.html", path):
+        return True
+    return path.startswith(WORKERS) and not path.startswith(NOT_FOR_WORKERS)
+
+
+def sources() -> dict[str, list[str]]:
+    """Files by the domain of their catalogue."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "--", *SEARCHED],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\n")
+    files = sorted(set(one for one in listed if (ROOT / one).is_file()))
+    code = [one for one in files if one.endswith(".py") and "/migrations/" not in one]
+    pages = [one for one in files if one.startswith("templates/")]
+    scripts = [one for one in files if one.startswith("static/js/")]
+    return {"django": [*code, *pages], "djangojs": scripts}
+
+
+def found_in(path: str) -> list[tuple[str | None, tuple[str, ...]]]:
+    """What a file says: (context, (text,) or (one, many))."""
+    raw = (ROOT / path).read_text()
+    if path.startswith("templates/"):
+        rows = _of_template(raw)
+        return rows + [(None, _counts(*pair)) for pair in COUNTED.findall(raw)]
+    method = "javascript" if path.endswith(".js") else "python"
+    rows = []
+    for _line, said, _comments, context in extract(
+        method, io.BytesIO(raw.encode()), KEYWORDS, options={"encoding": "utf-8"}
+    ):
+        texts = said if isinstance(said, tuple) else (said,)
+        rows.append((context, tuple(str(one) for one in texts)))
+    if method == "javascript":
+        return rows
+    rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
+    if path.startswith("annotation/task_types/"):
+        for noun in nouns(raw):
+            rows += [("noun", (noun,)), (None, _counts(noun, ""))]
+    return rows
+
+
+def nouns(raw: str) -> list[str]:
+    """What a type of task calls its items and what is given to them."""
+    return [noun for line in NOUN.findall(raw) for noun in re.findall(r'"(\w[\w ]*)"', line)]
+
+
+# What templatize makes of the tags; around them stands no code at all.
+TEXT = r"""u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+CALL = re.compile(rf"(?<!\w)(gettext|ngettext|pgettext|npgettext|_)\({TEXT}(?:, ?{TEXT})?")
+
+
+def _of_template(raw: str) -> list[tuple[str | None, tuple[str, ...]]]:
+    rows: list[tuple[str | None, tuple[str, ...]]] = []
+    for name, first, second in CALL.findall(templatize(raw)):
+        texts = tuple(ast.literal_eval(one) for one in (first, second) if one)
+        # Percent signs are doubled for gettext's own reader, and single at run time.
+        rows.append((texts[0], texts[1:]) if name == "pgettext" else (None, texts))
+    return rows
+
+
+def _counts(one: str, many: str) -> tuple[str, str]:
+    return f"%(count)s {one}", f"%(count)s {many or one + 's'}"
+
+
+def collected() -> dict[str, Catalog]:
+    """Everything that can be translated, by domain; each text knows the files that say it."""
+    found = {}
+    for domain, files in sources().items():
+        found[domain] = Catalog(fuzzy=False)
+        for path in files:
+            for context, texts in found_in(path):
+                if texts and texts[0]:
+                    key = texts[0] if len(texts) == 1 else texts[:2]
+                    found[domain].add(key, locations=[(path, 0)], context=context)
+    return found
+
+
+def read(language: str, domain: str) -> Catalog:
+    """The catalogue as it is kept."""
+    path = LOCALE / language / "LC_MESSAGES" / f"{domain}.po"
+    if not path.exists():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """The catalogue as programs read it."""
+    out = io.BytesIO()
+    write_mo(out, catalog)
+    return out.getvalue()
+
+
+def texts_of(message: object) -> list[str]:
+    """The forms of a message or of its translation."""
+    return list(message) if isinstance(message, (tuple, list)) else [str(message)]
+
+
+def wanted(message: Message) -> bool:
+    """Whether it has to be translated: workers read it."""
+    counted = {_counts(noun, "") for noun in NOUNS}
+    return bool(message.id) and (
+        message.context == "noun"
+        or message.id in counted
+        or any(for_workers(path) for path, _line in message.locations)
+    )
+
+
+def missing(language: str, domain: str, template: Catalog) -> list[str]:
+    """What workers read and the catalogue does not say."""
+    kept = read(language, domain)
+    found = []
+    for message in template:
+        if wanted(message):
+            there = kept.get(message.id, message.context)
+            if there is None or there.fuzzy or not all(texts_of(there.string)):
+                found.append(texts_of(message.id)[0])
+    return found
+
+
+def update() -> None:
+    """Merge what the code says into the catalogues, and compile them."""
+    for domain, template in collected().items():
+        for language in LANGUAGES:
+            kept = read(language, domain)
+            # A head without times, so that what did not change is the same file.
+            merged = Catalog(
+                locale=language,
+                project="crowdqc",
+                header_comment="# Texts of crowdqc; see docs/develop/translate.md.",
+                creation_date=WRITTEN,
+                revision_date=WRITTEN,
+                last_translator="crowdqc",
+                language_team=language,
+                msgid_bugs_address="",
+                fuzzy=False,
+            )
+            for message in template:
+                if not wanted(message):
+                    continue
+                old = kept.get(message.id, message.context)
+                merged.add(message.id, old.string if old else None, context=message.context)
+            folder = LOCALE / language / "LC_MESSAGES"
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / f"{domain}.po").open("wb") as file:
+                write_po(file, merged, omit_header=False, sort_output=True, width=99)
+            (folder / f"{domain}.mo").write_bytes(compiled(read(language, domain)))
+
+
+def coverage() -> list[str]:
+    """One line a room: texts that can be translated, and how many are."""
+    rows: dict[str, Counter[str]] = {}
+    for domain, template in collected().items():
+        kept = {language: read(language, domain) for language in LANGUAGES}
+        for message in template:
+            if not message.id:
+                continue
+            rooms = {"/".join(path.split("/")[:2]) for path, _line in message.locations}
+            if wanted(message):
+                rooms.add("WORKERS' PAGES")
+            for room in rooms | {"ALL"}:
+                count = rows.setdefault(room, Counter())
+                count["texts"] += 1
+                for language in LANGUAGES:
+                    there = kept[language].get(message.id, message.context)
+                    count[language] += bool(there and all(texts_of(there.string)))
+    return [
+        f"{room:<32} {count['texts']:5} texts"
+        + "".join(f"  {code} {count[code] / count['texts']:4.0%}" for code in LANGUAGES)
+        for room, count in sorted(rows.items())
+    ]
+
+
+if __name__ == "__main__":
+    update()
+    print("\n".join(coverage()))

@@ -1,0 +1,125 @@
+"""Workers' pages in German and Spanish: complete catalogues, and words left behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext, ngettext
+
+from crowdqc import numbers
+from tests.support import messages
+
+PLACEHOLDER = re.compile(r"%\((\w+)\)s|(</?[a-z]+)\b")
+# The left column of the table of words: what no page, error or script says any more. Left out is
+# what is also plain English elsewhere ("Leave it" of a field, "Least words" of a setting).
+LEFT_BEHIND = (
+    "Recorded of me",
+    "Kept of the log",
+    "Bring something in",
+    "Take something out",
+    "Say what it is about",
+    "Asked again, turned",
+    "Judges a pair",
+    "So many a topic",
+    "Balanced, incomplete",
+    "By lot",
+    "What an assignment is a mixture of",
+    "Questions an assignment",
+    "Middle time",
+    "Only added to",
+    "Who did what",
+    "What stands here",
+    "Nothing stands here",
+    "Propose the ticked",
+    "There are judgments enough",
+    "Systems by log-merit",
+    "Days that workers are promised",
+    "To decide about work",
+    "To answer a reply",
+    "What is kept until when",
+    "until somebody erases them",
+    "Who is told of what",
+    "nothing noted",
+    "Begin the task",
+    "Check as a worker",
+    "What this cannot say",
+    "With the others",
+    "Systems told apart",
+    "Make the token",
+    "I don't know my password",
+    "Make an account",
+    "Un-iterated",
+)
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, Any]:
+    return dict(messages.collected())
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_everything_that_workers_read_is_translated(language: str, said: dict[str, Any]) -> None:
+    for domain, template in said.items():
+        assert messages.missing(language, domain, template) == [], "say: make messages"
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_a_translation_keeps_what_is_filled_in_and_its_marks(language: str) -> None:
+    """A placeholder may be left out, where the language needs none, and none is invented."""
+    for domain in messages.DOMAINS:
+        for message in messages.read(language, domain):
+            if not message.id:
+                continue
+            known = set(PLACEHOLDER.findall(" ".join(messages.texts_of(message.id))))
+            for text in messages.texts_of(message.string):
+                assert set(PLACEHOLDER.findall(text)) <= known, text
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_compiled_catalogues_are_those_of_the_texts(language: str) -> None:
+    for domain in messages.DOMAINS:
+        kept = messages.LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
+        assert kept.read_bytes() == messages.compiled(messages.read(language, domain)), (
+            f"{kept.relative_to(messages.ROOT)} is old: say make messages"
+        )
+
+
+def test_no_page_says_what_plain_words_replaced() -> None:
+    root = Path(messages.ROOT)
+    for files in messages.sources().values():
+        for path in files:
+            text = (root / path).read_text()
+            found = [phrase for phrase in LEFT_BEHIND if re.search(rf"\b{phrase}\b", text)]
+            assert not found, f"{path}: {found}"
+
+
+def test_counts_money_and_dates_follow_the_language() -> None:
+    with translation.override("de"):
+        assert numbers.money(1234.5, "EUR") == "1.234,50\u00a0€"
+        assert numbers.plural(2, "question") == "2 Fragen"
+    with translation.override("es"):
+        assert numbers.plural(1, "question") == "1 pregunta"
+    with translation.override("en-gb"):
+        assert numbers.money(1234.5, "EUR") == "€1,234.50"
+        assert numbers.plural(1, "question") == "1 question"
+
+
+@pytest.mark.django_db
+def test_the_switch_turns_sign_in_and_a_chosen_language_outlives_the_browser(client: Any) -> None:
+    page = client.get(reverse("login"), headers={"accept-language": "es-MX,es;q=0.9"})
+    assert 'lang="es"' in page.content.decode() and "Iniciar sesión" in page.content.decode()
+    client.post(reverse("language"), {"language": "de", "next": reverse("login")})
+    page = client.get(reverse("login"), headers={"accept-language": "es"}).content.decode()
+    assert 'lang="de"' in page and "Passwort vergessen?" in page
+    script = client.get(reverse("script_words", args=["de"])).content.decode()
+    assert "Keine Textstelle" in script
+    assert (
+        gettext("Sign in") == "Sign in" and ngettext("a", "b", 2) == "b"
+    )  # the thread is as before
+    away = client.post(reverse("language"), {"language": "es", "next": "https://example.org/"})
+    assert away.url == reverse("home")
