@@ -58,8 +58,7 @@ def set_rule(
         raise Invalid(why, fields={"bonus_by": why})
     if top_up and task.project.hourly_floor is None:
         raise Invalid(
-            gettext("The project has no hourly floor to raise to."),
-            fields={"top_up": gettext("Set the floor in the project’s settings first.")},
+            gettext("The project has no hourly floor."), fields={"top_up": gettext("Set it first.")}
         )
     caps = {
         name: None if value is None else clean_amount(value, name)
