@@ -68,10 +68,7 @@ def set_rule(
     rule, _ = PayoutRule.objects.update_or_create(
         task=task,
         defaults={
-            "bonus_by": bonus_by,
-            "steps": kept,
-            "top_up": top_up,
-            "changed_by": by,
+            **{"bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by},
             **caps,
         },
     )
