@@ -10,7 +10,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc.deployment import production
+from crowdqc.deployment import languages, production
 from crowdqc.deployment.installation import ASSETS, default_home, version
 from crowdqc.files.places import file_places, s3_options
 from crowdqc.jobs import schedule
@@ -193,7 +193,7 @@ LOGOUT_REDIRECT_URL = "login"
 
 # What pages without a catalogue, jobs and files are written in (docs/develop/translate.md).
 LANGUAGE_CODE = "en-gb"
-LANGUAGES = [("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")]
+LANGUAGES = languages.LANGUAGES
 LOCALE_PATHS = [ASSETS / "locale"]
 # For people who chose no language and whose browser asks for none of these, and for their mail.
 CROWDQC_LANGUAGE = env.str("CROWDQC_LANGUAGE", default=LANGUAGE_CODE)
@@ -206,24 +206,7 @@ LANGUAGE_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_AGE = 365 * 86_400
-# Whose pages are in the catalogues: modules, or views of a module.
-CROWDQC_TRANSLATED_VIEWS = (
-    "allauth.",
-    "annotation.accounts.account_views.",
-    "annotation.accounts.projects.views.home",
-    "annotation.accounts.projects.views.join",
-    "annotation.accounts.security.views.stepup_resume",
-    "annotation.accounts.signing.",
-    "annotation.conversations.worker_views.",
-    "annotation.notifications.views.notice",
-    "annotation.privacy.views.account_",
-    "annotation.privacy.views.own_",
-    "annotation.records.views.",
-    "annotation.recruitment.views.entry.entry",
-    "annotation.recruitment.views.entry.leave",
-    "annotation.work.views.",
-    "django.views.i18n.",
-)
+CROWDQC_TRANSLATED_VIEWS = languages.TRANSLATED_VIEWS
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True

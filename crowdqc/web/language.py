@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import trans_real
@@ -80,10 +81,9 @@ class Language:
                 translation.activate(own)
 
 
-def script_words(request: HttpRequest, language: str) -> HttpResponse:
+def script_words(request: HttpRequest, language: str) -> HttpResponseBase:
     """What scripts say in a language, and its rule of plurals, as a script."""
     if not known(language):
         raise Missing("There is no such language.")
     with translation.override(language):
-        response: HttpResponse = JavaScriptCatalog.as_view()(request)
-        return response
+        return JavaScriptCatalog.as_view()(request)

@@ -244,7 +244,7 @@ def language_change(request: HttpRequest) -> HttpResponse:
     code = request.POST.get("language", "?")
     if request.user.is_authenticated:
         limits.hold(limits.THEMES, request.user.pk, _("Too many changes."))
-        actions.set_language(by=cast(User, request.user), language=code)
+        actions.set_language(by=request.user, language=code)
     elif code not in dict(settings.LANGUAGES):
         raise Invalid(_("There is no such language."))
     to = request.POST.get("next", "")

@@ -178,14 +178,13 @@ def move(*, by: User | None, task: Task, to: str) -> Task:
     task.save(update_fields=["state"])
     record(by=by, project=task.project, action=f"task.{to}", on=task)
     if to == "close" and task.current:
+        title = task.current.title
         notify(
             to=[one for one in people_of(task.project) if by is None or one.pk != by.pk],
             kind="task.closed",
             project=task.project,
             key=f"task.closed:{task.pk}:{timezone.now():%Y-%m-%d}",
-            text=lambda: (
-                _("“%(task)s” was closed: nobody can start it now.") % {"task": task.current.title}
-            ),
+            text=lambda: _("“%(task)s” was closed: nobody can start it now.") % {"task": title},
             url=reverse("task", args=[task.project_id, task.pk]),
         )
     return task

@@ -58,8 +58,7 @@ def set_rule(
         raise Invalid(why, fields={"bonus_by": why})
     if top_up and task.project.hourly_floor is None:
         raise Invalid(
-            gettext("The project has no hourly floor to raise to."),
-            fields={"top_up": gettext("Set the floor in the project’s settings first.")},
+            gettext("The project has no hourly floor."), fields={"top_up": gettext("Set it first.")}
         )
     caps = {
         name: None if value is None else clean_amount(value, name)
@@ -69,10 +68,7 @@ def set_rule(
     rule, _ = PayoutRule.objects.update_or_create(
         task=task,
         defaults={
-            "bonus_by": bonus_by,
-            "steps": kept,
-            "top_up": top_up,
-            "changed_by": by,
+            **{"bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by},
             **caps,
         },
     )

@@ -145,9 +145,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
     if not own and not staff.exists():
         raise NotAllowed(gettext("Nobody erases somebody else's work here."))
     if worker.role != Role.WORKER:
-        raise Conflict(
-            gettext("Only what a worker did is erased; others are removed from the project.")
-        )
+        raise Conflict(gettext("Only a worker’s work is erased; remove others from the project."))
     if worker.erase_asked_at:
         return worker
     found = reads.held_data(worker)

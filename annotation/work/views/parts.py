@@ -58,7 +58,7 @@ class WorkerPages:
     go_on: Words = gettext_lazy("Continue")  # on the button to an open one
     submitted_noun: str = ""  # what is handed in, where that is not called as an answer is
     recorded_noun: str = ""  # and what is kept of it
-    targets: Mapping[str, str] = {}  # what the log can point at within an item, and its name
+    targets: Mapping[str, Words] = {}  # what the log can point at within an item, and its name
 
     def template(self, opened: OpenItem) -> str:
         """The page of an item."""

@@ -59,7 +59,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     steps = work.steps(found, whole=False)
     task_type, pages = get_type(found.task.type), pages_of(found.task)
     names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
-    names |= pages.targets
+    names |= {place: str(name) for place, name in pages.targets.items()}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
