@@ -204,7 +204,7 @@ def test_without_scripts_the_server_says_beside_the_field_what_is_missing(projec
     assert answer["Location"] == f"{url}?check=1"
     page = client.get(answer["Location"]).content.decode()
     assert "This repeats the question or the answer." in page
-    assert "an answer counts if its place is still free" in page  # shown when the time is over
+    assert "it counts if its place is still free" in page  # shown when the time is over
     assert client.post(url, {**ratings.draft(), "go": "next", "seq": str(2**50)})[
         "Location"
     ] == reverse("work_item", args=[held.pk, 2])
