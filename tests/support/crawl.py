@@ -102,6 +102,8 @@ BUTTONS = """() => {
 }"""
 # How Chromium's console begins what it says of an answer with an error, or of none.
 FAILED_REQUEST = "Failed to load resource"
+# What htmx says of a request that the next page cut off; one that fails has other names.
+CUT_OFF = ("htmx:afterRequest", "htmx:sendAbort")
 NO_PAGE = {
     "task_results_export",
     "payout_export",
@@ -199,7 +201,7 @@ def watch(page: Page, errors: list[str]) -> None:
     """
 
     def logged(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(FAILED_REQUEST):
+        if message.type == "error" and not message.text.startswith((FAILED_REQUEST, *CUT_OFF)):
             errors.append(message.text[:200])
 
     page.on("pageerror", lambda error: errors.append(str(error)))

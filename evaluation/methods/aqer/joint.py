@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.core.base import (
@@ -174,7 +174,7 @@ def _without_systems(
     known = np.isfinite(own) & np.isfinite(score)
 
     def places(values: FloatArray) -> list[int | None]:
-        given = iter(rankdata(-values[known], method="min").astype(int).tolist())
+        given = iter(scipy.stats.rankdata(-values[known], method="min").astype(int).tolist())
         return [next(given) if one else None for one in known]
 
     return {

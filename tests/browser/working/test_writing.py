@@ -291,7 +291,7 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
         }"""
     )
     assert max(took) < 400
-    expect(page.locator("[data-hits]")).to_have_text("11 hits in 11 of 100")
+    expect(page.locator("[data-hits]")).to_have_text("11 hits in 11 of 100 passages")
     expect(page.locator("#passage-8")).not_to_be_visible()
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")

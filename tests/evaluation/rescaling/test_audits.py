@@ -111,7 +111,7 @@ def test_the_judge_sees_document_question_answer_and_explanation_and_no_label(
         assert answer.item.first is not None and answer.item.first.text in text
         assert corpus.QUESTION in text and "A keeper lived in the tower" in text
         for point in corpus.POINTS:
-            assert str(point["label"]) not in text
+            assert f">{point['label']}<" not in text and f"“{point['label']}”" not in text
         for worker in task.project.memberships.filter(role=Role.WORKER):
             assert worker.pseudonym not in text
         assert f'value="{answer.pk}"' not in text  # nor the id under which it could be looked up
