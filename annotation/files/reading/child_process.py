@@ -11,6 +11,7 @@ import resource
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.limits import (
@@ -28,6 +29,8 @@ BATCH = 500  # rows that are unpacked at a time
 
 def main(told: dict[str, int]) -> None:
     """Read the file to its end, or say what is wrong with it."""
+    # Whoever reads files reads English; the application's settings would take a second to load.
+    settings.configure(USE_I18N=False)
     memory, seconds = told.pop("memory"), told.pop("seconds")
     limits = Limits(**told)
     # Memory that is freed goes back at once, and the limit counts what is used.
