@@ -76,17 +76,16 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return f"{float(share) * 100:.{digits}f}%"
 
 
-def _signs() -> tuple[str, str]:
-    """What stands between thousands, and before decimals, in the language that is spoken."""
-    if (get_language() or "en").startswith("en"):
-        return ",", "."
-    return get_format("THOUSAND_SEPARATOR"), get_format("DECIMAL_SEPARATOR")
+def _is_english() -> bool:
+    return (get_language() or "en").startswith("en")
 
 
 def _localized(text: str) -> str:
     """A number written the English way, in the language that is spoken."""
-    thousands, point = _signs()
-    return text.translate({ord(","): thousands, ord("."): point})
+    if _is_english():
+        return text
+    signs = get_format("THOUSAND_SEPARATOR"), get_format("DECIMAL_SEPARATOR")
+    return text.translate(dict(zip((ord(","), ord(".")), signs, strict=True)))
 
 
 def count(value: Number | None) -> str:
@@ -114,7 +113,7 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
     text = amount(value)
     if whole:
         text = amount(Decimal(str(value)).quantize(Decimal(1)))[:-3]
-    if not (get_language() or "en").startswith("en"):
+    if not _is_english():
         return f"{text}{NBSP}{currency_sign(currency)}"
     symbol = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
@@ -200,7 +199,7 @@ def short_date(value: date | None, *, today: date | None = None) -> str:
     if value is None:
         return NONE
     today = today or datetime.now(UTC).date()
-    if (get_language() or "en").startswith("en"):
+    if _is_english():
         text = f"{value.day}{NBSP}{MONTHS[value.month - 1]}"
     else:
         text = dateformat.format(value, gettext("j M")).replace(" ", NBSP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -33,7 +33,7 @@ class State:
         known = [one.name for one in listing.columns]
         sort, asked = query.get("sort", ""), query.getlist("col")
         return cls(
-            " ".join(query.get("q", "").replace("\x00", "")[:MOST_LENGTH].split()),
+            " ".join(words_of(query.get("q", ""))),
             {name: one for name, there in values.items() if (one := query.get(name, "")) in there},
             sort if sort.removeprefix("-") in sortable else listing.order,
             tuple(name for name in known if name in asked),
@@ -66,14 +66,26 @@ def shown_columns(listing: Listing, state: State) -> list[Column]:
     return [one for one in listing.columns if one.fixed or one.name in state.columns]
 
 
-def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
-    """The rows that match, unordered."""
-    rows = listing.rows
-    for word in state.q.split()[:MOST_WORDS]:
+def words_of(asked: str) -> list[str]:
+    """The words that somebody searches for."""
+    return asked.replace("\x00", "")[:MOST_LENGTH].split()
+
+
+def matching(
+    rows: QuerySet[Any], words: Sequence[str], places: Sequence[str | Callable[[str], Q]]
+) -> QuerySet[Any]:
+    """The rows that hold every word somewhere (see ``Listing.search``)."""
+    for word in words[:MOST_WORDS]:
         found = Q()
-        for place in listing.search:
+        for place in places:
             found |= Q(**{f"{place}__icontains": word}) if isinstance(place, str) else place(word)
         rows = rows.filter(found)
+    return rows
+
+
+def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
+    """The rows that match, unordered."""
+    rows = matching(listing.rows, state.q.split(), listing.search)
     for one in listing.filters:
         wanted = state.chosen.get(one.name)
         for choice in one.choices:

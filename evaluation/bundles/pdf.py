@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from crowdqc.errors import Unavailable
 
 MISSING = (
@@ -11,18 +13,19 @@ MISSING = (
 
 
 def check_available() -> None:
-    """Raise Unavailable where no PDF can be written."""
-    try:
-        import weasyprint  # noqa: F401
-    except (ImportError, OSError) as problem:  # OSError: its libraries are not there
-        raise Unavailable(MISSING) from problem
+    """Raise Unavailable where WeasyPrint is not installed. Asked by pages, so nothing is loaded."""
+    if find_spec("weasyprint") is None:
+        raise Unavailable(MISSING)
 
 
 def to_pdf(html: str) -> bytes:
     """The pages of a report, which has all that it shows within it: nothing is fetched."""
     check_available()
-    from weasyprint import HTML
-    from weasyprint.urls import URLFetcher
+    try:
+        from weasyprint import HTML
+        from weasyprint.urls import URLFetcher
+    except OSError as problem:  # the libraries of the system are not there
+        raise Unavailable(MISSING) from problem
 
     fetcher = URLFetcher(allowed_protocols=(), fail_on_errors=True)
     return bytes(HTML(string=html, url_fetcher=fetcher).write_pdf())

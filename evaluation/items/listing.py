@@ -255,9 +255,7 @@ def answer_listing(access: Access, task: Task) -> Listing:
         filters=(COUNTING, AUTHORS),
         bulk=_answer_actions(access),
         read=read,
-        name_of=lambda one: (
-            f"{one.worker.pseudonym if one.worker else one.system} on {one.item.key}"
-        ),
+        name_of=_name,
     )
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from annotation.access import Access
 from annotation.accounts.projects.selectors import workers_of
 from annotation.authoring.selectors.tasks import with_work
-from annotation.lists.state import MOST_LENGTH, MOST_WORDS
+from annotation.lists.state import MOST_WORDS, matching, words_of
 from annotation.models import Item, Role
 from crowdqc.numbers import plural
 from evaluation.runs.selectors.lists import all_runs, named
@@ -33,21 +33,12 @@ class Found:
     url: str
 
 
-def _matching(rows: QuerySet[Any], words: Sequence[str], *places: str) -> QuerySet[Any]:
-    for word in words:
-        found = Q()
-        for place in places:
-            found |= Q(**{f"{place}__icontains": word})
-        rows = rows.filter(found)
-    return rows
-
-
 def search(access: Access, asked: str) -> list[Found]:
     """What of the project holds every word, in five queries; nothing for no word.
 
     Workers are found by pseudonym, and by the ID of a file where the person may see it.
     """
-    words = asked.replace("\x00", "")[:MOST_LENGTH].split()[:MOST_WORDS]
+    words = words_of(asked)[:MOST_WORDS]
     if not words:
         return []
     q = urlencode({"q": " ".join(words)})
@@ -63,9 +54,8 @@ def _found(title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str 
 
 def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
     pk = access.project.pk
-    rows = _matching(with_work(access.project.tasks.all()), words, "title", "domain").order_by(
-        "-pk"
-    )
+    every = with_work(access.project.tasks.all())
+    rows = matching(every, words, ("title", "domain")).order_by("-pk")
 
     def hit(task: Any) -> Hit:
         return task.title, task.get_state_display(), reverse("task", args=[pk, task.pk])
@@ -76,7 +66,7 @@ def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
 def _items(access: Access, words: Sequence[str], q: str) -> Found:
     pk = access.project.pk
     every = Item.objects.filter(task__project=access.project, until=None)
-    rows = _matching(every, words, "question", "key", "group__title")
+    rows = matching(every, words, ("question", "key", "group__title"))
     rows = rows.select_related("task__current")
 
     def hit(item: Item) -> Hit:
@@ -95,14 +85,14 @@ def _workers(access: Access, words: Sequence[str], q: str) -> Found:
         words = plural(worker.submitted, "assignment") + " submitted"
         return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
 
-    rows = _matching(workers_of(access.project), words, *places)
+    rows = matching(workers_of(access.project), words, places)
     return _found("Workers", rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 
 def _staff(access: Access, words: Sequence[str], q: str) -> Found:
     url = reverse("people", args=[access.project.pk]) + "#roles"
     rows = access.project.memberships.filter(removed_at=None).exclude(role=Role.WORKER)
-    rows = _matching(rows, words, "user__display_name", "user__username").select_related("user")
+    rows = matching(rows, words, ("user__display_name", "user__username")).select_related("user")
 
     def hit(member: Any) -> Hit:
         return str(member.user), member.get_role_display(), url
@@ -112,9 +102,7 @@ def _staff(access: Access, words: Sequence[str], q: str) -> Found:
 
 def _runs(access: Access, words: Sequence[str], q: str) -> Found:
     pk = access.project.pk
-    rows = all_runs(access.project)
-    for word in words:
-        rows = rows.filter(named(word))
+    rows = matching(all_runs(access.project), words, (named,))
 
     def hit(run: Any) -> Hit:
         task = run.task.current.title if run.task.current else ""

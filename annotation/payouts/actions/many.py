@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from annotation.accounts.security.stepup import ConfirmationNeeded, require_strength
@@ -52,13 +52,14 @@ class ProposedPay:
         """Why nothing of somebody's can be approved."""
         left = {worker.pk: NOTHING for worker in workers}
         for pk, why_not in self.against.items():
-            left |= {w: why_not for w in self._workers(pk) if left[w] == NOTHING and why_not}
+            left |= {w: why_not for w in self.workers_in(pk) if left[w] == NOTHING and why_not}
         for pk in self.open:
-            for worker in self._workers(pk):
+            for worker in self.workers_in(pk):
                 left.pop(worker, None)
         return left
 
-    def _workers(self, batch: int) -> set[int]:
+    def workers_in(self, batch: int) -> set[int]:
+        """The workers whom a proposal would pay."""
         return {line.assignment.worker_id for line in self.lines[batch]}
 
     def amount(self, batch: int) -> Decimal:
@@ -68,7 +69,7 @@ class ProposedPay:
         """What approving writes, a sentence for each proposal."""
         told = []
         for pk in self.open:
-            batch, people = self.batches[pk], len(self._workers(pk))
+            batch, people = self.batches[pk], len(self.workers_in(pk))
             others = batch.lines.count() - len(self.lines[pk])
             rest = f" {plural(others, 'other assignment')} in it can be proposed again."
             told.append(
@@ -90,21 +91,27 @@ def approve_pay_of(
     pay = ProposedPay(by=by, project=project, workers=workers)
     left, done = pay.reasons(workers), set[int]()
     for pk in pay.open:
-        of = {line.assignment.worker_id for line in pay.lines[pk]}
-        try:
-            approve_payout(
-                by=by,
-                batch=pay.batches[pk],
-                expected_total=seen.get(pk, Decimal(-1)),
-                line_ids=[line.pk for line in pay.lines[pk]],
-            )
-        except ConfirmationNeeded:
-            raise
-        except DomainError as error:
-            left |= {worker: error.message for worker in of - done}
+        of = pay.workers_in(pk)
+        lines = [line.pk for line in pay.lines[pk]]
+        why_not = _approve(by, pay.batches[pk], seen, lines)
+        if why_not:
+            left |= {worker: why_not for worker in of - done}
         else:
             done |= of
     return {worker: why for worker, why in left.items() if worker not in done}
+
+
+def _approve(by: User, batch: PayoutBatch, seen: Seen, lines: Sequence[int] | None = None) -> str:
+    """Approve a proposal, or these lines of it, for the amount that was seen; why not, or ""."""
+    try:
+        approve_payout(
+            by=by, batch=batch, expected_total=seen.get(batch.pk, Decimal(-1)), line_ids=lines
+        )
+    except ConfirmationNeeded:
+        raise
+    except DomainError as error:
+        return error.message
+    return ""
 
 
 def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
@@ -131,14 +138,8 @@ def approve_proposals(
     require_strength(project, by, "approve payments")
     left = reasons_against(by=by, batches=batches)
     for batch in batches:
-        if batch.pk in left:
-            continue
-        try:
-            approve_payout(by=by, batch=batch, expected_total=seen.get(batch.pk, Decimal(-1)))
-        except ConfirmationNeeded:
-            raise
-        except DomainError as error:
-            left[batch.pk] = error.message
+        if batch.pk not in left and (why_not := _approve(by, batch, seen)):
+            left[batch.pk] = why_not
     return left
 
 
