@@ -18,6 +18,7 @@
   let after = []; // of these, those that the server may hold
   let offline = false; // the line above the page says so
   let undecided = false; // two versions, and nobody has chosen yet
+  let offered = { seq: 0, line: null }; // the other version, and the line that offers both
 
   function tell(text, choices = {}) {
     offline = false;
@@ -116,8 +117,10 @@
 
   // The server holds what this page has not seen: nothing of either is lost until one is chosen.
   function offerBoth(other) {
+    // A button made anew while it is pressed would take no click.
+    if (undecided && offered.seq === other.seq && offered.line.isConnected) return;
     undecided = true;
-    tell(interpolate(gettext("This %(place)s was changed in another tab or on another device as well. Nothing is lost: choose a version."), { place: place() }, true), {
+    const line = tell(interpolate(gettext("This %(place)s was changed in another tab or on another device as well. Nothing is lost: choose a version."), { place: place() }, true), {
       [gettext("Keep my version")]: () => {
         undecided = false;
         note([other.seq]);
@@ -135,6 +138,7 @@
         offerBack(mine, other.seq);
       },
     });
+    offered = { seq: other.seq, line };
   }
 
   function describe() {

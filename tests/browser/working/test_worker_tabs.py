@@ -210,7 +210,12 @@ def test_next_on_a_second_device_is_held_by_a_version_it_has_not_seen(
     press(elsewhere, "Control+Enter")  # before its draft was sent
     expect(notice(elsewhere)).to_contain_text("choose a version")
     expect(elsewhere.locator("h1.question")).to_contain_text("question 1")
-    elsewhere.get_by_role("button", name="Keep my version").click()
+    elsewhere.get_by_role("button", name="Keep my version").hover()
+    with elsewhere.expect_response("**/draft/") as sent:  # as the field is left
+        elsewhere.mouse.down()
+    assert sent.value.status == 409
+    elsewhere.wait_for_timeout(100)  # the page has taken it in while the button is held down
+    elsewhere.mouse.up()
     is_saved(elsewhere)
     expect(notice(elsewhere)).to_have_text("")
     assert draft(held)["text"] == "On chimneys."
