@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import psutil
-from django.db import connection
+from django.db import connection, connections
 
 from crowdqc.jobs import worker as heartbeat
 from crowdqc.jobs.queues import queue_name
@@ -58,6 +59,36 @@ def until(condition: Callable[[], object], seconds: float, what: str) -> None:
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(0.02)
+
+
+def killed(act: Callable[[], object], after: float | None = None) -> int:
+    """Act in a process of its own, killed after so many seconds; the signal that ended it, or 0."""
+    connections.close_all()
+    child = os.fork()
+    if not child:
+        try:
+            inherited = _forget_connections()
+            act()
+            del inherited
+        finally:
+            os._exit(0)
+    if after is not None:
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def _forget_connections() -> list[object]:
+    """What this process inherited is its parent's; these are kept from being closed.
+
+    A thread in which Playwright's loop runs has connections of its own, which are all that its
+    parent closed. No loop runs in a child, so it would find, and share, those from before.
+    """
+    inherited = list(connections.all(initialized_only=True))
+    for one in inherited:
+        del connections[one.alias]
+    return inherited
 
 
 class Worker:
@@ -131,7 +162,7 @@ def _goes_on(process: psutil.Process) -> bool:
         return False
 
 
-@contextmanager
+@contextlib.contextmanager
 def queue_worker(log: Path, visibility: int = 20) -> Iterator[Worker]:
     """A worker for the duration of a ``with`` block."""
     empty_queue()

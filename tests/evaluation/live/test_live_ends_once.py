@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
-import time
 from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 from django.db.models import Sum
 
 from annotation.authoring.actions import tasks
@@ -23,6 +23,7 @@ from evaluation.live import actions as live
 from evaluation.models import LiveEvaluation
 from tests.annotation.work.test_concurrency import at_once
 from tests.support import factories
+from tests.support.processes import killed
 from tests.support.studies.live import judge, make_live, make_task, outputs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.db]
@@ -95,22 +96,6 @@ def ready_to_end() -> LiveEvaluation:
     return evaluation
 
 
-def killed(act: Callable[[], object], after: float | None = None) -> int:
-    """The signal that ended a process of its own that acts, killed after so many seconds."""
-    connections.close_all()  # the child opens its own
-    child = os.fork()
-    if not child:
-        try:
-            act()
-        finally:
-            os._exit(0)
-    if after is not None:
-        time.sleep(after)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-
-
 def is_whole(evaluation: LiveEvaluation) -> bool:
     """Whether it has ended; everything of the end is there once, or nothing of it."""
     evaluation.refresh_from_db()
@@ -163,3 +148,28 @@ def test_many_who_look_at_once_end_it_once() -> None:
     evaluation = ready_to_end()
     assert sum(at_once(lambda _: live.check_all(), 12)) == 1
     assert is_whole(evaluation)
+
+
+def test_a_process_of_its_own_shares_no_connection_with_where_a_browser_was_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Playwright's loop runs in the thread of the tests, which then has connections of its own."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+    def backend() -> int:
+        with connection.cursor() as cursor:
+            return int(cursor.execute("SELECT pg_backend_pid()").fetchone()[0])
+
+    before = backend()  # as of the first tests of a session, before its first browser
+    loop = asyncio.new_event_loop()
+    asyncio.events._set_running_loop(loop)
+    try:
+        reader, writer = os.pipe()
+        killed(lambda: os.write(writer, str(backend()).encode()))
+        assert int(os.read(reader, 20)) not in (before, backend())
+    finally:
+        connections.close_all()
+        asyncio.events._set_running_loop(None)
+        loop.close()
+        os.close(reader), os.close(writer)
+    assert backend() == before

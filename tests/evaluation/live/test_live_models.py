@@ -32,9 +32,10 @@ from evaluation.models import (
     RunState,
 )
 from evaluation.runs import engine as runs
-from tests.evaluation.live.test_live_ends_once import is_whole, killed
+from tests.evaluation.live.test_live_ends_once import is_whole
 from tests.evaluation.llm_runs.test_answering import prompt_of
 from tests.support import factories
+from tests.support.processes import killed
 from tests.support.servers.llm import Body, Fault, make_model, serving
 from tests.support.studies.live import judge, make_live, make_task, outputs
 

@@ -7,7 +7,6 @@ import os
 import signal
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from annotation.models import Answer, Assignment, Task
@@ -22,6 +21,7 @@ from tests.evaluation.corpora import pair_study
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import QUICK, finish, make_official, use_recipe
+from tests.support.processes import killed
 
 
 def started(task: Task) -> Run:
@@ -30,16 +30,12 @@ def started(task: Task) -> Run:
 
 def killed_while(run: Run) -> int:
     """Work on the run in a process of its own that is killed; the signal that ended it."""
-    connections.close_all()  # the child opens its own
-    child = os.fork()
-    if not child:
-        try:
-            runs.take_up_follow_ups = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore
-            runs.execute(run.pk)
-        finally:
-            os._exit(3)
-    _, status = os.waitpid(child, 0)
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+    def act() -> None:
+        runs.take_up_follow_ups = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore
+        runs.execute(run.pk)
+
+    return killed(act)
 
 
 @pytest.mark.django_db(transaction=True)
