@@ -48,7 +48,7 @@ from evaluation.bundles import writing as bundle
 from evaluation.bundles.makers import report_of, written_as
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
-from evaluation.models import LiveEvaluation, Run, RunFigure, SystemScore, WorkerScore
+from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import crawl
 
