@@ -132,7 +132,7 @@ def beside_medians(worker: Membership, runs: Runs) -> list[tuple[float, float, f
     of_all = WorkerScore.objects.filter(
         run__in=[run.pk for run in runs.values()], dimension="", component__gt=0
     )
-    own = of_all.filter(worker=worker, low__isnull=False, high__isnull=False)
+    own = of_all.filter(worker=worker, estimate__isnull=False)
     spans = list(own.order_by("run_id").values_list("run_id", "component", "low", "high"))
     shared = of_all.filter(run__in={row[0] for row in spans}, estimate__isnull=False).order_by()
     medians = {
@@ -141,7 +141,11 @@ def beside_medians(worker: Membership, runs: Runs) -> list[tuple[float, float, f
             middle=Quantile("estimate", share=0.5)
         )
     }
-    return [(low, high, medians[run, component]) for run, component, low, high in spans]
+    return [
+        (low, high, medians[run, component])
+        for run, component, low, high in spans
+        if low is not None and high is not None
+    ]
 
 
 def _texts(
