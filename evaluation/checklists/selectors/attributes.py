@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Item, Task
 from annotation.work.snapshots.attributes import AttributeRow, counting_attributes
-from crowdqc.numbers import interval, percent, plural, score
+from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts.svg import image, line, px
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.diversity import FIGURE
@@ -18,6 +19,7 @@ from evaluation.methods.checklists import attribute_diversity as method
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
+from evaluation.runs.selectors.verdicts import sides_of_zero, verdict
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
@@ -57,6 +59,7 @@ class Page:
     active: Run | None
     fresh: Any
     recipe: list[tuple[str, str]]
+    verdict: dict[str, str]
 
     @property
     def sentence(self) -> str:
@@ -94,7 +97,37 @@ def page(task: Task, number: int | None = None) -> Page:
         active,
         schedules.count_new_answers(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
+        more_diverse([one["differences"] for one in found.values()]) if rows else verdict(""),
     )
+
+
+def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """On how many dimensions every measure calls one side's attributes surely less alike.
+
+    ``dimensions`` are differences of similarity, people minus models, by measure.
+    """
+    compared = [list(one.values()) for one in dimensions if one]
+    if not compared:
+        return verdict(
+            _("How diverse people’s and models’ attributes are is not compared yet."),
+            _("Each side needs ten attributes, not all equally alike."),
+        )
+    sides = [sides_of_zero([(row["low"], row["high"]) for row in one]) for one in compared]
+    models = sum(up == len(one) for (up, _down), one in zip(sides, compared, strict=True))
+    people = sum(down == len(one) for (_up, down), one in zip(sides, compared, strict=True))
+    told = {"people": count(people), "models": count(models), "of": count(len(compared))}
+    if not people and not models:
+        return verdict(_("Attributes of people and of models cannot be separated by diversity."))
+    if not models:
+        said = _("Attributes of people are more diverse on %(people)s of %(of)s dimensions.")
+    elif not people:
+        said = _("Attributes of models are more diverse on %(models)s of %(of)s dimensions.")
+    else:
+        said = _(
+            "Attributes of people are more diverse on %(people)s of %(of)s dimensions, those of "
+            "models on %(models)s."
+        )
+    return verdict(said % told, _("A dimension counts where every measure says so."))
 
 
 def _dimension(

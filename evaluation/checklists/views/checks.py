@@ -82,6 +82,9 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
         context.update(reads.texts(run, told, request.GET.get("page")))
     elif run is not None:
         context["compared"] = reads.conditions(told)
+        context["verdict"] = reads.against_others(
+            context["compared"]["rows"], human=bool(told.get("about", {}).get("human"))
+        )
     context.update(more)
     return render(request, f"evaluation/checklists/filled/{view}.html", context, status=status)
 

@@ -13,6 +13,7 @@ from crowdqc.numbers import plural
 from evaluation.free_text.joint.run import SLUG
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.models import Run, RunState
+from evaluation.runs.selectors.verdicts import possible_first
 
 SHOWN = 200  # best answers listed
 ALIKE = {
@@ -47,6 +48,9 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     alone = joint["mode"] == "systems"
     people = "" if alone else f"{plural(len(rows) - models, 'worker')} and "
     return {
+        "verdict": possible_first(
+            [{**vars(row), "name": _full_name(row)} for row in rows], "authors"
+        ),
         "boards": made,
         "page": shown,
         "alone": alone,
@@ -59,6 +63,10 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
             if joint["alike"][slug] is not None
         ],
     }
+
+
+def _full_name(row: board.Row) -> str:
+    return f"{row.name} ({row.detail})" if row.detail else row.name
 
 
 def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:

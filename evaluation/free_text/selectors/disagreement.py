@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Item
 from annotation.work.snapshots import answers
 from crowdqc.numbers import percent, plural, score
 from evaluation.embeddings.vectors import stored_vectors
 from evaluation.models import Run
+from evaluation.runs.selectors.verdicts import verdict
 
 TYPICAL = 2  # answers shown of a camp
 SHOWN_CLUSTERS = 20
@@ -80,6 +82,26 @@ def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
     return np.array(
         [[len(one & two) / max(1, len(one | two)) for two in words] for one in words]
     ).reshape(len(words), len(words))
+
+
+def one_truth(parts: Sequence[Told]) -> dict[str, str]:
+    """Whether one best answer can speak for all, by the interval that finds camps (``camps``)."""
+    if not parts:
+        return verdict(_("This run does not say whether workers form camps."))
+    if any(part["found"] for part in parts):
+        return verdict(
+            _("Workers form two camps, so a best answer may speak for only one of them."),
+            _("Read the typical answers of both camps before you use the best ones."),
+        )
+    reasons = [part["reason"] for part in parts if part["found"] is None]
+    if reasons:
+        return verdict(
+            _("Whether workers form two camps is not known: %(reason)s.") % {"reason": reasons[0]}
+        )
+    return verdict(
+        _("No two camps of workers are shown: what differs between answers can be chance."),
+        _("Check the questions with the lowest agreement first."),
+    )
 
 
 def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:

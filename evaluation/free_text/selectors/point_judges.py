@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from django.core.paginator import Paginator
+from django.utils.translation import gettext as _t
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
@@ -22,6 +23,7 @@ from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import model_names, recipe_pairs
+from evaluation.runs.selectors.verdicts import highest, verdict
 
 METHOD = "judge_points"
 SEED = 20417  # of the resamples of an agreement, so that a page says the same twice
@@ -30,6 +32,12 @@ NO_RANK = rank_words(None, None)
 AQER_MISSING = "AQER has not run yet; once it has, its board stands beside this one."
 PEOPLE_MISSING = "People’s board has not run yet; once it has, it stands beside this one."
 Told = Mapping[str, Any]
+SPAN = ("estimate", "low", "high")
+# Whose points are ranked -> the table of their scores, and the fields of their names.
+BOARDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "system": (SystemScore, ("system__name", "system__prompt_strategy")),
+    "worker": (WorkerScore, ("worker__pseudonym",)),
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,8 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
     asked = told["asked"]
     boards = [
         found
-        for noun, model_of in (("system", SystemScore), ("worker", WorkerScore))
-        if (found := _board(noun, model_of, run, main, dimension=dimension, page=page)) is not None
+        for noun in BOARDS
+        if (found := _board(noun, run, main, dimension=dimension, page=page)) is not None
     ]
     bins = asked["distribution"]
     # The page of one run.
@@ -72,6 +80,7 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         "main": main,
         "boards": boards,
         "sentence": _sentence(run, asked),
+        "verdict": _verdict(run, boards, asked, dimension),
         "notes": [_note(text) for text in told.get("notes", [])],
         "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
         if sum(bins)
@@ -95,6 +104,28 @@ def _sentence(run: Run, asked: Told) -> str:
     head = f"{given} scored from 0 to 100" if noun == "answer" else f"{given} from 0 to 100"
     lost = f", {counts['failed']:,} calls failed" if counts["failed"] else ""
     return f"{head}; {counts['defaulted']:,} defaulted to 50{lost}."
+
+
+def _verdict(run: Run, boards: Sequence[Told], asked: Told, dimension: str) -> dict[str, str]:
+    """Whether the model puts anybody surely above the others of its first board."""
+    if asked["different"] == 1:
+        return verdict(_t("Every score is the same number: this model tells nothing apart."))
+    if not boards:
+        return verdict(
+            _t("The model's points belong to no system or worker that could be compared.")
+        )
+    noun = boards[0]["noun"]
+    model_of, names = BOARDS[noun]
+    found = model_of.objects.filter(run=run, dimension=dimension, component__gt=0)
+    rows = list(found.order_by("component").values(*names, "component", *SPAN))
+    return highest(
+        [
+            {**row, "name": " ".join(filter(None, (row[name] for name in names)))}
+            for row in rows
+            if row["component"] == rows[0]["component"]
+        ],
+        _t("mean points"),
+    )
 
 
 def _spread(asked: Told) -> str:
@@ -123,11 +154,9 @@ COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high",
 
 
 def _board(
-    noun: str, model: Any, run: Run, main: Run | None, *, dimension: str, page: Any
+    noun: str, run: Run, main: Run | None, *, dimension: str, page: Any
 ) -> dict[str, Any] | None:
-    names = (
-        ["worker__pseudonym"] if noun == "worker" else ["system__name", "system__prompt_strategy"]
-    )
+    model, names = BOARDS[noun]
     rows = model.objects.filter(run=run, dimension=dimension).order_by("component", "-estimate")
     shown = Paginator(rows.values_list(f"{noun}_id", *names, *COLUMNS), PER_PAGE).get_page(page)
     if not shown.paginator.count:

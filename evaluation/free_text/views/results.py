@@ -239,6 +239,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     told = reads.figures_of(run, "components", "recipe", "camps", "clusters")
     context.update(
         disagreement=disagreement.overview(run, told, board.names_of(run, told)),
+        verdict=disagreement.one_truth(told.get("camps", [])),
         page=question_reads.page_of(
             question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
         ),

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import F, Func, JSONField, Q, QuerySet, Value
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
@@ -16,12 +17,14 @@ from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
+from crowdqc.numbers import count
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
+from evaluation.runs.selectors.verdicts import verdict
 
 PER_PAGE = 100
 # Column -> how the database sorts by it, the most wanted first.
@@ -152,13 +155,28 @@ def pair_list(
     run = runs.core
     told = count_separable(runs.checks)
     shown = Paginator(_labels(run, dimension, chosen, told), PER_PAGE).get_page(page)
+    hard = sum(not row["differentiable"] for row in told.values())
     return {
         "page": shown,
+        "verdict": told_apart(hard, len(told)),
         "rows": _list_rows(task, run, dimension, shown, told),
         "chosen": chosen,
         "topics": topics(run, dimension),
-        "split": (sum(not row["differentiable"] for row in told.values()), len(told)),
+        "split": (hard, len(told)),
     }
+
+
+def told_apart(hard: int, pairs: int) -> dict[str, str]:
+    """In how many of the pairs that were tested the votes separate the two texts."""
+    told = {"hard": count(hard), "pairs": count(pairs)}
+    if not pairs:
+        return verdict(_("Which pairs can be told apart is not computed for this run."))
+    if not hard:
+        return verdict(_("The votes tell the two texts of every pair apart."))
+    return verdict(
+        _("The texts of %(hard)s of %(pairs)s pairs cannot be separated by their votes.") % told,
+        _("Collect more votes on these pairs, or treat their labels as uncertain."),
+    )
 
 
 def _list_rows(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Sum
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import median_seconds
 from annotation.models import (
@@ -24,6 +26,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.payouts.selectors.proposals import work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_of
+from crowdqc.numbers import count
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.card import CANNOT, CANNOT_SCORE, combined
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
@@ -40,9 +43,10 @@ from evaluation.people.selectors.facts import (
     standing_of,
     times_of,
 )
-from evaluation.people.selectors.scores import Scores, scores_of
+from evaluation.people.selectors.scores import Scores, beside_medians, scores_of
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.selectors.verdicts import sides_of_zero, verdict
 
 ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
@@ -107,6 +111,7 @@ class WorkerCard:
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
+    verdict: dict[str, str]
 
     @property
     def disputes(self) -> list[Rejection]:
@@ -158,7 +163,37 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         .order_by("-text__number")
         .first(),
         current_consent=texts.first() or 0,
+        verdict=against_medians(beside_medians(worker, runs)),
     )
+
+
+def against_medians(spans: Sequence[tuple[float, float, float]]) -> dict[str, str]:
+    """In how many scored tasks a worker is surely below, or above, the median of all workers.
+
+    ``spans`` are low and high of the worker's interval and the median, one a scored task.
+    """
+    if not spans:
+        return verdict(
+            _("No score of this worker has an interval yet, so nothing can be concluded."),
+            _("Read the answers themselves, or collect more."),
+        )
+    above, below = sides_of_zero([(low - middle, high - middle) for low, high, middle in spans])
+    told = {"above": count(above), "below": count(below), "of": count(len(spans))}
+    if not above and not below:
+        return verdict(
+            _("This worker’s scores cannot be separated from the median of all workers.")
+        )
+    if not below:
+        return verdict(
+            _("Surely above the median of all workers in %(above)s of %(of)s scores.") % told
+        )
+    said = _("Surely below the median of all workers in %(below)s of %(of)s scores.")
+    if above:
+        said = _(
+            "Surely below the median of all workers in %(below)s of %(of)s scores, and above it "
+            "in %(above)s."
+        )
+    return verdict(said % told, _("Read the answers before you decide about this worker."))
 
 
 def _scores(task: Task) -> bool:

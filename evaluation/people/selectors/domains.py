@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _t
 
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
@@ -22,6 +23,7 @@ from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of
+from evaluation.runs.selectors.verdicts import first_place, verdict
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054
@@ -98,6 +100,7 @@ class DomainPage:
     tasks: int
     rows: int
     recipe: list[tuple[str, str]]
+    verdict: dict[str, str]
 
     @property
     def entering(self) -> list[Entry]:
@@ -139,10 +142,11 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
     found = _pooled(measure, [runs[t.pk] for t in tasks if t.pk in runs and _fits(t, measure)])
     entries = [_entry(task, runs.get(task.pk), measure, found) for task in tasks]
     rows = _rows(found["boards"], _names(project, measure))
+    groups = _groups(found["boards"])
     made = board.boards(
         rows,
         rows,
-        groups=_groups(found["boards"]),
+        groups=groups,
         references=dict.fromkeys(range(1, len(found["boards"]) + 1), 0.0),
         adjusted={},
         grouped=True,
@@ -158,7 +162,25 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
         tasks=len(inside),
         rows=len(rows),
         recipe=_recipe([one.run for one in inside if one.run]),
+        verdict=joined(rows, groups, measure.noun, len(inside)),
     )
+
+
+def joined(
+    rows: Sequence[board.Row], groups: Sequence[Mapping[str, Any]], noun: str, tasks: int
+) -> dict[str, str]:
+    """Who stands first over the tasks, or why nobody does."""
+    if not rows:
+        return verdict(
+            _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
+        )
+    names = {row.id: f"{row.name} ({row.detail})" if row.detail else row.name for row in rows}
+    said = first_place(groups, names, noun=f"{noun}s", by=f"their work in {plural(tasks, 'task')}")
+    if said:
+        return verdict(said)
+    why = next((row.why for row in rows if row.why), "")
+    missing = _t("Nobody can be called first over these tasks: %(why)s.") % {"why": why.rstrip(".")}
+    return verdict(missing if why else _t("Nobody can be called first over these tasks."))
 
 
 def _fits(task: Task, measure: Measure) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils.safestring import SafeString
 
+from annotation.authoring.selectors.progress import Quantile
 from annotation.models import ChoiceValue, Membership, Task
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import version_items
@@ -124,6 +125,27 @@ def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scor
         _pairs(worker, tasks, of[COMPETENCE], rows),
         [*_ratings(worker, tasks, of[AGREEMENT], rows), *_checks(worker, tasks)],
     )
+
+
+def beside_medians(worker: Membership, runs: Runs) -> list[tuple[float, float, float]]:
+    """Low and high of the worker's intervals with the median of their board; two queries."""
+    of_all = WorkerScore.objects.filter(
+        run__in=[run.pk for run in runs.values()], dimension="", component__gt=0
+    )
+    own = of_all.filter(worker=worker, estimate__isnull=False)
+    spans = list(own.order_by("run_id").values_list("run_id", "component", "low", "high"))
+    shared = of_all.filter(run__in={row[0] for row in spans}, estimate__isnull=False).order_by()
+    medians = {
+        (run, component): middle
+        for run, component, middle in shared.values_list("run_id", "component").annotate(
+            middle=Quantile("estimate", share=0.5)
+        )
+    }
+    return [
+        (low, high, medians[run, component])
+        for run, component, low, high in spans
+        if low is not None and high is not None
+    ]
 
 
 def _texts(

@@ -63,7 +63,7 @@ def _named(members: Sequence[int], names: Mapping[int, str], noun: str) -> str:
     if len(members) > NAMED:
         return f"{word(len(members)).capitalize()} {noun}"
     known = [names[pk] for pk in members]
-    return f"{', '.join(known[:-1])} and {known[-1]}"
+    return " and ".join(part for part in (", ".join(known[:-1]), known[-1]) if part)
 
 
 def highest(rows: Sequence[Told], what: str) -> dict[str, str]:
@@ -112,3 +112,32 @@ def change(low: float | None, high: float | None, *, up: str, down: str, unknown
     if low is None or high is None or low <= 0 <= high:
         return unknown
     return up if low > 0 else down
+
+
+def possible_first(rows: Sequence[Told], noun: str) -> dict[str, str]:
+    """Who can be first by the possible ranks of board 1.
+
+    Rows have ``name``, ``component``, ``best`` and ``worst``; ``noun`` is what is ranked (many).
+    """
+    known = [row for row in rows if row["component"] == 1 and row["best"] is not None]
+    if not known:
+        return verdict(
+            _("Nobody has enough answers for an interval yet, so nobody can be called first."),
+            _("Collect more answers, then run this again."),
+        )
+    first = {at: row["name"] for at, row in enumerate(known) if row["best"] == 1}
+    parts = {row["component"] for row in rows if row["component"]}
+    told = {"names": _named(list(first), first, noun), "n": len(known), "noun": noun}
+    if len(first) > 1 and len(first) == len(known):
+        said = _("All %(n)s %(noun)s can be first: their scores cannot be separated.") % told
+    elif len(first) > 1:
+        said = _("%(names)s can each be first: their scores cannot be separated.") % told
+    else:
+        said = _("%(names)s is first.") % told
+    note = _("This is board 1; nobody on another board compares.") if len(parts) > 1 else ""
+    return verdict(said, note)
+
+
+def sides_of_zero(spans: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """How many intervals of differences lie above 0, and how many below."""
+    return sum(low > 0 for low, _high in spans), sum(high < 0 for _low, high in spans)

@@ -48,7 +48,7 @@ from evaluation.bundles import writing as bundle
 from evaluation.bundles.makers import report_of, written_as
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
-from evaluation.models import LiveEvaluation, Run, RunFigure, SystemScore, WorkerScore
+from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import crawl
 
@@ -235,6 +235,31 @@ def test_the_study_s_pages_open(told: str, client: Any, page: str) -> None:
     assert client.login(username="manager", password=demo_loader.PASSWORD)
     shown = client.get(f"/projects/{study.project_id}/tasks/{study.pk}/study/{page}")
     assert shown.status_code == 200 and b"Which answer is better?" in shown.content
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("type_", "page"),
+    [
+        ("free_text", "results/questions/"),
+        ("checklist", "checks/?view=conditions"),
+        ("pairwise", "study/pairs/"),
+        ("", ""),  # a worker's card
+    ],
+)
+def test_a_result_page_begins_with_its_verdict(
+    told: str, client: Any, type_: str, page: str
+) -> None:
+    project = demo_loader.compared_tasks()[1].project
+    if type_:
+        runs = Run.objects.filter(task__project=project, task__type=type_, state=RunState.DONE)
+        url = f"/projects/{project.pk}/tasks/{runs.first().task_id}/{page}"
+    else:
+        scored = WorkerScore.objects.filter(run__project=project).first()
+        url = f"/projects/{project.pk}/workers/{scored.worker_id}/"
+    assert client.login(username="manager", password=demo_loader.PASSWORD)
+    shown = client.get(url)
+    assert shown.status_code == 200 and shown.content.count(b'<p class="verdict">') == 1
 
 
 @pytest.mark.django_db
