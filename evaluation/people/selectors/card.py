@@ -185,13 +185,13 @@ def against_medians(spans: Sequence[tuple[float, float, float]]) -> dict[str, st
         )
     if not below:
         return verdict(
-            _("Surely above the median of all workers in %(above)s of %(of)s scores.") % told
+            _("Surely above the median of all workers on %(above)s of %(of)s boards.") % told
         )
-    said = _("Surely below the median of all workers in %(below)s of %(of)s scores.")
+    said = _("Surely below the median of all workers on %(below)s of %(of)s boards.")
     if above:
         said = _(
-            "Surely below the median of all workers in %(below)s of %(of)s scores, and above it "
-            "in %(above)s."
+            "Surely below the median of all workers on %(below)s of %(of)s boards, and above it "
+            "on %(above)s."
         )
     return verdict(said % told, _("Read the answers before you decide about this worker."))
 
