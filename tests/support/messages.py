@@ -126,6 +126,18 @@ NOT_FOR_WORKERS = (
     "crowdqc/web/terms.py",
     "crowdqc/web/manual.py",
 )
+# ... and of the types' checks, what a worker can be told.
+CHECKS = (
+    "“%(scale)s” is not rated yet.",
+    "“%(dimension)s” asks for left or right.",
+    "The %(unseen)s response has not been on your screen. Open it, then go on.",
+    "Neither response has been on your screen. Open both, then go on.",
+    "“I don’t know” is not offered here; write an answer.",
+    "There is no answer yet.",
+    "A transcript is not offered here; type the attributes.",
+    "Record what you say: nothing is recorded yet.",
+    "Attributes %(first)s and %(number)s say the same; remove one.",
+)
 # ... but for these files, and the terms that workers' pages explain.
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
 
@@ -134,7 +146,9 @@ def for_workers(path: str) -> bool:
     """Whether workers read what this file says."""
     if path.startswith(FOR_WORKERS):
         return True
-    if re.fullmatch(r"annotation/task_types/\w+/(worker_views|page|explanation)\.py", path):
+    if re.fullmatch(
+        r"annotation/task_types/\w+/(worker_views|page|explanation|questionnaire|rules)\.py", path
+    ):
         return True
     if re.fullmatch(r"templates/annotation/task_types/\w+_answer\.html", path):
         return True
@@ -241,6 +255,7 @@ def wanted(message: Message) -> bool:
     counted = {_counts(noun, "") for noun in NOUNS}
     return bool(message.id) and (
         message.context == "noun"
+        or message.id in CHECKS
         or message.id in counted
         or any(for_workers(path) for path, _line in message.locations)
     )
