@@ -18,5 +18,4 @@ TRANSLATED_VIEWS = (
     "annotation.recruitment.views.entry.leave",
     "annotation.work.views.",
     "django.views.i18n.",
-    "evaluation.people.views.data.own_data_erase",
 )

@@ -128,6 +128,18 @@ NOT_FOR_WORKERS = (
 )
 # ... and of the types' checks, what a worker can be told.
 CHECKS = (
+    "“%(still)s” not judged yet.",
+    "“%(still)s” and %(more)s more not judged yet.",
+    "Line %(line)s of %(total)s is not answered yet.",
+    "%(open)s of %(total)s lines are not answered yet, the first is line %(line)s.",
+    (
+        "At least %(wanted)s attribute is wanted; there are none.",
+        "At least %(wanted)s attributes are wanted; there are none.",
+    ),
+    (
+        "At least %(wanted)s attributes are wanted; there is %(there)s attribute.",
+        "At least %(wanted)s attributes are wanted; there are %(there)s attributes.",
+    ),
     "“%(scale)s” is not rated yet.",
     "“%(dimension)s” asks for left or right.",
     "The %(unseen)s response has not been on your screen. Open it, then go on.",
