@@ -49,7 +49,7 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.projects = {str(project.pk): project for project in projects_for(user)}
         self.fields["project"].choices = [  # type: ignore[attr-defined]
-            ("", "All my projects"),
+            ("", _("All my projects")),
             *((pk, one.name) for pk, one in self.projects.items()),
         ]
 

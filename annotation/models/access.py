@@ -6,6 +6,7 @@ import json
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.people import Project, User
 
@@ -14,11 +15,11 @@ class ApiToken(models.Model):
     """A program's key to what one person may do, or to a part of it. Only its digest is kept."""
 
     class Scope(models.TextChoices):
-        READ = "read", "Read projects, answers and results"
-        WRITE = "write", "Author and import"
-        WORK = "work", "Work: claim, answer, submit"
-        RUN = "run", "Start and cancel runs"
-        PAY = "pay", "Propose and approve payouts"
+        READ = "read", gettext_lazy("Read projects, answers and results")
+        WRITE = "write", gettext_lazy("Author and import")
+        WORK = "work", gettext_lazy("Work: claim, answer, submit")
+        RUN = "run", gettext_lazy("Start and cancel runs")
+        PAY = "pay", gettext_lazy("Propose and approve payouts")
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)

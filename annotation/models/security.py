@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models.people import Project, User
 
@@ -11,29 +12,29 @@ class SecurityEvent(models.Model):
     """One event, kept for some days. A trigger lets rows only be added, counted up or swept."""
 
     class Kind(models.TextChoices):
-        SIGN_IN = "sign-in", "Signed in"
-        FAILED = "sign-in.failed", "Failed sign-in"
-        LOCKED = "sign-in.locked", "Sign-in blocked after too many tries"
-        SIGN_OUT = "sign-out", "Signed out"
-        SESSION_ENDED = "session.ended", "Session ended"
-        CONFIRMED = "confirmed", "Identity confirmed"
-        PASSWORD = "password.changed", "Password changed"
-        EMAIL = "email.changed", "E-mail address changed"
-        NAME = "name.changed", "Name changed"
-        FACTOR_ADDED = "factor.added", "Second factor added"
-        FACTOR_REMOVED = "factor.removed", "Second factor removed"
-        FACTOR_USED = "factor.used", "Second factor used"
-        FACTOR_FAILED = "factor.failed", "Wrong code for the second factor"
-        RECOVERY_USED = "recovery.used", "Recovery code used"
-        RECOVERY_RESET = "recovery.reset", "Recovery codes replaced"
-        CONNECTED = "sign-on.connected", "Single sign-on connected"
-        DISCONNECTED = "sign-on.disconnected", "Single sign-on disconnected"
-        TOKEN_MADE = "token.made", "API token created"
-        TOKEN_ENDED = "token.ended", "API token ended"
-        ROLE_GIVEN = "role.given", "Role given"
-        ROLE_REMOVED = "role.removed", "Role removed"
-        RULES = "rules.changed", "Budget or payment rules changed"
-        FACTOR_RULE = "second-factor.changed", "Second factor requirement changed"
+        SIGN_IN = "sign-in", gettext_lazy("Signed in")
+        FAILED = "sign-in.failed", gettext_lazy("Failed sign-in")
+        LOCKED = "sign-in.locked", gettext_lazy("Sign-in blocked after too many tries")
+        SIGN_OUT = "sign-out", gettext_lazy("Signed out")
+        SESSION_ENDED = "session.ended", gettext_lazy("Session ended")
+        CONFIRMED = "confirmed", gettext_lazy("Identity confirmed")
+        PASSWORD = "password.changed", gettext_lazy("Password changed")
+        EMAIL = "email.changed", gettext_lazy("E-mail address changed")
+        NAME = "name.changed", gettext_lazy("Name changed")
+        FACTOR_ADDED = "factor.added", gettext_lazy("Second factor added")
+        FACTOR_REMOVED = "factor.removed", gettext_lazy("Second factor removed")
+        FACTOR_USED = "factor.used", gettext_lazy("Second factor used")
+        FACTOR_FAILED = "factor.failed", gettext_lazy("Wrong code for the second factor")
+        RECOVERY_USED = "recovery.used", gettext_lazy("Recovery code used")
+        RECOVERY_RESET = "recovery.reset", gettext_lazy("Recovery codes replaced")
+        CONNECTED = "sign-on.connected", gettext_lazy("Single sign-on connected")
+        DISCONNECTED = "sign-on.disconnected", gettext_lazy("Single sign-on disconnected")
+        TOKEN_MADE = "token.made", gettext_lazy("API token created")
+        TOKEN_ENDED = "token.ended", gettext_lazy("API token ended")
+        ROLE_GIVEN = "role.given", gettext_lazy("Role given")
+        ROLE_REMOVED = "role.removed", gettext_lazy("Role removed")
+        RULES = "rules.changed", gettext_lazy("Budget or payment rules changed")
+        FACTOR_RULE = "second-factor.changed", gettext_lazy("Second factor requirement changed")
 
     kind = models.CharField(max_length=24, choices=Kind.choices)
     # Whose account it is about; empty: of nobody known here. An account that was never confirmed

@@ -60,7 +60,9 @@ crowdqc.judge = (() => {
     const button = form().querySelector("[data-next]");
     page().querySelector("[data-answered]").textContent = interpolate(gettext("%(done)s of %(all)s answered"), { done: all - left, all }, true);
     button.querySelector("[data-open]").textContent =
-      left === 0 ? "" : left === 1 ? ", 1 line open" : `, ${left} lines open`;
+      left === 0
+        ? ""
+        : interpolate(ngettext(", %(left)s line open", ", %(left)s lines open", left), { left }, true);
     button.setAttribute("aria-disabled", String(left > 0));
   }
 

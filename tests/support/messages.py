@@ -69,6 +69,7 @@ WORKERS = (
     "templates/socialaccount/",
     "templates/mail/",
     "templates/_includes/",
+    "templates/evaluation/people/data/",
     "templates/400.html",
     "templates/403.html",
     "templates/403_csrf.html",
@@ -84,22 +85,30 @@ WORKERS = (
     "annotation/accounts/projects/views.py",
     "annotation/accounts/security/log.py",
     "annotation/accounts/signing/",
+    "annotation/authoring/selectors/steps.py",
     "annotation/conversations/actions.py",
     "annotation/conversations/forms.py",
     "annotation/conversations/worker_views.py",
+    "annotation/models/access.py",
     "annotation/models/people.py",
+    "annotation/models/security.py",
     "annotation/notifications/actions/notices.py",
     "annotation/notifications/kinds.py",
     "annotation/panels/actions/exclusions.py",
     "annotation/panels/actions/panels.py",
     "annotation/panels/actions/qualification.py",
     "annotation/payouts/actions/",
+    "annotation/recruitment/actions/key_sets.py",
+    "annotation/recruitment/platforms/entry_params.py",
     "annotation/recruitment/views/entry.py",
+    "annotation/privacy/actions/erasure.py",
+    "annotation/privacy/selectors/erasure.py",
     "annotation/records/views.py",
     "annotation/templatetags/",
     "annotation/work/",
     "crowdqc/numbers.py",
     "crowdqc/web/",
+    "evaluation/people/views/data.py",
     "evaluation/shell.py",
     "static/js/",
 )
@@ -117,6 +126,30 @@ NOT_FOR_WORKERS = (
     "crowdqc/web/terms.py",
     "crowdqc/web/manual.py",
 )
+# ... and of the types' checks, what a worker can be told.
+CHECKS = (
+    "“%(still)s” not judged yet.",
+    "“%(still)s” and %(more)s more not judged yet.",
+    "Line %(line)s of %(total)s is not answered yet.",
+    "%(open)s of %(total)s lines are not answered yet, the first is line %(line)s.",
+    (
+        "At least %(wanted)s attribute is wanted; there are none.",
+        "At least %(wanted)s attributes are wanted; there are none.",
+    ),
+    (
+        "At least %(wanted)s attributes are wanted; there is %(there)s attribute.",
+        "At least %(wanted)s attributes are wanted; there are %(there)s attributes.",
+    ),
+    "“%(scale)s” is not rated yet.",
+    "“%(dimension)s” asks for left or right.",
+    "The %(unseen)s response has not been on your screen. Open it, then go on.",
+    "Neither response has been on your screen. Open both, then go on.",
+    "“I don’t know” is not offered here; write an answer.",
+    "There is no answer yet.",
+    "A transcript is not offered here; type the attributes.",
+    "Record what you say: nothing is recorded yet.",
+    "Attributes %(first)s and %(number)s say the same; remove one.",
+)
 # ... but for these files, and the terms that workers' pages explain.
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
 
@@ -125,7 +158,9 @@ def for_workers(path: str) -> bool:
     """Whether workers read what this file says."""
     if path.startswith(FOR_WORKERS):
         return True
-    if re.fullmatch(r"annotation/task_types/\w+/(worker_views|page|explanation)\.py", path):
+    if re.fullmatch(
+        r"annotation/task_types/\w+/(worker_views|page|explanation|questionnaire|rules)\.py", path
+    ):
         return True
     if re.fullmatch(r"templates/annotation/task_types/\w+_answer\.html", path):
         return True
@@ -232,6 +267,7 @@ def wanted(message: Message) -> bool:
     counted = {_counts(noun, "") for noun in NOUNS}
     return bool(message.id) and (
         message.context == "noun"
+        or message.id in CHECKS
         or message.id in counted
         or any(for_workers(path) for path, _line in message.locations)
     )

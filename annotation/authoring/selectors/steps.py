@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup, Recording
 from annotation.task_types import TaskType, Values, get_type
@@ -32,7 +33,8 @@ class Step:
 
     @property
     def label(self) -> str:
-        return f"{self.noun.capitalize()} {self.number}, {STEP_WORDS[self.state]}"
+        noun = pgettext("noun", self.noun).capitalize()
+        return f"{noun} {self.number}, {STEP_WORDS[self.state]}"
 
 
 def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
@@ -80,10 +82,10 @@ def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool =
 
 
 STEP_WORDS = {
-    "done": "answered",
-    "skipped": "skipped",
-    "current": "this one",
-    "open": "not answered yet",
+    "done": gettext_lazy("answered"),
+    "skipped": gettext_lazy("skipped"),
+    "current": gettext_lazy("this one"),
+    "open": gettext_lazy("not answered yet"),
 }
 
 

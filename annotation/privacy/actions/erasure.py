@@ -163,7 +163,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
                 "Not decided yet: %(undecided)s. Decide that first: afterwards nobody can "
                 "read what it is about."
             )
-            % {"undecided": " and ".join(found.undecided)},
+            % {"undecided": ", ".join(found.undecided)},
             code="undecided",
         )
     now = timezone.now()

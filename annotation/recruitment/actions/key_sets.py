@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import KeySet, Recruitment
 from annotation.recruitment import selectors
@@ -44,15 +45,15 @@ def check_signature(*, recruitment: Recruitment, coming: EntryParams) -> None:
     # An unknown key may be a new one of the platform.
     if request_key_set(url=recruitment.jwks_url) or _is_being_read(recruitment.jwks_url):
         raise KeysPending(
-            "We are loading the platform’s keys, to check your link.",
-            "This page reloads automatically in a few seconds.",
+            _("We are loading the platform’s keys, to check your link."),
+            _("This page reloads automatically in a few seconds."),
             code="keys-coming",
             status=503,
         )
     if not fresh:
         raise Refused(
-            "The platform’s keys cannot be read at the moment.",
-            "Wait a minute, then open the link again.",
+            _("The platform’s keys cannot be read at the moment."),
+            _("Wait a minute, then open the link again."),
             code="jwks",
             status=503,
         )

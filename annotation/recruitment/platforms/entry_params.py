@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import jwt
 from django.core import signing
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Recruitment
 from crowdqc.errors import DomainError, Missing
@@ -53,11 +54,11 @@ class Refused(DomainError):
 
     def __init__(self, message: str, todo: str, *, code: str, status: int = 403) -> None:
         super().__init__(message, code=code)
-        self.todo, self.status = todo, status
+        self.todo, self.status = str(todo), status  # in the language of the request
 
 
-ASK = "Write to whoever runs the study, on the platform you came from."
-AGAIN = "Go back to the platform and start from there."
+ASK = cast(str, gettext_lazy("Write to whoever runs the study, on the platform you came from."))
+AGAIN = cast(str, gettext_lazy("Go back to the platform and start from there."))
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ def read(recruitment: Recruitment, query: Mapping[str, str]) -> EntryParams:
     participant = said.get("participant", "")
     if not preview and not NAME.fullmatch(participant):
         raise Refused(
-            f"The address lacks your id: {names.get('participant')} should stand in it.",
+            _("The address lacks your id: %(name)s should stand in it.")
+            % {"name": names.get("participant")},
             AGAIN,
             code="no-id",
         )
@@ -113,7 +115,8 @@ def read(recruitment: Recruitment, query: Mapping[str, str]) -> EntryParams:
         value = said.get(word, "")
         if not preview and names.get(word) and not NAME.fullmatch(value):
             raise Refused(
-                f"The address is incomplete: {names[word]} should stand in it.",
+                _("The address is incomplete: %(name)s should stand in it.")
+                % {"name": names[word]},
                 AGAIN,
                 code="incomplete",
             )
@@ -134,8 +137,8 @@ def _linked(recruitment: Recruitment, link: str) -> EntryParams:
         pk, participant = None, ""
     if pk != recruitment.pk:
         raise Refused(
-            "This link is not complete, or was changed.",
-            "Copy the whole link from the message you were sent, up to its last character.",
+            _("This link is not complete, or was changed."),
+            _("Copy the whole link from the message you were sent, up to its last character."),
             code="bad-link",
         )
     return EntryParams(participant, token=link)
@@ -163,7 +166,7 @@ WORDS = ("participant", "study", "session")
 def kid_of(token: str) -> str:
     """The id of the key that a token says it is signed by; Refused where it says none."""
     if not token:
-        raise Refused("The platform’s signature is missing from the address.", AGAIN, code="jwt")
+        raise Refused(_("The platform’s signature is missing from the address."), AGAIN, code="jwt")
     try:
         kid = jwt.get_unverified_header(token).get("kid")
     except (jwt.PyJWTError, ValueError, TypeError):
@@ -175,7 +178,7 @@ def kid_of(token: str) -> str:
 
 def unsigned() -> Refused:
     """That no key of the platform fits."""
-    return Refused("The platform’s signature does not fit.", AGAIN, code="jwt")
+    return Refused(_("The platform’s signature does not fit."), AGAIN, code="jwt")
 
 
 def find_key(keys: Sequence[dict[str, Any]], kid: str) -> jwt.PyJWK | None:
@@ -204,17 +207,17 @@ def check(recruitment: Recruitment, coming: EntryParams, key: jwt.PyJWK) -> None
             options={"require": ["exp", "aud"], "verify_aud": False},
         )
     except jwt.ExpiredSignatureError:
-        raise Refused("This entry has expired.", AGAIN, code="jwt-expired") from None
+        raise Refused(_("This entry has expired."), AGAIN, code="jwt-expired") from None
     except (jwt.PyJWTError, ValueError, TypeError):
         raise unsigned() from None
     if not _for_us(claims["aud"], recruitment.audience):
-        raise Refused("This entry was signed for another site.", AGAIN, code="jwt-audience")
+        raise Refused(_("This entry was signed for another site."), AGAIN, code="jwt-audience")
     told = claims.get("prolific")
     for word in WORDS:
         name = recruitment.parameters.get(word)
         if name and (not isinstance(told, dict) or told.get(name) != getattr(coming, word)):
             raise Refused(
-                "The signature is for somebody else than the address says.",
+                _("The signature is for somebody else than the address says."),
                 AGAIN,
                 code="jwt-participant",
             )

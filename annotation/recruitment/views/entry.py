@@ -37,7 +37,9 @@ WAIT_SECONDS = 2  # until a page that waits for the platform's keys tries again
 @never_cache
 def entry(request: HttpRequest, token: str) -> HttpResponse:
     """Somebody comes: to their assignment, or to a page that says why not and what to do."""
-    limits.hold(limits.ENTRIES, limits.network(request), "Too many entries from this address.")
+    limits.hold(
+        limits.ENTRIES, limits.network(request), gettext("Too many entries from this address.")
+    )
     recruitment = coming.read_entry_token(token)
     staff = selectors.is_staff_of(request.user, recruitment.task.project_id)
     try:
@@ -126,7 +128,7 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
             return redirect(f"{reverse('work_consent', args=[task.project_id])}?task={task.pk}")
         refusal = Refused(error.message, coming.ASK, code="not-allowed")
     except Conflict as error:
-        todo = "Return the submission on the platform; nothing is held against you."
+        todo = gettext("Return the submission on the platform; nothing is held against you.")
         refusal = Refused(error.message, todo, code="nothing-left", status=409)
     else:
         return redirect("work_assignment", assignment_id=found.pk)

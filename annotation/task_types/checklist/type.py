@@ -172,8 +172,15 @@ class Checklist(TaskType):
 
 def _open(still: Sequence[int], total: int) -> str:
     if len(still) == 1:
-        return f"Line {still[0]} of {total} is not answered yet."
-    return f"{len(still)} of {total} lines are not answered yet, the first is line {still[0]}."
+        return _("Line %(line)s of %(total)s is not answered yet.") % {
+            "line": still[0],
+            "total": total,
+        }
+    return _("%(open)s of %(total)s lines are not answered yet, the first is line %(line)s.") % {
+        "open": len(still),
+        "total": total,
+        "line": still[0],
+    }
 
 
 def clean_questions(raw: Any) -> list[dict[str, Any]]:

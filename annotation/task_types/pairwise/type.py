@@ -220,10 +220,10 @@ class Pairwise(TaskType):
             )
         still = [dimension["label"] for name, dimension in known.items() if name not in values]
         if still:
-            more = f" and {len(still) - 1} more" if len(still) > 1 else ""
-            raise Invalid(
-                _("“%(still)s”%(more)s not judged yet.") % {"still": still[0], "more": more}
-            )
+            said = _("“%(still)s” not judged yet.")
+            if len(still) > 1:
+                said = _("“%(still)s” and %(more)s more not judged yet.")
+            raise Invalid(said % {"still": still[0], "more": len(still) - 1})
         choices: list[tuple[str, str, int | None]] = []
         for name, dimension in known.items():
             if values[name] == NEUTRAL and not dimension["neutral"]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import ItemGroup, Task, TaskVersion
 from annotation.task_types import pace
@@ -213,16 +214,18 @@ def _recording(value: Any) -> str:
 
 def _enough(found: list[Attribute], wanted: int) -> None:
     if len(found) < wanted:
-        there = f"{len(found)} attribute{'' if len(found) == 1 else 's'}" if found else "none"
-        raise Invalid(
-            _("At least %(wanted)s attribute%(value)s wanted; there %(value2)s %(there)s.")
-            % {
-                "wanted": wanted,
-                "value": " is" if wanted == 1 else "s are",
-                "value2": "is" if len(found) == 1 else "are",
-                "there": there,
-            }
+        said = ngettext(
+            "At least %(wanted)s attribute is wanted; there are none.",
+            "At least %(wanted)s attributes are wanted; there are none.",
+            wanted,
         )
+        if found:
+            said = ngettext(
+                "At least %(wanted)s attributes are wanted; there is %(there)s attribute.",
+                "At least %(wanted)s attributes are wanted; there are %(there)s attributes.",
+                len(found),
+            )
+        raise Invalid(said % {"wanted": wanted, "there": len(found)})
 
 
 def _once(texts: Iterable[str]) -> None:

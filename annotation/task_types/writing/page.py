@@ -11,13 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
+
 from annotation.models import AssignmentItem, ItemGroup
 from annotation.task_types.writing.questionnaire import TEXT, check_answers, open_questions
 from annotation.task_types.writing.type import ENTRY, EXIT, FORBIDDEN, Writing
 from crowdqc.errors import DomainError
 
 WRITE = "write"
-PARTS = {ENTRY: "before you write", WRITE: "the text", EXIT: "after you wrote"}
+PARTS = {
+    ENTRY: gettext_lazy("before you write"),
+    WRITE: gettext_lazy("the text"),
+    EXIT: gettext_lazy("after you wrote"),
+}
 FOLDED = 230  # characters beyond which a passage is folded
 MANY_POINTS, WIDE_LABEL = 7, 14  # beyond these the choices stand below one another
 Settings = Mapping[str, Any]
@@ -119,11 +125,15 @@ def segments(
         for part in parts_of(settings):
             done = not problem_of(part, entry.draft, settings)
             state = "done" if done else "skipped" if entry.draft.get("skipped") else "open"
-            words = {"done": "complete", "skipped": "skipped", "open": "not complete yet"}[state]
+            words = {
+                "done": gettext("complete"),
+                "skipped": gettext("skipped"),
+                "open": gettext("not complete yet"),
+            }[state]
             if (entry.position, part) == here:
-                state, words = "current", "this one"
+                state, words = "current", gettext("this one")
             number = entry.position + 1
-            label = f"{noun.capitalize()} {number}, {PARTS[part]}, {words}"
+            label = f"{pgettext('noun', noun).capitalize()} {number}, {PARTS[part]}, {words}"
             yield {"state": state, "label": label, "number": number, "part": part}
 
 
@@ -155,7 +165,7 @@ def form(stage: str, draft: Draft, settings: Settings, *, named: bool) -> list[Q
 
 
 def _ask(row: Mapping[str, Any]) -> str:
-    return "Write a few words." if row["kind"] == TEXT else "Choose one."
+    return gettext("Write a few words.") if row["kind"] == TEXT else gettext("Choose one.")
 
 
 def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Question:
@@ -218,6 +228,9 @@ def page(
         return context | {"passages": passages(entry.item.group, settings)}
     missing = len(open_questions(draft, part, settings[part]))
     if named and missing:
-        asked = f"{missing} questions are" if missing > 1 else "One question is"
-        context["problem"] = f"{asked} not answered yet."
+        context["problem"] = ngettext(
+            "One question is not answered yet.",
+            "%(count)s questions are not answered yet.",
+            missing,
+        ) % {"count": missing}
     return context | {"form": form(part, draft, settings, named=named)}

@@ -92,7 +92,7 @@ def check_answers(
     choices: list[tuple[str, str, int | None]] = []
     left = open_questions(draft, stage, asked)
     if left:
-        when = "Before you write" if stage == "entry" else "After you wrote"
+        when = _("Before you write") if stage == "entry" else _("After you wrote")
         raise Invalid(
             _("%(when)s: “%(left)s” is not answered yet.")
             % {"when": when, "left": left[0]["label"]}

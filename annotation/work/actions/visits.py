@@ -112,12 +112,18 @@ def _leased(visit: Visit) -> Assignment | None:
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
 GONE = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
-ELSEWHERE = Refused(
-    "This entry was opened in another browser before, and belongs to that one.",
-    f"Open it in the browser where you began. If that is not possible: {ASK.lower()}",
-    code="other-browser",
-    status=409,
-)
+
+
+def _elsewhere() -> Refused:
+    return Refused(
+        _("This entry was opened in another browser before, and belongs to that one."),
+        _(
+            "Open it in the browser where you began. If that is not possible, write to whoever "
+            "runs the study, on the platform you came from."
+        ),
+        code="other-browser",
+        status=409,
+    )
 
 
 def record_refusal(*, recruitment: Recruitment, error: Refused) -> None:
@@ -154,12 +160,12 @@ def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: Use
     known = recruitment.visits.select_related("worker__user", "assignment")
     visit = known.filter(participant=coming.participant).first()
     if visit is None and not recruitment.active:
-        raise Refused("This study takes nobody any more.", ASK, code="inactive", status=410)
+        raise Refused(_("This study takes nobody any more."), ASK, code="inactive", status=410)
     fresh = _use_token(recruitment, coming, bound, who, visit)
     if visit is not None:
         return _come_again(recruitment, visit, coming, bound, who, fresh=fresh)
     if coming.session and known.filter(session=coming.session).exists():
-        raise Refused("This session belongs to somebody else.", ASK, code="session", status=409)
+        raise Refused(_("This session belongs to somebody else."), ASK, code="session", status=409)
     if recruitment.entry == Recruitment.Entry.BOUND and not limits.count_try(
         limits.NEW_VISITORS, recruitment.pk
     ):
@@ -182,9 +188,11 @@ def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: Use
 def _check(recruitment: Recruitment, coming: EntryParams) -> None:
     signed = recruitment.entry == Recruitment.Entry.SIGNED
     if recruitment.study_id and coming.study != recruitment.study_id and not signed:
-        raise Refused("The address names another study.", ASK, code="study")
+        raise Refused(_("The address names another study."), ASK, code="study")
     if coming.submit_to and coming.submit_to not in submit_addresses(recruitment):
-        raise Refused("The address to hand in at is not one of this study.", ASK, code="submit-to")
+        raise Refused(
+            _("The address to hand in at is not one of this study."), ASK, code="submit-to"
+        )
 
 
 def submit_addresses(recruitment: Recruitment) -> list[str]:
@@ -207,7 +215,7 @@ def _use_token(
     )
     mine = visit is not None and who is not None and visit.worker.user_id == who.pk
     if not made and used.bound != bound and not mine:
-        raise ELSEWHERE
+        raise _elsewhere()
     return made and jwt
 
 
@@ -222,15 +230,18 @@ def _come_again(
 ) -> Visit:
     if coming.session and visit.session and coming.session != visit.session:
         raise Refused(
-            "You came before under another session of this study; it can be done once.",
-            f"Go on with the first one, or return this one there. {ASK}",
+            _("You came before under another session of this study; it can be done once."),
+            _(
+                "Go on with the first one, or return this one there. If that does not help, write "
+                "to whoever runs the study, on the platform you came from."
+            ),
             code="second-session",
             status=409,
         )
     signed_in = who is not None and visit.worker.user_id == who.pk
     if visit.bound != bound and not signed_in:
         if visit.bound and not fresh:
-            raise ELSEWHERE
+            raise _elsewhere()
         record(
             by=visit.worker.user, project=recruitment.task.project, action="entry.bind", on=visit
         )
@@ -255,12 +266,12 @@ def _worker(
         member.save(update_fields=["user"])
         return member
     if member.removed_at:
-        raise Refused("You were removed from this project.", ASK, code="removed")
+        raise Refused(_("You were removed from this project."), ASK, code="removed")
     vouched = recruitment.entry != Recruitment.Entry.BOUND
     here = Q(bound=bound) | Q(bound="")
     proven = who is not None and member.user_id == who.pk
     if not (vouched or proven or member.visits.filter(here).exists()):
-        raise ELSEWHERE
+        raise _elsewhere()
     return member
 
 

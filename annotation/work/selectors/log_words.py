@@ -6,39 +6,62 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from annotation.work.selectors.log import Event, is_run
+from crowdqc.numbers import plural
 
-WORDS = {
-    "open": "opened the page",
-    "show": "was shown",
-    "focus": "came to",
-    "blur": "left",
-    "keydown": "pressed a key",
-    "paste": "pasted",
-    "copy": "copied",
-    "cut": "cut",
-    "drop": "dropped a text",
-    "scroll": "scrolled",
-    "click": "clicked",
-    "resize": "changed the size of the window",
-    "offline": "lost the network",
-    "online": "had the network again",
+Words = str | Promise
+WORDS: dict[str, Words] = {
+    "open": gettext_lazy("opened the page"),
+    "show": gettext_lazy("was shown"),
+    "focus": gettext_lazy("came to"),
+    "blur": gettext_lazy("left"),
+    "keydown": gettext_lazy("pressed a key"),
+    "paste": gettext_lazy("pasted"),
+    "copy": gettext_lazy("copied"),
+    "cut": gettext_lazy("cut"),
+    "drop": gettext_lazy("dropped a text"),
+    "scroll": gettext_lazy("scrolled"),
+    "click": gettext_lazy("clicked"),
+    "resize": gettext_lazy("changed the size of the window"),
+    "offline": gettext_lazy("lost the network"),
+    "online": gettext_lazy("had the network again"),
 }
-SOURCES = {
-    "passage": "from the text",
-    "own": "from what you wrote here",
-    "outside": "from elsewhere",
-    "sync": "from another tab",
+SOURCES: dict[str, Words] = {
+    "passage": gettext_lazy("from the text"),
+    "own": gettext_lazy("from what you wrote here"),
+    "outside": gettext_lazy("from elsewhere"),
+    "sync": gettext_lazy("from another tab"),
 }
 
 
-OPENED = {"open": "opened", "close": "closed"}
-MARKED = {"set": "marked a stretch as an attribute", "remove": "took an attribute out"}
-PLAYED = {"play": "played the recording", "pause": "paused it", "ended": "heard it to its end"}
-PLACES = {"page": "the page", "left": "the left text", "right": "the right text"}
+MARKED: dict[str, Words] = {
+    "set": gettext_lazy("marked a stretch as an attribute"),
+    "remove": gettext_lazy("took an attribute out"),
+}
+PLAYED: dict[str, Words] = {
+    "play": gettext_lazy("played the recording"),
+    "pause": gettext_lazy("paused it"),
+    "ended": gettext_lazy("heard it to its end"),
+}
+PLACES: dict[str, Words] = {
+    "page": gettext_lazy("the page"),
+    "left": gettext_lazy("the left text"),
+    "right": gettext_lazy("the right text"),
+}
 
 
-def _place(name: str) -> str:
+KEYS: dict[str, Words] = {
+    "letter": gettext_lazy("letter"),
+    "digit": gettext_lazy("digit"),
+    "space": gettext_lazy("space"),
+}
+
+
+def _place(name: str) -> Words:
     return PLACES.get(name) or name.replace("-", " ")
 
 
@@ -47,18 +70,38 @@ def _asked(name: str) -> str:
     return re.sub(r"^(?:[cdr]-|entry\.|exit\.)", "", name).replace("_", " ")
 
 
+def _seconds(event: Event) -> str:
+    return f"{int(event['comment']) / 1000:.1f}"
+
+
 JUDGING: dict[str, Callable[[Event], str]] = {
-    "change": lambda event: f"chose {event['comment']} for {_asked(event['name'])}",
-    "dwell": lambda event: f"{_place(event['name'])}, {int(event['comment']) / 1000:.1f} s",
-    "view": lambda event: f"{_place(event['name'])} on screen",
-    "passage": lambda event: f"{OPENED[event['name']]} passage {event['comment']}",
-    "cite": lambda event: f"cited passage {event['name']}",
-    "find": lambda event: f"searched the passages for {event.get('length', 0)} characters",
-    "sources": lambda event: f"{event['name']} the sources",
-    "mark": lambda event: MARKED[event["name"]],
-    "zoom": lambda event: f"zoomed the image to {event['comment']}%",
-    "play": lambda event: f"{PLAYED[event['name']]} at {int(event['comment']) / 1000:.1f} s",
-    "differences": lambda event: f"marks of differences {event['name']}",
+    "change": lambda event: (
+        _("chose %(choice)s for %(field)s")
+        % {"choice": event["comment"], "field": _asked(event["name"])}
+    ),
+    "dwell": lambda event: (
+        _("%(place)s, %(seconds)s s") % {"place": _place(event["name"]), "seconds": _seconds(event)}
+    ),
+    "view": lambda event: _("%(place)s on screen") % {"place": _place(event["name"])},
+    "passage": lambda event: (
+        (
+            _("opened passage %(number)s")
+            if event["name"] == "open"
+            else _("closed passage %(number)s")
+        )
+        % {"number": event["comment"]}
+    ),
+    "cite": lambda event: _("cited passage %(number)s") % {"number": event["name"]},
+    "find": lambda event: (
+        _("searched the passages for %(length)s characters") % {"length": event.get("length", 0)}
+    ),
+    "sources": lambda event: _("%(did)s the sources") % {"did": event["name"]},
+    "mark": lambda event: str(MARKED[event["name"]]),
+    "zoom": lambda event: _("zoomed the image to %(size)s%%") % {"size": event["comment"]},
+    "play": lambda event: (
+        _("%(did)s at %(seconds)s s") % {"did": PLAYED[event["name"]], "seconds": _seconds(event)}
+    ),
+    "differences": lambda event: _("marks of differences %(did)s") % {"did": event["name"]},
 }
 
 
@@ -76,25 +119,32 @@ class Line:
 def in_words(event: Event, names: Mapping[str, str]) -> Line:
     """An event in words; ``names`` gives the targets their names."""
     method, delta = event["method"], event.get("delta")
-    what = WORDS.get(method) or str(method)
+    what = str(WORDS.get(method) or method)
     if method == "visibilitychange":
-        what = "left the page" if event.get("name") == "hidden" else "came back to the page"
+        hidden = event.get("name") == "hidden"
+        what = _("left the page") if hidden else _("came back to the page")
     elif method == "keydown":
-        number = event.get("length", 1)
-        what = f"pressed {'a key' if number == 1 else f'{number} keys'}: {event.get('name')}"
+        number, key = event.get("length", 1), str(event.get("name"))
+        what = ngettext("pressed a key: %(key)s", "pressed %(count)s keys: %(key)s", number) % {
+            "count": number,
+            "key": KEYS.get(key, key),
+        }
     elif method == "input":
-        what = "changed the text" if not is_run(event) else _run_in_words(event)
+        what = _("changed the text") if not is_run(event) else _run_in_words(event)
     elif method in JUDGING:
         what = JUDGING[method](event)
     if event.get("length") and method not in ("keydown", "find"):
-        what += f" {event['length']} characters"
+        characters = plural(event["length"], "character", "characters")
+        what = _("%(what)s %(characters)s") % {"what": what, "characters": characters}
     if event.get("comment") in SOURCES:
-        numbered = method in ("paste", "drop") and event.get("name")
-        what += f" from passage {event['name']}" if numbered else f" {SOURCES[event['comment']]}"
+        source = str(SOURCES[event["comment"]])
+        if method in ("paste", "drop") and event.get("name"):
+            source = _("from passage %(number)s") % {"number": event["name"]}
+        what = _("%(what)s %(source)s") % {"what": what, "source": source}
     target = event.get("target", "")
     return Line(
         seconds=event["time"] / 1000,
-        where=names.get(target, target.replace("window", "the window")),
+        where=names.get(target) or target.replace("window", _("the window")),
         what=what,
         text=delta[3] if delta else "",
         deleted=delta[2] if delta else 0,
@@ -102,6 +152,8 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
 
 
 def _run_in_words(event: Event) -> str:
-    number, seconds = len(event["ms"]), sum(event["ms"]) / 1000
-    did = "typed" if event["delta"][3] else "deleted"
-    return f"{did} {number} character{'' if number == 1 else 's'} in {seconds:.1f} s"
+    characters = plural(len(event["ms"]), "character", "characters")
+    said = {"characters": characters, "seconds": f"{sum(event['ms']) / 1000:.1f}"}
+    if event["delta"][3]:
+        return _("typed %(characters)s in %(seconds)s s") % said
+    return _("deleted %(characters)s in %(seconds)s s") % said

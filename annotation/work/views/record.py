@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -58,7 +59,10 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     events = log.assignment_events(found.pk)
     steps = work.steps(found, whole=False)
     task_type, pages = get_type(found.task.type), pages_of(found.task)
-    names = {log.target_of(step.entry.item_id): f"{step.noun} {step.number}" for step in steps}
+    names = {
+        log.target_of(step.entry.item_id): f"{pgettext('noun', step.noun)} {step.number}"
+        for step in steps
+    }
     names |= {place: str(name) for place, name in pages.targets.items()}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")

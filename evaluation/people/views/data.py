@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -64,7 +65,7 @@ def own_data_erase(request: HttpRequest, project_id: int) -> HttpResponse:
     )
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
-        raise Missing("There is no such project, or you do not belong to it.")
+        raise Missing(_("There is no such project, or you do not belong to it."))
     if request.method != "POST":
         return _preview(request, worker, own=True)
     try:
@@ -75,7 +76,11 @@ def own_data_erase(request: HttpRequest, project_id: int) -> HttpResponse:
         )
     except Conflict as error:
         return _preview(request, worker, own=True, error=error.message)
-    messages.success(request, f"What you wrote in {worker.project.name} is being erased.")
+    messages.success(
+        request,
+        _("What you wrote in %(project_name)s is being erased.")
+        % {"project_name": worker.project.name},
+    )
     return redirect("work_record")
 
 
