@@ -106,7 +106,7 @@ def test_before_the_first_run_the_page_says_what_to_do_with_and_without_a_model(
     done(task, "checklist", resamples=200)
     assert "no human scores are known" in page(task)
     assert "Without human scores no signal" in page(task, view="questions")
-    assert "nothing says which way of scoring is better" in page(task, view="conditions")
+    assert "Take some human scores in" in page(task, view="conditions")
 
 
 def test_human_scores_are_taken_in_on_the_page_and_bad_rows_are_named() -> None:

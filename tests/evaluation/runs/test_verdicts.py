@@ -54,9 +54,9 @@ def side(low: float, high: float) -> dict[str, Any]:
         (more_diverse([side(-0.2, -0.1), side(0.1, 0.2)]), "those of models on 1."),
         (against_medians([]), "has an interval yet"),
         (against_medians([(0.4, 0.6, 0.6)]), "cannot be separated"),
-        (against_medians([(0.4, 0.6, 0.7)]), "below the median of all workers in 1 of 1"),
-        (against_medians([(0.4, 0.6, 0.3)]), "above the median of all workers in 1 of 1"),
-        (against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]), "and above it in 1."),
+        (against_medians([(0.4, 0.6, 0.7)]), "below the median of all workers on 1 of 1"),
+        (against_medians([(0.4, 0.6, 0.3)]), "above the median of all workers on 1 of 1"),
+        (against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]), "and above it on 1."),
     ],
 )
 def test_a_verdict_says_no_more_than_its_intervals(made: dict[str, str], said: str) -> None:
