@@ -49,7 +49,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     people = "" if alone else f"{plural(len(rows) - models, 'worker')} and "
     return {
         "verdict": possible_first(
-            [{**vars(row), "name": _full_name(row)} for row in rows], "authors"
+            [{**vars(row), "name": row.in_sentence} for row in rows], "authors"
         ),
         "boards": made,
         "page": shown,
@@ -63,10 +63,6 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
             if joint["alike"][slug] is not None
         ],
     }
-
-
-def _full_name(row: board.Row) -> str:
-    return f"{row.name} ({row.detail})" if row.detail else row.name
 
 
 def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:

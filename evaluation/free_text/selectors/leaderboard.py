@@ -47,6 +47,11 @@ class Row:
     plot: SafeString | None = None
 
     @property
+    def in_sentence(self) -> str:
+        """The name with what it goes by beside it."""
+        return f"{self.name} ({self.detail})" if self.detail else self.name
+
+    @property
     def rank(self) -> str:
         """The possible ranks as words."""
         return rank_words(self.best, self.worst)

@@ -170,9 +170,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
-    names = {
-        row.id: f"{row.name} ({row.detail})" if row.detail else row.name for row in context["rows"]
-    }
+    names = {row.id: row.in_sentence for row in context["rows"]}
     context["verdict"] = run_facts.first_place(told, "system_groups", names, "models")
     return render(request, "evaluation/free_text/systems.html", context)
 

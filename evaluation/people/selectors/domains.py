@@ -174,7 +174,7 @@ def joined(
         return verdict(
             _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
         )
-    names = {row.id: f"{row.name} ({row.detail})" if row.detail else row.name for row in rows}
+    names = {row.id: row.in_sentence for row in rows}
     said = first_place(groups, names, noun=f"{noun}s", by=f"their work in {plural(tasks, 'task')}")
     if said:
         return verdict(said)
