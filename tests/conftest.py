@@ -137,15 +137,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 LARGE = 4_000_000  # bytes of a table, from which on deleted rows would slow down what follows
+WITHOUT_MODELS = ("crowdqc_limit", "crowdqc_cache", "crowdqc_backup", "crowdqc_file_piece")
 
 
 def _empty_tables(
-    usual: Callable[..., list[str]], style: Any, tables: Sequence[str], **options: Any
+    usual: Callable[..., list[str]],
+    quickly: bool,
+    style: Any,
+    tables: Sequence[str],
+    **options: Any,
 ) -> list[str]:
-    """What empties the tables that hold something; a new file for each of all takes far longer.
+    """What empties all tables after a test that commits, also those that no model stands for.
 
-    Keys between tables and the guards of those that are only added to are not looked at meanwhile.
+    ``quickly``: only those that hold something; a new file for each of all takes far longer. Keys
+    between tables and the guards of those that are only added to are not looked at meanwhile.
     """
+    tables = [*tables, *WITHOUT_MODELS]
+    if not quickly:
+        return usual(style, tables, **options)
     looks = [
         f"SELECT '{name}', pg_relation_size('{name}') WHERE EXISTS (SELECT FROM \"{name}\")"  # noqa: S608
         for name in tables
@@ -168,9 +177,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO CURRENT_USER")
         cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = CURRENT_USER")
-        if cursor.fetchone() == (True,):
-            usual = connection.ops.sql_flush
-            connection.ops.sql_flush = partial(_empty_tables, usual)  # type: ignore[method-assign]
+        quickly = cursor.fetchone() == (True,)
+    usual = connection.ops.sql_flush
+    connection.ops.sql_flush = partial(_empty_tables, usual, quickly)  # type: ignore[method-assign]
     yield
     kombu.pools.reset()
     app.pool.force_close_all()
@@ -209,19 +218,6 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
-
-
-@pytest.fixture(autouse=True)
-def _tables_without_models_are_empty(request: pytest.FixtureRequest) -> None:
-    """What a test that commits left in them is no row of a model, so nothing else empties them."""
-    marker = request.node.get_closest_marker("django_db")
-    if marker is not None and marker.kwargs.get("transaction"):
-        request.getfixturevalue("transactional_db")
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM crowdqc_limit; DELETE FROM crowdqc_backup; "
-                "DELETE FROM crowdqc_file_piece"
-            )
 
 
 # -- no network --------------------------------------------------------------------------------

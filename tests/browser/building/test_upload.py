@@ -25,6 +25,8 @@ def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
     page.route("**/drop*.js", lambda route: held.append(route))  # noqa: PLW0108
     address = live_server.url + reverse("task_import", args=[task.project_id, task.pk, "items"])
     page.goto(address, wait_until="commit")
+    while not held:  # the field can be there before the browser asks for the script
+        page.wait_for_timeout(20)
     page.locator("input[type=file]").set_input_files(FILE)  # type: ignore[arg-type]
     expect(page.get_by_role("button", name="Upload file")).to_be_visible()
     with uploads.working():
