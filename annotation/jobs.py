@@ -20,7 +20,7 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
-from annotation.work.actions import leases
+from annotation.work.actions import leases, reading
 from crowdqc import limits
 from crowdqc.database.locks import hold_alone
 from crowdqc.deployment.backup import schedule
@@ -32,6 +32,12 @@ HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 def release_expired() -> int:
     """Free the slots of leases that ran out."""
     return leases.release_expired()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def count_words_shown() -> int:
+    """Count once how many words the pages of submitted assignments showed."""
+    return reading.count_words_shown()
 
 
 @shared_task(ignore_result=True, **HOUR)

@@ -42,6 +42,9 @@ class Assignment(models.Model):
     # Settled: an approved payout or a final rejection stands; else it waits for a decision.
     settled_at = models.DateTimeField(null=True, blank=True)
 
+    # Words that stood open on its page, counted by a job after it was submitted; null until then.
+    words_shown = models.PositiveIntegerField(null=True, blank=True)
+
     # Of a quiz before the first assignment: which try it is, and what came of it.
     quiz = models.PositiveSmallIntegerField(null=True, blank=True)
     quiz_right = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -65,6 +68,11 @@ class Assignment(models.Model):
             models.Index(fields=["expires_at"], condition=Q(state="leased"), name="lease_expiry"),
             models.Index(fields=["worker", "state"]),
             models.Index(fields=["task", "state"]),
+            models.Index(
+                fields=["id"],
+                condition=Q(state="submitted", words_shown=None, quiz=None) & ~Q(source="import"),
+                name="words_not_counted",
+            ),
         ]
 
 

@@ -25,6 +25,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "make-due-backup": {"task": "annotation.jobs.make_due_backup", "schedule": 600.0},
     "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
+    "count-words-shown": {"task": "annotation.jobs.count_words_shown", "schedule": 60.0},
     # Hourly: the schedule counts from the start, and a stack may not run for a whole day.
     "forget-old-replies": {"task": "annotation.jobs.forget_old_replies", "schedule": 3600.0},
     "remind-overdue-replies": {

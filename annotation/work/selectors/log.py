@@ -72,6 +72,11 @@ class LogSummary:
         return self.pasted_chars / put_in if put_in else 0.0
 
     @property
+    def pasted_share(self) -> float | None:
+        """The same; None where nothing was recorded that could tell."""
+        return self.paste_share if self.events and not self.snapshots else None
+
+    @property
     def outside_share(self) -> float:
         """Characters pasted from elsewhere of all that were put in, 0 to 1."""
         put_in = self.pasted_chars + self.typed_chars

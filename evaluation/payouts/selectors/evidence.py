@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
 from django.db.models import Count, Min, Q
@@ -54,7 +55,7 @@ class Evidence:
     @property
     def pasted(self) -> float | None:
         """Share of what was put in that was pasted; None where nothing was recorded."""
-        return self.log.paste_share if self.log.events and not self.log.snapshots else None
+        return self.log.pasted_share
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,15 @@ class TaskEvidence:
     cites: bool = False  # a task whose passages are there to be used
     paces: Mapping[int, Pace] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def median_seconds(self) -> float | None:
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
+
+    def notes(self, assignment_id: int, facts: WorkFacts) -> list[Note]:
+        """What stands out in one of its assignments."""
+        log, seconds = self.logs.get(assignment_id, EMPTY), self.seconds.get(assignment_id)
+        pace = self.paces.get(assignment_id)
+        return notes(facts, log, seconds, self.median_seconds, cites=self.cites, pace=pace)
 
     @property
     def number(self) -> int | None:
@@ -134,35 +141,19 @@ def gather_evidence(
     facts = work_facts(ids) if counted else dict.fromkeys(ids, WorkFacts())
     scores = worker_scores(around.run, {a.worker_id for a in assignments})
     texts = single_texts(a.pk for a in assignments if around.logs.get(a.pk, EMPTY).events)
-    usual = around.median_seconds
     found = {}
     for assignment in assignments:
         pk = assignment.pk
-        log, seconds = around.logs.get(pk, EMPTY), around.seconds.get(pk)
         found[pk] = Evidence(
             assignment=assignment,
             facts=facts[pk],
-            log=log,
-            seconds=seconds,
+            log=around.logs.get(pk, EMPTY),
+            seconds=around.seconds.get(pk),
             score=scores.get(assignment.worker_id),
-            notes=tuple(
-                notes(facts[pk], log, seconds, usual, cites=around.cites, pace=around.paces.get(pk))
-            ),
+            notes=tuple(around.notes(pk, facts[pk])),
             text=texts.get(pk),
         )
     return found
-
-
-def with_facts(rows: Sequence[Evidence], around: TaskEvidence) -> list[Evidence]:
-    """The same evidence with the answers counted, of rows that were gathered without."""
-    facts, usual = work_facts([row.assignment.pk for row in rows]), around.median_seconds
-    made = []
-    for row in rows:
-        own = facts[row.assignment.pk]
-        pace = around.paces.get(row.assignment.pk)
-        told = notes(own, row.log, row.seconds, usual, cites=around.cites, pace=pace)
-        made.append(replace(row, facts=own, notes=tuple(told)))
-    return made
 
 
 def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:

@@ -11,40 +11,55 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 
 from annotation.models import Answer, Task
-from annotation.payouts.selectors.proposals import answers_of, unsettled_assignments
+from annotation.payouts.selectors.proposals import (
+    WorkFacts,
+    answers_of,
+    unsettled_assignments,
+)
 from annotation.work.selectors.answer_words import answer_in_words
-from annotation.work.selectors.log import log_summaries
+from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.recordings import recordings_of
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.evidence import (
     Evidence,
+    TaskEvidence,
     answer_scores,
     gather_evidence,
     task_evidence,
-    with_facts,
+    worker_scores,
 )
 from evaluation.runs.adapters import ShapeAdapter, adapter_of
 
 PAGE = 25
-UNREAD = ("leased_at", "opened_at", "expires_at", "worker__created_at", "worker__removed_at")
 BULK = 200  # assignments in one proposal at most
 
 
-def _score(row: Evidence) -> float | None:
-    return row.score.estimate if row.score else None
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What the whole queue is sorted and counted by, of one of its assignments."""
+
+    pk: int
+    submitted_at: dt.datetime | None
+    worker_id: int
+    pseudonym: str
+    pay: Decimal
+    look: bool
+    pasted: float | None
+    seconds: float | None
+    score: float | None
 
 
 # Name in the address: label, whether the largest comes first, value (None goes last).
-SORTS: dict[str, tuple[str, bool, Callable[[Evidence], Any]]] = {
-    "submitted": ("Submitted", False, lambda row: row.assignment.submitted_at),
-    "worker": ("Worker", False, lambda row: row.assignment.worker.pseudonym),
-    "score": ("Score", True, _score),
+SORTS: dict[str, tuple[str, bool, Callable[[Waiting], Any]]] = {
+    "submitted": ("Submitted", False, lambda row: row.submitted_at),
+    "worker": ("Worker", False, lambda row: row.pseudonym),
+    "score": ("Score", True, lambda row: row.score),
     "pasted": ("Pasted", True, lambda row: row.pasted),
     "time": ("Time", False, lambda row: row.seconds),
 }
 
 
-def sorts_of(task: Task) -> dict[str, tuple[str, bool, Callable[[Evidence], Any]]]:
+def sorts_of(task: Task) -> dict[str, tuple[str, bool, Callable[[Waiting], Any]]]:
     """The columns of a task's queue: only texts have a score of their own."""
     scored = adapter_of(task).scores_answers
     return {name: row for name, row in SORTS.items() if name != "score" or scored}
@@ -71,36 +86,67 @@ class Queue:
         return self.total - self.look
 
 
-def evidence_of_waiting(task: Task, *, counted: bool = True) -> tuple[list[Evidence], Any]:
+def evidence_of_waiting(task: Task) -> tuple[list[Evidence], TaskEvidence]:
     """Every waiting assignment of the task with its evidence, the oldest first."""
-    waits = unsettled_assignments(task)
-    # Times that no column shows: of a thousand rows, reading them took half of the page's time.
-    rows = list(waits if counted else waits.defer(*UNREAD))
+    rows = list(unsettled_assignments(task))
     around = task_evidence(task)
-    found = gather_evidence(rows, around, counted=counted)
+    found = gather_evidence(rows, around)
     return [found[row.pk] for row in rows], around
+
+
+def _waiting(task: Task, around: TaskEvidence) -> list[Waiting]:
+    """The whole queue, the oldest first, without reading its rows as objects: that took longest."""
+    names = ("pk", "submitted_at", "worker_id", "worker__pseudonym", "pay")
+    rows = list(unsettled_assignments(task).prefetch_related(None).values_list(*names))
+    scores = worker_scores(around.run, {row[2] for row in rows})
+    found = []
+    for pk, submitted_at, worker_id, pseudonym, pay in rows:
+        log, score = around.logs.get(pk, EMPTY), scores.get(worker_id)
+        found.append(
+            Waiting(
+                pk=pk,
+                submitted_at=submitted_at,
+                worker_id=worker_id,
+                pseudonym=pseudonym,
+                pay=pay,
+                look=any(note.look for note in around.notes(pk, WorkFacts())),
+                pasted=log.pasted_share,
+                seconds=around.seconds.get(pk),
+                score=score.estimate if score else None,
+            )
+        )
+    return found
+
+
+def _page_of(rows: list[Waiting], number: Any, task: Task, around: TaskEvidence) -> Page:
+    """A page of these rows, with their assignments and evidence."""
+    page = Paginator(rows, PAGE).get_page(number)
+    ids = [row.pk for row in page.object_list]
+    own = {one.pk: one for one in unsettled_assignments(task).filter(pk__in=ids)}
+    found = gather_evidence(list(own.values()), around)
+    rows_shown: list[Any] = [found[pk] for pk in ids if pk in found]  # one may be settled by now
+    page.object_list = rows_shown
+    return page
 
 
 def queue(task: Task, *, sort: str, only_look: bool, number: Any) -> Queue:
     """A page of the task's queue, sorted and filtered; a fixed number of queries."""
-    everything, around = evidence_of_waiting(task, counted=False)
+    around = task_evidence(task)
+    everything = _waiting(task, around)
     sort = sort if sort in sorts_of(task) else "submitted"
     _, largest, value = SORTS[sort]
-    rows = [row for row in everything if row.look_first] if only_look else list(everything)
-    known = [row for row in rows if value(row) is not None]
-    known.sort(key=value, reverse=largest)
+    rows = [row for row in everything if row.look] if only_look else everything
+    known = sorted((row for row in rows if value(row) is not None), key=value, reverse=largest)
     rows = known + [row for row in rows if value(row) is None]
-    page = Paginator(rows, PAGE).get_page(number)
-    page.object_list = with_facts(list(page.object_list), around)
     return Queue(
-        page=page,
+        page=_page_of(rows, number, task, around),
         sort=sort,
         only_look=only_look,
         total=len(everything),
-        look=sum(row.look_first for row in everything),
-        people=len({row.assignment.worker_id for row in everything}),
-        oldest=everything[0].assignment.submitted_at if everything else None,
-        pay=sum((row.assignment.pay for row in everything), Decimal("0.00")),
+        look=sum(row.look for row in everything),
+        people=len({row.worker_id for row in everything}),
+        oldest=everything[0].submitted_at if everything else None,
+        pay=sum((row.pay for row in everything), Decimal("0.00")),
         run=around.run,
         median_seconds=around.median_seconds,
     )

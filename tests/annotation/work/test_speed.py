@@ -10,7 +10,7 @@ import pytest
 from annotation.access import Access
 from annotation.models import Assignment, Role, Task
 from annotation.payouts.actions import proposals as payouts
-from annotation.work.actions import answers
+from annotation.work.actions import answers, reading
 from annotation.work.selectors import speed
 from evaluation.overview import selectors as overview
 from evaluation.overview.todo import todos
@@ -171,3 +171,17 @@ def test_paces_take_two_queries_for_any_number_of_tasks(
     for some in (tasks[:1], tasks):
         with django_assert_num_queries(2):  # type: ignore[operator]
             assert len(speed.paces_of([task.pk for task in some])) == len(some)
+
+
+def test_words_are_counted_once_and_stay_what_was_shown(world: World) -> None:
+    """A project of 5,000 assignments counted its words for each look: half a second a look."""
+    task = judging.make_pairs(world.project, 8, redundancy=3)
+    crowd = [judged(task, 7) for _ in range(3)]
+    before = speed.paces_of([task.pk])
+    assert reading.count_words_shown() == 3 and reading.count_words_shown() == 0
+    assert speed.paces_of([task.pk]) == before
+    kept = dict(Assignment.objects.values_list("pk", "words_shown"))
+    assert kept == {pk: pace.words for pk, pace in before.items()}
+    assert {pace.worker_id for pace in speed.too_fast(task.project)} == {
+        done.worker_id for done in crowd
+    }
