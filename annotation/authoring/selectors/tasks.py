@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import (
     Answer,
+    AnswerCount,
     Assignment,
     Item,
     LedgerEntry,
@@ -98,15 +99,12 @@ def _by_task(rows: QuerySet[Any], by: str, **totals: Any) -> dict[int, dict[str,
     return {row[by]: row for row in rows.order_by().values(by).annotate(**totals)}
 
 
-def _shown(rows: QuerySet[Any], item: str = "") -> QuerySet[Any]:
-    """Rows whose question the published version shows (before the first: the draft).
-
-    ``item`` is the way from a row to its question, as "item__".
-    """
-    seen = Q(**{f"{item}until__isnull": True}) | Q(**{f"{item}until__gt": F("shown")})
+def _shown(items: QuerySet[Item]) -> QuerySet[Item]:
+    """Questions that the published version shows (before the first: the draft)."""
+    seen = Q(until__isnull=True) | Q(until__gt=F("shown"))
     # As an annotation the join stays an outer one; a task never published has no version.
-    numbered = rows.annotate(shown=Coalesce(F(f"{item}task__current__number"), 1))
-    return numbered.filter(seen, **{f"{item}since__lte": F("shown")})
+    numbered = items.annotate(shown=Coalesce(F("task__current__number"), 1))
+    return numbered.filter(seen, since__lte=F("shown"))
 
 
 def with_titles(tasks: QuerySet[Task]) -> QuerySet[Task]:
@@ -127,7 +125,7 @@ def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
 
 
 def rows_of(found: list[Task]) -> list[TaskRow]:
-    """Tasks with their figures; five queries however many tasks, questions and answers."""
+    """Tasks with their figures; six queries however many tasks, questions and answers."""
     drafts = {
         draft.task_id: draft
         for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
@@ -139,10 +137,19 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         groups=Count("group", distinct=True),
         slots=Sum("redundancy"),
     )
+    # Those of all versions are counted as they come; few are of questions that were taken out.
     answers = _by_task(
-        _shown(
-            Answer.objects.filter(item__task__in=found, counts=True, worker__isnull=False),
-            "item__",
+        AnswerCount.objects.filter(version__task__in=found, worker__isnull=False),
+        "version__task_id",
+        n=Sum("n"),
+    )
+    gone = _by_task(
+        Answer.objects.filter(
+            item__task__in=found,
+            item__until__lte=F("item__task__current__number"),
+            counts=True,
+            stage=Answer.Stage.MAIN,
+            worker__isnull=False,
         ),
         "item__task_id",
         n=Count("pk"),
@@ -170,7 +177,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
             draft=drafts.get(task.pk),
             items=items.get(task.pk, {}),
             work=work.get(task.pk, {}),
-            answers=answers.get(task.pk, {}).get("n", 0),
+            answers=answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0),
             spent=spent.get(task.pk, {}).get("sum", ZERO),
         )
         for task in found
