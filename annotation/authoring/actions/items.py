@@ -12,7 +12,7 @@ from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of
 from annotation.files.reading.keys import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
+from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
 from annotation.records.cleaning import clean_text
 from annotation.task_types import get_type
 from annotation.task_types.base import KNOWN_RULES
@@ -367,7 +367,7 @@ def import_items(*, by: User, task: Task, rows: Iterable[Mapping[str, str]], nam
     """
     shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
     existing = set(task.items.in_version(shown.number).values_list("key", flat=True))
-    fresh = parts(row for row in rows if row["item_id"] not in existing)
+    fresh = fresh_parts(row for row in rows if row["item_id"] not in existing)
     total = 0
     for part in fresh:
         if not total:
@@ -387,6 +387,5 @@ def import_items(*, by: User, task: Task, rows: Iterable[Mapping[str, str]], nam
         )
         total += len(part)
     if total:
-        fresh_plans(total)
         record(by=by, project=task.project, action="items.import", on=task, file=name, new=total)
     return total

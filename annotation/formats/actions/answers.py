@@ -27,7 +27,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
+from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
 from annotation.work.actions.leases import lock_items
 from crowdqc.errors import Conflict
 
@@ -70,7 +70,7 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
                 yield key, row["answer"]
 
     total = 0
-    for part in parts(new()):
+    for part in fresh_parts(new()):
         ids = new_ids(Answer, len(part))
         copy_into(
             Answer,
@@ -81,7 +81,6 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
         )
         _write_texts(ids, (text for _, text in part))
         total += len(part)
-    fresh_plans(total)
     record(by=by, project=task.project, action="systems.import", on=task, file=name, new=total)
     return total
 
@@ -129,7 +128,6 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             if not len(there) or (worker, item) not in there
         )
         _write(version, bundles, new, now)
-        fresh_plans(total)
     record(by=by, project=task.project, action="answers.import", on=task, file=name, new=total)
     return total
 
@@ -180,7 +178,7 @@ def _write(
 ) -> None:
     """Entries, answers and texts of (worker, item, row), some thousands at a time."""
     place = Counter[int]()
-    for part in parts(new):
+    for part in fresh_parts(new):
         placed = []
         for worker, item, row in part:
             bundle, position = divmod(place[worker], MOST)

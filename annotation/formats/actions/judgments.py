@@ -36,7 +36,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.records.actions.bulk import copy_into, fresh_plans, new_ids, parts
+from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
 from annotation.work.actions.answers import write_values_of
@@ -251,7 +251,7 @@ def add_votes(
     take_slots(slots)
     bundles = _bundles(version, told, now)
     done = 0
-    for part in parts(new, BATCH):
+    for part in fresh_parts(new, BATCH):
         placed = [
             (vote, bundles[vote.author, vote.bundle], told[vote.author, vote.bundle])
             for vote in part
@@ -274,7 +274,6 @@ def add_votes(
         write_values_of(zip(ids, map(_values, part), strict=True))
         done += len(part)
         advance(done)
-    fresh_plans(len(new))
     return Added(len(new), len(votes) - len(new))
 
 
@@ -290,7 +289,7 @@ def add_model_votes(
         there.add(key)
     new = (vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there)
     done = 0
-    for part in parts(new, BATCH):
+    for part in fresh_parts(new, BATCH):
         ids = new_ids(Answer, len(part))
         copy_into(
             Answer,
@@ -322,7 +321,6 @@ def add_model_votes(
         write_values_of(zip(ids, map(_values, part), strict=True))
         done += len(part)
         advance(done)
-    fresh_plans(done)
     return Added(done, len(votes) - done)
 
 

@@ -110,6 +110,7 @@ def _told(value: Any) -> str:
 
 
 MANY = 2_000
+GROWN = 4  # times as many rows as when the planner last looked
 TABLES = (
     "annotation_item",
     "annotation_assignment",
@@ -132,3 +133,16 @@ def fresh_plans(rows: int) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(TABLES)}")
+
+
+def fresh_parts(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """So many rows at a time, which are written meanwhile; plans are fresh as the tables grow."""
+    done, looked_at = 0, 0
+    for part in parts(rows, size):
+        yield part
+        done += len(part)
+        if done >= GROWN * looked_at:
+            fresh_plans(done)
+            looked_at = done
+    if done > looked_at:
+        fresh_plans(done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from annotation.models import Answer, ChoiceValue, Item, JudgmentCount, System, Task
 from annotation.panels.actions import exclusions
@@ -110,3 +111,27 @@ def test_two_who_vote_on_the_same_systems_at_once_do_not_wait_for_each_other() -
         cursor.execute("SET lock_timeout = 0")
         other.commit()
     assert (total(task), drifted_counts(task)) == (599, {})
+
+
+def test_a_vote_looks_up_its_count_and_reads_no_others() -> None:
+    """Plans of an empty table were kept: an import into a new site read all counts for each vote."""
+    task = corpus.make_judged()
+    system = System.objects.create(project=task.project, name="judge")
+
+    def read() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT sum(seq_tup_read) FROM pg_stat_xact_user_tables WHERE relname IN "
+                "('annotation_judgmentcount', 'annotation_answercount', 'annotation_answer')"
+            )
+            return int(cursor.fetchone()[0])
+
+    with connection.cursor() as cursor:  # as on a new site
+        cursor.execute("TRUNCATE annotation_judgmentcount, annotation_answercount; DISCARD PLANS")
+    before = read()
+    for item in task.items.all()[:9]:
+        answer = Answer.objects.create(
+            version=task.current, item=item, system=system, answered_at=timezone.now()
+        )
+        write_values([(answer, Values(choices=[("overall", FIRST, -1)]))])
+    assert read() == before
