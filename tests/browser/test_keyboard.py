@@ -50,8 +50,7 @@ def test_a_requester_creates_a_task_from_a_table_publishes_it_and_sees_its_resul
     with uploads.working():
         chooser.value.set_files({"name": "storks.csv", "mimeType": "text/csv", "buffer": TABLE})
         press_on(page, page.get_by_role("button", name=re.compile("^Import 2")))
-    press_on(page, page.get_by_role("link", name="Preview and publish"))
-    press_on(page, page.get_by_text("Publish version 1…"))
+        press_on(page, page.get_by_role("link", name="See them in the builder"))
     press_on(page, page.get_by_role("button", name="Publish version 1", exact=True))
     press_on(page, page.get_by_role("link", name="Results", exact=True).first)
     press_on(page, page.get_by_role("link", name="Storks by keyboard"))

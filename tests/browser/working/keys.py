@@ -12,7 +12,8 @@ def press(page: Page, *keys: str) -> None:
 
 def tab_to(page: Page, target: Locator) -> None:
     """Press Tab until the target has the focus."""
-    expect(target).to_be_visible()  # the page that holds it has come
+    expect(target).to_be_visible()
+    page.wait_for_load_state()  # its scripts have come as well
     for _ in range(80):
         page.keyboard.press("Tab")
         if target.evaluate("one => one === document.activeElement"):
