@@ -84,9 +84,7 @@ def open_to_all(app: Any, page: str, template: str, context: dict[str, Any], tre
     )
 
 
-def beside_a_method(
-    app: Any, page: str, template: str, context: dict[str, Any], tree: Any
-) -> None:
+def beside_a_method(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """What the rail of a method's page says, and its question as a lead."""
     if not (found := rail(context.get("meta") or {})):
         return

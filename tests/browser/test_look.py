@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 from typing import Any
 
@@ -124,5 +125,5 @@ def test_the_bar_of_a_project_shows_search_notices_and_person_beside_one_another
     boxes = [box(page, one) for one in parts]
     brand = box(page, ".brand")
     assert brand["right"] <= boxes[1]["left"]
-    assert all(one["right"] <= two["left"] for one, two in zip(boxes, boxes[1:], strict=False))
+    assert all(one["right"] <= two["left"] for one, two in itertools.pairwise(boxes))
     assert box(page, ".person summary")["width"] >= 40 and boxes[-1]["right"] > 300
