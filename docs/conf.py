@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
 from crowdqc.deployment.installation import version as app_version  # noqa: E402
-from tests.support.manual import PARTS  # noqa: E402
+from tests.support.manual import PARTS, rail  # noqa: E402
 
 project = "crowdqc"
 author = "The crowdqc authors"
@@ -25,8 +25,8 @@ version = release = app_version()
 language = "en"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_static", "progress.md"]
-templates_path: list[str] = []
+exclude_patterns = ["_static", "_templates", "progress.md"]
+templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath", "deflist", "fieldlist"]
 myst_heading_anchors = 4
@@ -44,6 +44,7 @@ html_favicon = "../static/img/mark.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
 html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"
@@ -83,7 +84,26 @@ def open_to_all(app: Any, page: str, template: str, context: dict[str, Any], tre
     )
 
 
+def beside_a_method(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """What the rail of a method's page says, and its question as a lead."""
+    if not (found := rail(context.get("meta") or {})):
+        return
+    folder = page.rpartition("/")[0]
+    related = [f"{folder}/{name}" for name in found.related]
+    context["rail"] = {
+        "terms": found.terms,
+        "versions": found.versions,
+        "used": found.used,
+        "related": [
+            (app.builder.get_relative_uri(page, one), app.env.titles[one].astext())
+            for one in related
+        ],
+    }
+    context["body"] = context["body"].replace("</h1>\n<p>", '</h1>\n<p class="lead">', 1)
+
+
 def setup(app: Any) -> None:
     app.connect("source-read", fill_in)
     app.connect("html-page-context", open_to_all, priority=900)
+    app.connect("html-page-context", beside_a_method)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_equation, None))

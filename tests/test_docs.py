@@ -147,6 +147,18 @@ def test_every_method_page_has_the_same_seven_sections() -> None:
         assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == SECTIONS, page.name
 
 
+def test_the_rail_of_every_method_page_names_known_terms_methods_and_pages() -> None:
+    for page in sorted((DOCS / "methods").glob("*.md")):
+        if page.name not in NO_METHOD:
+            head = re.match(r"---\n(.+?)\n---\n", page.read_text(), re.DOTALL)
+            assert head, page.name
+            meta = dict(line.split(": ", 1) for line in head[1].splitlines())
+            rail = manual.rail(meta)  # fails where it names what does not exist
+            assert rail and rail.related and rail.used, page.name
+            assert rail.terms or rail.versions, page.name
+            assert all((page.parent / f"{one}.md").exists() for one in rail.related), page.name
+
+
 def session(page: str, text: str, **known: Any) -> None:
     """Run a Python session; fail with what differs from the page."""
     test = doctest.DocTestParser().get_doctest(text, known, page, page, 0)

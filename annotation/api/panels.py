@@ -104,7 +104,7 @@ class Panels(Listing):
     def get(self, request: Request, project_id: int) -> Response:
         return self.page(selectors.panels_of(get_access(request, project_id).project), PanelOut)
 
-    @extend_schema(request=PanelIn, responses={201: PanelOut}, summary="Begin a panel")
+    @extend_schema(request=PanelIn, responses={201: PanelOut}, summary="Create a panel")
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         made = panels.create(by=access.user, project=access.project, **read(PanelIn, request))
@@ -117,7 +117,7 @@ class OnePanel(Endpoint):
     def get(self, request: Request, project_id: int, panel_id: int) -> Response:
         return Response(PanelOut(get_panel(request, project_id, panel_id)[1]).data)
 
-    @extend_schema(request=PanelIn, responses=PanelOut, summary="Give a panel another name")
+    @extend_schema(request=PanelIn, responses=PanelOut, summary="Rename a panel")
     def patch(self, request: Request, project_id: int, panel_id: int) -> Response:
         access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
         panels.rename(by=access.user, panel=found, **read(PanelIn, request))
@@ -148,7 +148,7 @@ class MemberEnd(Endpoint):
     @extend_schema(
         request=EndIn,
         responses=MemberOut,
-        summary="Take a worker off a panel",
+        summary="Remove a worker from a panel",
         description="With a reason. Work in hand may be finished, and pay does not change.",
     )
     def post(self, request: Request, project_id: int, panel_id: int, member_id: int) -> Response:

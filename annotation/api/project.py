@@ -158,7 +158,7 @@ class Projects(Listing):
     def get(self, request: Request) -> Response:
         return self.page(selectors.projects_of(request.user, bound_to(request)), ProjectOut)
 
-    @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Begin a project")
+    @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Create a project")
     def post(self, request: Request) -> Response:
         require_unbound_token(request)
         project = people.create_project(by=request.user, **read(ProjectIn, request))

@@ -35,7 +35,7 @@ class ProjectTasks(Listing):
         access = get_access(request, project_id)
         return self.page(selectors.tasks_of(access.project), TaskOut)
 
-    @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Begin a task")
+    @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Create a task")
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
         task = tasks.create_task(by=access.user, project=access.project, **read(TaskIn, request))

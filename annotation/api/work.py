@@ -346,7 +346,7 @@ class GiveBack(WorkEndpoint):
 
 
 class Streams(WorkEndpoint):
-    @extend_schema(request=StreamIn, responses={200: Acknowledged}, summary="Begin an event stream")
+    @extend_schema(request=StreamIn, responses={200: Acknowledged}, summary="Open an event stream")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         stream = events.open_stream(by=request.user, assignment=found, **read(StreamIn, request))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.payouts import PayoutLine
@@ -157,6 +161,13 @@ class Payment(models.Model):
         BONUS = "bonus", "Pay a bonus"
         REFUSAL = "refusal", "Reject the submission"
 
+    # What pages call it: the labels above are what a platform is asked to do.
+    WORDS: ClassVar[dict[str, Promise]] = {
+        What.BASE: gettext_lazy("Base pay"),
+        What.BONUS: gettext_lazy("Bonus"),
+        What.REFUSAL: gettext_lazy("Rejection"),
+    }
+
     class State(models.TextChoices):
         PLANNED = "planned", "Waits to be sent"
         PREPARED = "prepared", "Set up, not paid"
@@ -199,6 +210,10 @@ class Payment(models.Model):
                 name="payment_open",
             )
         ]
+
+    @property
+    def title(self) -> Promise:
+        return self.WORDS[self.what]
 
 
 class PaymentAttempt(models.Model):

@@ -123,7 +123,7 @@ class EventsForm(forms.Form):
 
     events = forms.MultipleChoiceField(
         required=False,
-        label=gettext_lazy("Tell it of"),
+        label=gettext_lazy("Events"),
         choices=list(hooks.EVENTS.items()),
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("None ticked: all of them, those too that come later."),

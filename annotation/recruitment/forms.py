@@ -176,7 +176,7 @@ class PanelForm(RecruitmentForm):
         help_text=gettext_lazy("As %(mturk)s; may be empty.") % {"mturk": coming.MTURK["study"]},
     )
     parameter_submit_to = forms.CharField(
-        label=gettext_lazy("Where to hand in"),
+        label=gettext_lazy("Submission URL"),
         required=False,
         max_length=40,
         widget=_code(),
@@ -184,7 +184,7 @@ class PanelForm(RecruitmentForm):
         % {"mturk": coming.MTURK["submit_to"]},
     )
     return_url = forms.CharField(
-        label=gettext_lazy("Way back"),
+        label=gettext_lazy("Return URL"),
         required=False,
         max_length=400,
         widget=_code(),

@@ -49,7 +49,7 @@ class ScoresForm(forms.Form):
     )
     model_name = forms.CharField(label="Model", max_length=160)
     prompt = forms.CharField(
-        label="What it was told",
+        label="Input shown to the model",
         max_length=80,
         help_text="For instance: label, explanation and article.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 from typing import Any
 
@@ -107,3 +108,22 @@ def test_every_field_of_a_think_aloud_is_seen_before_it_is_filled(
         ".attribute textarea", "all => all.map(one => getComputedStyle(one).borderTopColor)"
     )
     assert len(borders) > 1 and len(set(borders)) == 1
+
+
+def box(page: Page, selector: str) -> Any:
+    return page.eval_on_selector(selector, "one => one.getBoundingClientRect().toJSON()")
+
+
+def test_the_bar_of_a_project_shows_search_notices_and_person_beside_one_another_on_a_phone(
+    page: Page, context: BrowserContext, live_server: Any
+) -> None:
+    project = factories.make_project()
+    sign_in(context, project.owner, live_server.url)
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.goto(live_server.url + reverse("task_list", args=[project.pk]))
+    parts = [".brand svg", ".bar-search input", ".told", ".person summary b"]
+    boxes = [box(page, one) for one in parts]
+    brand = box(page, ".brand")
+    assert brand["right"] <= boxes[1]["left"]
+    assert all(one["right"] <= two["left"] for one, two in itertools.pairwise(boxes))
+    assert box(page, ".person summary")["width"] >= 40 and boxes[-1]["right"] > 300

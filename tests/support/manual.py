@@ -216,6 +216,31 @@ def events_page() -> str:
     )
 
 
+@dataclass(frozen=True)
+class Rail:
+    """What stands beside a method's page: terms with usual values, versions, pages, places."""
+
+    terms: list[Term]
+    versions: list[tuple[str, str]]
+    related: list[str]
+    used: str
+
+
+def rail(meta: Mapping[str, str]) -> Rail | None:
+    """What the head of a page asks for: ``terms``, ``methods``, ``related`` and ``used``."""
+    from evaluation.methods.registry import METHODS
+
+    if "used" not in meta:
+        return None
+    methods = [METHODS[slug] for slug in meta.get("methods", "").split()]
+    return Rail(
+        terms=[STATISTICS[slug] for slug in meta.get("terms", "").split()],
+        versions=[(str(one.title), one.version) for one in methods if one.version],
+        related=meta["related"].split(),
+        used=meta["used"],
+    )
+
+
 def terms_page(terms: Mapping[str, Term]) -> str:
     """The table of terms that pages explain behind a "?"."""
     rows = ["| term | what it is | usual values | in code |", "|---|---|---|---|"]

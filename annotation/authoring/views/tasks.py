@@ -88,7 +88,7 @@ def _sentence(row: TaskRow) -> str:
     more = {
         TaskState.OPEN: " Every slot is filled." if row.complete else work,
         TaskState.PAUSED: " Nothing is handed out; what is in progress may be finished." + work,
-        TaskState.CLOSED: " Nothing is handed out any more." + work,
+        TaskState.CLOSED: " No new assignments are given out." + work,
     }
     return done + more[TaskState(task.state)]
 

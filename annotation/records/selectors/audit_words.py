@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 SENTENCES = {
-    "account.create": "made the account",
+    "account.create": "created the account",
     "account.email": "verified another e-mail address",
     "account.erase": "took every name off the account and closed it",
     "account.name": "changed their name",

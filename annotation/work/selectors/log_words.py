@@ -30,6 +30,36 @@ WORDS: dict[str, Words] = {
     "offline": gettext_lazy("lost the network"),
     "online": gettext_lazy("had the network again"),
 }
+# Each kind of event as a noun that stands before its count.
+KINDS: dict[str, Words] = {
+    "open": gettext_lazy("page openings"),
+    "visibilitychange": gettext_lazy("page hidden or shown"),
+    "focus": gettext_lazy("fields entered"),
+    "blur": gettext_lazy("fields left"),
+    "scroll": gettext_lazy("scrolling"),
+    "click": gettext_lazy("clicks"),
+    "resize": gettext_lazy("window resized"),
+    "show": gettext_lazy("texts shown"),
+    "keydown": gettext_lazy("keys"),
+    "input": gettext_lazy("text changes"),
+    "paste": gettext_lazy("pastes"),
+    "copy": gettext_lazy("copies"),
+    "cut": gettext_lazy("cuts"),
+    "drop": gettext_lazy("texts dropped"),
+    "change": gettext_lazy("choices"),
+    "dwell": gettext_lazy("time on a text"),
+    "view": gettext_lazy("texts on screen"),
+    "sources": gettext_lazy("sources opened or closed"),
+    "differences": gettext_lazy("differences marked"),
+    "passage": gettext_lazy("passages opened or closed"),
+    "cite": gettext_lazy("citations"),
+    "find": gettext_lazy("searches"),
+    "mark": gettext_lazy("attributes marked"),
+    "zoom": gettext_lazy("zooming"),
+    "play": gettext_lazy("playback"),
+    "offline": gettext_lazy("network lost"),
+    "online": gettext_lazy("network back"),
+}
 SOURCES: dict[str, Words] = {
     "passage": gettext_lazy("from the text"),
     "own": gettext_lazy("from what you wrote here"),
@@ -114,6 +144,11 @@ class Line:
     what: str
     text: str  # what was put in, if anything was
     deleted: int
+
+
+def named_counts(counts: Mapping[str, int]) -> list[tuple[Words, int]]:
+    """How many events of each kind there are, with the kind in words, most first."""
+    return [(KINDS.get(method, method), number) for method, number in counts.items()]
 
 
 def in_words(event: Event, names: Mapping[str, str]) -> Line:

@@ -12,7 +12,7 @@ from evaluation.models import Endpoint, LanguageModel
 NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
 KEYS = [
     (SEALED, "Enter it; it is kept encrypted"),
-    (VARIABLE, "It stands in a variable of the server"),
+    (VARIABLE, "Read it from a variable of the server"),
     (NO_KEY, "None is needed"),
 ]
 

@@ -152,6 +152,11 @@ def places(purpose: Purpose) -> list[dict[str, Any]]:
     ]
 
 
+def titles() -> dict[str, str]:
+    """What each built-in prompt is for, by its name; some are used by a method alone."""
+    return {one.name: PURPOSES[slug].title for slug, found in starts().items() for one in found}
+
+
 def starts() -> Mapping[str, list[Template]]:
     """The built-in prompts that one of a purpose can start from, by purpose."""
     more = {

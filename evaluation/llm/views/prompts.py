@@ -34,10 +34,11 @@ FORMS = ["GET", "HEAD", "POST"]
 def prompts(request: HttpRequest, project_id: int) -> HttpResponse:
     """The project's own prompts, and every built-in one as it stands, with all versions."""
     access = get_access(request, project_id)
+    titles = selectors.titles()
     context = {
         "view": "prompts",
         "own": selectors.rows(access.project),
-        "prompts": reads.prompts(),
+        "prompts": [one | {"title": titles.get(one["name"], "")} for one in reads.prompts()],
     }
     return render(request, "evaluation/llm/prompts.html", context)
 

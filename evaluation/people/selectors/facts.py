@@ -282,7 +282,7 @@ def money_of(worker: Membership) -> Money:
         .values("what", "state")
         .annotate(n=Count("pk"), amount=Sum("amount"))
     )
-    what, state = dict(Payment.What.choices), dict(Payment.State.choices)
+    what, state = Payment.WORDS, dict(Payment.State.choices)
     return Money(
         approved=books["approved"] or ZERO,
         owed=came - went,

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Notice
 from annotation.notifications.actions.notices import notify
 from tests.browser.sign_in import misfits
+from tests.browser.working.keys import press_on, tab_to
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -19,14 +20,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def world() -> factories.World:
     return factories.make_world(2)
-
-
-def tab_to(page: Page, selector: str) -> None:
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if page.evaluate("where => document.activeElement.matches(where)", selector):
-            return
-    raise AssertionError(f"the keyboard does not reach {selector}")
 
 
 def test_a_notice_is_reached_read_and_counted_by_keyboard(
@@ -42,17 +35,15 @@ def test_a_notice_is_reached_read_and_counted_by_keyboard(
             project=world.project,
         )
     page.goto(live_server.url + reverse("work_home"))
-    tab_to(page, "a.told")
+    tab_to(page, page.locator("a.told"))
     expect(page.locator("a.told")).to_have_text("Notices 2 unread")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Notices")
     assert misfits(page, "notices") == []
-    tab_to(page, ".told-list a")
-    page.keyboard.press("Enter")
+    press_on(page, page.locator(".told-list a").first)
     page.wait_for_url(f"**{reverse('work_record')}")
     expect(page.locator("a.told")).to_have_text("Notices 1 unread")
     page.goto(live_server.url + reverse("notice_list"))
-    tab_to(page, ".actions button")
-    page.keyboard.press("Enter")
+    press_on(page, page.locator(".actions button"))
     expect(page.locator("a.told")).to_have_text("Notices")
     assert not Notice.objects.filter(read_at=None).exists()

@@ -109,7 +109,7 @@ def test_a_model_is_set_up_probed_asked_and_its_calls_are_followed(
     page.reload()
     expect(page.locator("#page-head")).to_contain_text("Finished")
     looked_at(page, "run-asked")
-    page.get_by_role("link", name="See them one by one").click()
+    page.get_by_role("link", name="Show all calls").click()
     expect(page.locator("h1")).to_have_text("Calls")
     looked_at(page, "calls")
     page.locator("table.calls a.name").first.click()

@@ -15,7 +15,7 @@ from playwright.sync_api import Error as PlaywrightError
 from annotation.models import Answer, Assignment, Consent
 from annotation.work.selectors import log
 from tests.browser.sign_in import log_is_sent, misfits
-from tests.browser.working.keys import is_saved
+from tests.browser.working.keys import is_saved, press_on
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -76,9 +76,7 @@ def test_a_whole_assignment_by_keyboard_alone(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
     page.goto(live_server.url + reverse("work_home"))
-    start = page.get_by_role("button", name="Start What storks do")
-    start.focus()
-    page.keyboard.press("Enter")
+    press_on(page, page.get_by_role("button", name="Start What storks do"))
     question = page.locator("h1.question")
     expect(question).to_have_text("What is question 1 about?")
     expect(page.locator("#answer")).to_be_focused()  # by the page, once its script has come
@@ -96,11 +94,13 @@ def test_a_whole_assignment_by_keyboard_alone(
     page.keyboard.type("Frogs and mice.")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", name="Ready to submit")).to_be_visible()
-    page.get_by_role("button", name="Submit 3 answers").focus()
-    page.keyboard.press("Enter")
+    press_on(page, page.get_by_role("button", name="Submit 3 answers"))
     expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
     texts = Answer.objects.order_by("order_shown").values_list("texts__text", flat=True)
     assert list(texts) == ["Nests on chimneys.", "I don't know", "Frogs and mice."]
+    press_on(page, page.get_by_role("link", name="Earnings"))
+    expect(page.locator("h1")).to_have_text("Earnings")
+    expect(page.get_by_text("1 assignment waits for approval.")).to_be_visible()
 
 
 def test_tab_leaves_the_field_and_escape_does_too(

@@ -130,7 +130,7 @@ def test_the_pages_show_preview_reason_list_and_undo() -> None:
     client = Client()
     client.force_login(task.project.owner)
     url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
-    assert "Only a preview" in html_of(client.get(url))
+    assert "Nothing changes until you confirm" in html_of(client.get(url))
     text = html_of(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
     assert "would change" in text and "8 answers" in text and "<html" not in text
     refused = client.post(url, {"reason": " "})
