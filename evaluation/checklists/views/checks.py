@@ -75,7 +75,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
         context.update(
             setting=setting, settings=reads.SETTINGS, boards=reads.boards(task, run, setting)
         )
-        context["verdict"] = reads.follows(context["boards"])
+        context["verdict"] = reads.follows(task, context["boards"])
     elif run is not None and view == "questions":
         context.update(_questions(request, told))
     elif run is not None and view == "texts":

@@ -20,7 +20,7 @@ from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import Run, RunFigure, SystemScore
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import Verdict
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = "not compared"
@@ -214,7 +214,7 @@ def judges(
         # what the printed table and the corrected one say, by prompting
         "published": _printed(published),
         "sentence": _sentence(made, counts["machine_judgments"]),
-        "verdict": verdict(*([made[0]["sentence"], made[0]["reason"]] if len(made) == 1 else [""])),
+        "verdict": Verdict(*([made[0]["sentence"], made[0]["reason"]] if len(made) == 1 else [""])),
         "recipe": recipe_pairs(run, told["recipe"]),
     }
 
