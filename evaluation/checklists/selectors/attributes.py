@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -19,7 +20,7 @@ from evaluation.methods.checklists import attribute_diversity as method
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
-from evaluation.runs.selectors.verdicts import Verdict, sides_of_zero
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
@@ -97,7 +98,21 @@ def page(task: Task, number: int | None = None) -> Page:
         active,
         schedules.count_new_answers(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
-        more_diverse([one["differences"] for one in found.values()]) if rows else Verdict(""),
+        _what_now(task, more_diverse([one["differences"] for one in found.values()]))
+        if rows
+        else Verdict(""),
+    )
+
+
+def _what_now(task: Task, said: Verdict) -> Verdict:
+    own = [task.project_id]
+    return said.then(
+        NextStep(
+            _("Make a checklist of these attributes, or collect more of them first."),
+            _("New checklist"),
+            reverse("checklist_new", args=[*own, task.pk]),
+            requester=True,
+        )
     )
 
 

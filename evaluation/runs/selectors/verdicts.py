@@ -79,10 +79,10 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
         said = _("These %(n)s %(noun)s cannot be separated by %(by)s.") % told
         return Place(said, note, open=True)
     after = [row.in_sentence for row in own if row.best == len(first) + 1]
-    told["after"], told["place"] = _named(after, noun), ""
-    if (len(first) + 1 < len(ORDINALS) and len(first) + len(after) < len(own)) or len(after) == 1:
-        told["place"] = ORDINALS[len(first) + 1]
-    said = _first_words(len(first), len(after) if told["place"] else 0) % told
+    rest, place = len(own) - len(first), len(first) + 1
+    tells = place < len(ORDINALS) and (len(after) == 1 or 0 < len(after) < rest)
+    told |= {"after": _named(after, noun), "place": ORDINALS[place] if tells else ""}
+    said = _first_words(len(first), len(after) if tells else 0) % told
     return Place(said, note, sure=len(first) == 1, open=len(first) > 1)
 
 
@@ -93,16 +93,12 @@ def _first_words(first: int, after: int) -> str:
             return _("%(names)s is first.")
         if after == 1:
             return _("%(names)s is first. %(after)s is %(place)s.")
-        return _("%(names)s is first. %(after)s share %(place)s place.")
+        return _("%(names)s is first. %(after)s can be %(place)s.")
     if not after:
-        return _("%(names)s share first place: %(by)s cannot separate them.")
+        return _("%(names)s can be first: %(by)s cannot separate them.")
     if after == 1:
-        return _(
-            "%(names)s share first place: %(by)s cannot separate them. %(after)s is %(place)s."
-        )
-    return _(
-        "%(names)s share first place: %(by)s cannot separate them. %(after)s share %(place)s place."
-    )
+        return _("%(names)s can be first: %(by)s cannot separate them. %(after)s is %(place)s.")
+    return _("%(names)s can be first: %(by)s cannot separate them. %(after)s can be %(place)s.")
 
 
 def _named(names: Sequence[str], noun: str) -> str:

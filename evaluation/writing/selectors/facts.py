@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -17,7 +18,7 @@ from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
 from evaluation.runs.adapters import FirstRun
-from evaluation.runs.selectors.verdicts import Verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 from evaluation.writing.dataset import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles
@@ -197,6 +198,13 @@ def conclusion(told: NamedFigures) -> Verdict:
     if told.few:
         return Verdict(
             _("Too few topics to conclude anything: read these figures as a description.")
+        ).then(
+            NextStep(
+                _("Add topics before you compare people with models."),
+                _("Add topics"),
+                reverse("task_build", args=[told.run.project_id, told.run.task_id]),
+                requester=True,
+            )
         )
     if "general" not in told.figures:
         return Verdict("")
