@@ -288,6 +288,21 @@ def set_blocked(*, by: User, worker: Membership, blocked: bool) -> None:
         record(by=by, project=worker.project, action="message.block", on=row, blocked=blocked)
 
 
+STEPS = ("remove", "keep", "close", "open", "block", "unblock")
+
+
+def moderate(*, by: User, conversation: Conversation, step: str, message_id: int) -> None:
+    """Take one of ``STEPS``; those about a message name it."""
+    if step == "remove":
+        remove(by=by, conversation=conversation, message_id=message_id)
+    elif step == "keep":
+        dismiss(by=by, conversation=conversation, message_id=message_id)
+    elif step in ("close", "open"):
+        set_closed(by=by, conversation=conversation, closed=step == "close")
+    else:
+        set_blocked(by=by, worker=conversation.worker, blocked=step == "block")
+
+
 # -- announcements ---------------------------------------------------------------------------------
 
 
@@ -336,8 +351,10 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
 
 
 @transaction.atomic
-def remove_announcement(*, by: User, announcement: Announcement) -> None:
-    """Remove it for everybody; its text is gone."""
+def remove_announcement(*, by: User, announcement: Announcement, is_manager: bool) -> None:
+    """Remove it for everybody, by its author or a manager; its text is gone."""
+    if announcement.by_id != by.pk and not is_manager:
+        raise NotAllowed(_("Only its author or a manager removes an announcement."))
     row = Announcement.objects.select_for_update(no_key=True).get(pk=announcement.pk)
     if row.removed_at is None:
         row.text, row.removed_at = "", timezone.now()
