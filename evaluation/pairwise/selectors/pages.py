@@ -184,7 +184,7 @@ def _read_hard(run: Run, dimension: str, hard: int) -> NextStep:
     if not hard:
         return NextStep(_("Nothing to do: begin with the least certain pairs if you check labels."))
     page = reverse("pair_list", args=[run.project_id, run.task_id])
-    query = urlencode({"dimension": dimension, "show": "same", "run": run.number})
+    query = urlencode({"dimension": dimension, "show": "same", "run": str(run.number)})
     return NextStep(
         _("Read these pairs: treat their labels as uncertain, or collect more votes on them."),
         _("Show these pairs"),

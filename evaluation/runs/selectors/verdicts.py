@@ -44,9 +44,10 @@ class Verdict:
 class Ranked(Protocol):
     """A line of a board with its possible ranks; None where none is known."""
 
-    component: int
-    best: int | None
-
+    @property
+    def component(self) -> int: ...
+    @property
+    def best(self) -> int | None: ...
     @property
     def in_sentence(self) -> str: ...
 
