@@ -75,11 +75,10 @@ def write_as_worker(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
     if is_new:
-        task_title = task.current.title if task.current else ""
         _notify_once(
             to=[one for one in people_of(worker.project) if one.pk != by.pk],
             kind="message.worker",
-            text=lambda: _("A worker wrote about “%(task)s”.") % {"task": task_title},
+            text=lambda: _("A worker wrote about “%(task)s”.") % {"task": task.published_title},
             url=reverse("conversation", args=[worker.project_id, found.pk]),
             project=worker.project,
         )
@@ -109,13 +108,12 @@ def write_as_staff(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
     if is_new:
-        task_title = task.current.title if task.current else ""
         _notify_once(
             to=[worker.user],
             kind="message.staff",
             text=lambda: (
                 _("The requester of %(project)s wrote to you about “%(task)s”.")
-                % {"project": worker.project.name, "task": task_title}
+                % {"project": worker.project.name, "task": task.published_title}
             ),
             url=worker_url(task.pk),
             project=worker.project,
@@ -335,13 +333,12 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
     )
     project = task.project
     record(by=by, project=project, action="message.announce", on=made, workers=len(workers))
-    title = task.current.title if task.current else ""
     notify(
         to=[one.user for one in workers],
         kind="message.announcement",
         text=lambda: (
             _("The requester of %(project)s sent an announcement about “%(task)s”.")
-            % {"project": project.name, "task": title}
+            % {"project": project.name, "task": task.published_title}
         ),
         key=f"message.announcement:{made.pk}",
         url=worker_url(task.pk),
