@@ -48,9 +48,9 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 
 def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
     """What every page of results says of its run: whether it counts, and what is new since."""
-    last = schedules.last_run(task)
-    since = schedules.count_new_answers(task, last)
     standing, active = run_standing(run), reads.active_of(task)
+    last = schedules.last_run(task, standing.official_run if standing else None)
+    since = schedules.count_new_answers(task, last)
     words = reads.start_words(since, first=last is None, noun=noun)
     return {
         "task": task,

@@ -49,13 +49,13 @@ def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> t
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[str, Any]]:
     """The runs shown, and the context that the layout of these pages needs."""
     runs = pair_runs.shown_run(task, number_of(request))
-    last = schedules.last_run(task)
+    standing = run_standing(runs.core)
+    last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
     asked = pair_runs.dimensions(task)
     wanted = request.GET.get("dimension", "")
     dimension = wanted if wanted in {one.name for one in asked} else ""
     keep = kept_run(request, runs.core, "?")
-    standing = run_standing(runs.core)
     words = reads.start_words(since, first=last is None, noun="judgment")
     context = {
         "task": task,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.checklists.selectors.attributes import more_diverse
-from evaluation.checklists.selectors.checks import against_others
+from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.pairwise.selectors.pages import told_apart
