@@ -74,7 +74,8 @@ def _changed(task: Task, last: Run | None, max_id: int) -> int:
 def last_run(task: Task, official: Run | None = None) -> Run | None:
     """The latest run by the recipe in force, in whatever state, with its snapshot's counts.
 
-    ``official`` is the task's official run where the caller has it already. While no run is official, it is the latest of the task's own method, by whatever recipe.
+    ``official`` is the task's official run where the caller has it already. While no run is
+    official, it is the latest of the task's own method, by whatever recipe.
     """
     rows = task.runs.filter(method=main_method(task)).select_related("snapshot")
     official = official or official_run(task)

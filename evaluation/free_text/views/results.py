@@ -163,8 +163,11 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
     place = run_facts.first_place(told, context["rows"], "workers")
     chooses = context["chooses"] and context["standing"].is_official
-    context["verdict"] = run_facts.after_workers(
-        run, place, told, context["warnings"], chooses=chooses
+    # What comes first takes the place of everything that would be asked for here.
+    context["verdict"] = (
+        place
+        if context["first_step"]
+        else run_facts.after_workers(run, place, told, context["warnings"], chooses=chooses)
     )
     return render(request, "evaluation/free_text/workers.html", context)
 
