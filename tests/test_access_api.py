@@ -109,6 +109,7 @@ LISTED = {
     "api_own_ledger",
     "api_own_rejections",
     "api_own_rounds",
+    "api_own_conversations",
     "api_notices",
 }
 OPEN = LISTED | {

@@ -7,6 +7,7 @@ from rest_framework.views import APIView
 
 from annotation.accounts.roles import api as roles
 from annotation.api import (
+    conversations,
     files,
     me,
     notifications,
@@ -48,6 +49,11 @@ urlpatterns = [
         ("projects/<int:project_id>/consent", work.WorkConsent, "consent"),
         ("assignments", work.OwnAssignments, "own_assignments"),
         ("assignments/<int:assignment_id>", work.OwnAssignment, "assignment"),
+        ("conversations", conversations.OwnConversations, "own_conversations"),
+        ("conversations/<int:conversation_id>", conversations.OwnConversation, "own_conversation"),
+        ("conversations/<int:conversation_id>/messages", conversations.OwnMessages, "own_messages"),
+        ("conversations/<int:conversation_id>/read", conversations.OwnRead, "own_read"),
+        ("conversations/<int:conversation_id>/report", conversations.OwnReport, "own_report"),
     ),
     *endpoints(
         "work/assignments/<int:assignment_id>/",
@@ -57,6 +63,7 @@ urlpatterns = [
         ("submit", work.Submit, "submit"),
         ("extend", work.Extend, "extend"),
         ("return", work.GiveBack, "return"),
+        ("messages", conversations.Ask, "work_ask"),
         ("streams", work.Streams, "streams"),
         ("events", work.Events, "events"),
     ),
@@ -153,11 +160,22 @@ urlpatterns = [
         ("recruitments/<int:recruitment_id>", recruitment.OneWay, "way"),
         ("recruitments/<int:recruitment_id>/links", recruitment.WayLinks, "way_links"),
         ("recruitments/<int:recruitment_id>/let-in", recruitment.WayLetIn, "way_let_in"),
+        ("conversations", conversations.Conversations, "conversations"),
+        ("conversations/<int:conversation_id>", conversations.OneConversation, "conversation"),
+        ("announcements", conversations.Announcements, "announcements"),
+        ("announcements/<int:announcement_id>", conversations.OneAnnouncement, "announcement"),
         ("statements", payments.Statements, "statements"),
         (
             "statements/<int:statement_id>/rows/<int:place>/book",
             payments.StatementBook,
             "statement_book",
         ),
+    ),
+    *endpoints(
+        "tasks/<int:task_id>/conversations/<int:conversation_id>/",
+        ("messages", conversations.ConversationMessages, "conversation_messages"),
+        ("read", conversations.ConversationRead, "conversation_read"),
+        ("report", conversations.ConversationReport, "conversation_report"),
+        ("moderate", conversations.ConversationModerate, "conversation_moderate"),
     ),
 ]

@@ -75,11 +75,10 @@ def write_as_worker(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
     if is_new:
-        task_title = task.current.title if task.current else ""
         _notify_once(
             to=[one for one in people_of(worker.project) if one.pk != by.pk],
             kind="message.worker",
-            text=lambda: _("A worker wrote about “%(task)s”.") % {"task": task_title},
+            text=lambda: _("A worker wrote about “%(task)s”.") % {"task": task.published_title},
             url=reverse("conversation", args=[worker.project_id, found.pk]),
             project=worker.project,
         )
@@ -109,13 +108,12 @@ def write_as_staff(
         by=by, task=task, worker=worker, text=text, key=key, assignment=assignment, item_id=item_id
     )
     if is_new:
-        task_title = task.current.title if task.current else ""
         _notify_once(
             to=[worker.user],
             kind="message.staff",
             text=lambda: (
                 _("The requester of %(project)s wrote to you about “%(task)s”.")
-                % {"project": worker.project.name, "task": task_title}
+                % {"project": worker.project.name, "task": task.published_title}
             ),
             url=worker_url(task.pk),
             project=worker.project,
@@ -288,6 +286,21 @@ def set_blocked(*, by: User, worker: Membership, blocked: bool) -> None:
         record(by=by, project=worker.project, action="message.block", on=row, blocked=blocked)
 
 
+STEPS = ("remove", "keep", "close", "open", "block", "unblock")
+
+
+def moderate(*, by: User, conversation: Conversation, step: str, message_id: int) -> None:
+    """Take one of ``STEPS``; those about a message name it."""
+    if step == "remove":
+        remove(by=by, conversation=conversation, message_id=message_id)
+    elif step == "keep":
+        dismiss(by=by, conversation=conversation, message_id=message_id)
+    elif step in ("close", "open"):
+        set_closed(by=by, conversation=conversation, closed=step == "close")
+    else:
+        set_blocked(by=by, worker=conversation.worker, blocked=step == "block")
+
+
 # -- announcements ---------------------------------------------------------------------------------
 
 
@@ -320,13 +333,12 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
     )
     project = task.project
     record(by=by, project=project, action="message.announce", on=made, workers=len(workers))
-    title = task.current.title if task.current else ""
     notify(
         to=[one.user for one in workers],
         kind="message.announcement",
         text=lambda: (
             _("The requester of %(project)s sent an announcement about “%(task)s”.")
-            % {"project": project.name, "task": title}
+            % {"project": project.name, "task": task.published_title}
         ),
         key=f"message.announcement:{made.pk}",
         url=worker_url(task.pk),
@@ -336,8 +348,10 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
 
 
 @transaction.atomic
-def remove_announcement(*, by: User, announcement: Announcement) -> None:
-    """Remove it for everybody; its text is gone."""
+def remove_announcement(*, by: User, announcement: Announcement, is_manager: bool) -> None:
+    """Remove it for everybody, by its author or a manager; its text is gone."""
+    if announcement.by_id != by.pk and not is_manager:
+        raise NotAllowed(_("Only its author or a manager removes an announcement."))
     row = Announcement.objects.select_for_update(no_key=True).get(pk=announcement.pk)
     if row.removed_at is None:
         row.text, row.removed_at = "", timezone.now()

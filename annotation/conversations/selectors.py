@@ -51,10 +51,15 @@ def _with_words(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
 # -- the worker's side -----------------------------------------------------------------------------
 
 
-def conversations_of(user: User) -> QuerySet[Conversation]:
-    """What the person reads as a worker, with how many messages are new (``new``), newest first."""
+def conversations_of(user: User, only: int | None = None) -> QuerySet[Conversation]:
+    """What the person reads as a worker, with how many messages are new (``new``), newest first.
+
+    ``only`` is the one project that it may be about.
+    """
     unseen = Q(messages__from_worker=False, messages__pk__gt=F("seen"))
     rows = Conversation.objects.filter(worker__user=user, worker__removed_at=None)
+    if only is not None:
+        rows = rows.filter(worker__project=only)
     return (
         _with_words(rows)
         .annotate(new=Count("messages", filter=unseen & Q(messages__removed_at=None)))
@@ -62,9 +67,9 @@ def conversations_of(user: User) -> QuerySet[Conversation]:
     )
 
 
-def own_conversation(user: User, conversation_id: int) -> Conversation:
+def own_conversation(user: User, conversation_id: int, only: int | None = None) -> Conversation:
     """One of theirs as a worker; anybody else's does not exist for them."""
-    found = conversations_of(user).filter(pk=conversation_id).first()
+    found = conversations_of(user, only).filter(pk=conversation_id).first()
     if found is None:
         raise Missing(_("There is no such conversation among yours."))
     return found
@@ -111,6 +116,25 @@ def conversation_in(project: Project, conversation_id: int) -> Conversation:
     if found is None:
         raise Missing(_("There is no such conversation in this project."))
     found.worker.project = found.task.project = project
+    return found
+
+
+def assignment_in(task: Task, assignment_id: int) -> Assignment:
+    """One of the task's, whose worker can be written to, or Missing."""
+    rows = Assignment.objects.select_related("worker__user")
+    held = rows.filter(pk=assignment_id, task=task).first()
+    if held is None:
+        raise Missing(_("There is no such assignment in this project."))
+    held.task, held.worker.project = task, task.project
+    return held
+
+
+def announcement_of(task: Task, announcement_id: int) -> Announcement:
+    """One of the task's, or Missing."""
+    found = Announcement.objects.filter(pk=announcement_id, task=task).first()
+    if found is None:
+        raise Missing(_("There is no such announcement of this task."))
+    found.task = task
     return found
 
 

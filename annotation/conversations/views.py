@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import Access, get_access, get_task
 from annotation.conversations import actions, selectors
 from annotation.conversations.forms import MessageForm, message_in, send
-from annotation.models import Announcement, Assignment, Conversation, Role
+from annotation.models import Assignment, Conversation, Role
 from annotation.notifications.actions.notices import mark_read_at
-from crowdqc.errors import Invalid, Missing, NotAllowed
+from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
@@ -154,17 +154,11 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
     """Remove or keep a message, close a conversation, block a worker; and back. By managers."""
     access = get_access(request, project_id, Role.MANAGER)
     found = selectors.conversation_in(access.project, conversation_id)
-    by, step = access.user, request.POST.get("step", "")
+    step = request.POST.get("step", "")
     if step not in MODERATED:
         raise Invalid(_("There is no such step."), fields={"step": _("Choose one.")})
-    if step == "remove":
-        actions.remove(by=by, conversation=found, message_id=message_in(request))
-    elif step == "keep":
-        actions.dismiss(by=by, conversation=found, message_id=message_in(request))
-    elif step in ("close", "open"):
-        actions.set_closed(by=by, conversation=found, closed=step == "close")
-    else:
-        actions.set_blocked(by=by, worker=found.worker, blocked=step == "block")
+    number = message_in(request) if step in ("remove", "keep") else 0
+    actions.moderate(by=access.user, conversation=found, step=step, message_id=number)
     messages.success(request, MODERATED[step])
     return redirect("conversation", project_id, found.pk)
 
@@ -203,12 +197,7 @@ def announcement_remove(
 ) -> HttpResponse:
     """Remove an announcement: its author, or a manager."""
     access, task = get_task(request, project_id, task_id)
-    found = Announcement.objects.filter(pk=announcement_id, task=task).first()
-    if found is None:
-        raise Missing(_("There is no such announcement of this task."))
-    if found.by_id != access.user.pk and not access.is_manager:
-        raise NotAllowed(_("Only its author or a manager removes an announcement."))
-    found.task = task
-    actions.remove_announcement(by=access.user, announcement=found)
+    found = selectors.announcement_of(task, announcement_id)
+    actions.remove_announcement(by=access.user, announcement=found, is_manager=access.is_manager)
     messages.success(request, _("The announcement was removed."))
     return redirect("announcements", project_id, task.pk)

@@ -68,6 +68,11 @@ class Task(models.Model):
         ]
         indexes = [models.Index(fields=["project", "state"])]
 
+    @property
+    def published_title(self) -> str:
+        """The title of the version in force; "" before the first is published."""
+        return self.current.title if self.current else ""
+
 
 class TaskVersion(models.Model):
     """The wording, rules and pay of a task. Once published no column may change (a trigger)."""

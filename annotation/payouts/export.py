@@ -66,7 +66,7 @@ def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
             f"e-{entry.pk:05d}",
             entry.at.isoformat(),
             entry.task_id,
-            entry.task.current.title if entry.task.current else "",
+            entry.task.published_title,
             entry.line.batch.number if entry.line else "",
             entry.assignment_id or "",
             entry.worker.pseudonym if entry.worker else "",
@@ -114,7 +114,7 @@ def by_hand_rows(payments: QuerySet[Payment]) -> Iterator[Sequence[Any]]:
         yield (
             payment.pk,
             payment.line.batch.number,
-            task.current.title if task.current else "",
+            task.published_title,
             payment.assignment_id,
             payment.worker.pseudonym,
             visit.participant if visit else payment.worker.external_id,

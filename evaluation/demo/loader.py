@@ -39,6 +39,7 @@ from evaluation.demo import checklist as demo_checklist
 from evaluation.demo import grading as demo_grading
 from evaluation.demo import labels as demo_labels
 from evaluation.demo import live as demo_live
+from evaluation.demo import messages as demo_messages
 from evaluation.demo import money as demo_money
 from evaluation.demo import side as demo_side
 from evaluation.demo.clock import clock_at
@@ -74,6 +75,7 @@ UNCOUNTED = "Pasted from elsewhere; it does not answer the question from the tex
 BEGIN, SYSTEMS_CAME, FIRST_BATCH, DECIDED, REPLIED, SECOND_BATCH = 14, 11, 5, 4, 3, 1
 GRADED, PAID = 9.5, 2
 COUNTED = 0.5
+ASKED, ANNOUNCED = 6, 1.5
 
 
 def tasks_by_name(*names: str) -> list[Task]:
@@ -240,6 +242,9 @@ class Loader(DemoContext):
             (self.by_day(DECIDED, 0.2), partial(self._decide, task)),
             (self.by_day(REPLIED, 0.5), partial(self._reply, task)),
             (self.ago(COUNTED), partial(self._uncount, task)),
+            (self.by_day(ASKED, 0.3), partial(demo_messages.ask, self, task, "worker1")),
+            (self.by_day(ASKED, 0.5), partial(demo_messages.answer, self, task)),
+            (self.by_day(ANNOUNCED, 0.4), partial(demo_messages.announce, self, task)),
         ]
         return agenda
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
@@ -13,7 +15,7 @@ from crowdqc.numbers import count, interval, money, plural, score
 from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
-from evaluation.runs.selectors.verdicts import highest
+from evaluation.runs.selectors.verdicts import NextStep, Place, highest
 
 REFRESH = 5  # seconds between two looks at an open one
 
@@ -74,10 +76,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "going": going,
         "figures": figures(evaluation, used, board, task.project.currency),
         "rows": _ranked(board),
-        "verdict": highest(
-            [{**row, "name": row["system"], "estimate": row["share"]} for row in _ranked(board)],
-            _("win rate"),
-        ),
+        "verdict": _verdict(board).then(*_steps(evaluation, used, task, _verdict(board))),
         "alone": alone,
         "judges": judges_page(evaluation, task, board),
         "models_cost": money(used.models, task.project.currency),
@@ -96,6 +95,48 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
             evaluation.dimension,
         ),
     }
+
+
+def _verdict(board: dict[str, Any]) -> Place:
+    """Which system has surely the highest win rate; without judgments, that there are none."""
+    rows = [{**row, "name": row["system"], "estimate": row["share"]} for row in _ranked(board)]
+    found = highest(rows, _("win rate"))
+    return found if found.sentence else Place(_("No pair is judged yet."))
+
+
+def _steps(
+    evaluation: LiveEvaluation, used: Used, task: Task, place: Place
+) -> Iterator[NextStep | None]:
+    """What people have to do while it is open, and what its result means once it has ended."""
+    if evaluation.state == LiveEvaluation.State.ENDED:
+        if place.sure:
+            yield NextStep(_("Nothing to do: use the system that won."))
+        yield NextStep(
+            _("Choose by cost or another reason, or compare more outputs in another task."),
+            _("New task"),
+            reverse("task_new", args=[task.project_id]),
+            requester=True,
+        )
+        return
+    if not used.asked:
+        yield NextStep(
+            _("Send outputs of the systems for the same prompts."), _("How to send"), "#send"
+        )
+    by_people = evaluation.decided_by == LiveEvaluation.DecidedBy.PEOPLE
+    if by_people and task.state in STANDS_STILL:
+        page = reverse("task", args=[task.project_id, task.pk])
+        yield NextStep(STANDS_STILL[TaskState(task.state)], _("Open the task"), page)
+    if used.held >= used.asked and not used.leases:
+        prompts = plural(used.prompts_left, "prompt")
+        said = _("Send more outputs: all pairs are judged, and %(prompts)s more fit.")
+        yield NextStep(said % {"prompts": prompts}, _("How to send"), "#send")
+    if by_people:
+        yield NextStep(
+            _("Let workers compare the pairs that wait; it ends by itself when that is enough."),
+            _("Invite workers"),
+            reverse("people", args=[task.project_id]),
+        )
+    yield NextStep(_("Nothing to do: models judge, and it ends by itself."))
 
 
 def _ranked(board: dict[str, Any]) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ def _items(access: Access, words: Sequence[str], q: str) -> Found:
 
     def hit(item: Item) -> Hit:
         url = reverse("task_item", args=[pk, item.task_id, item.pk])
-        task = item.task.current.title if item.task.current else "draft"
+        task = item.task.published_title or "draft"
         return item.question[:140] or item.key, f"{item.key}, {task}", url
 
     return _found("Items", rows.order_by("-task", "position", "pk"), hit)
@@ -105,7 +105,7 @@ def _runs(access: Access, words: Sequence[str], q: str) -> Found:
     rows = matching(all_runs(access.project), words, (named,))
 
     def hit(run: Any) -> Hit:
-        task = run.task.current.title if run.task.current else ""
+        task = run.task.published_title
         url = reverse("run", args=[pk, run.number])
         return f"Run {run.number}", f"{method_title(run)}, {task}", url
 

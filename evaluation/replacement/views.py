@@ -22,6 +22,7 @@ from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.sharing.selectors import menu_of
 
 
@@ -53,12 +54,14 @@ def _frame(
     method = reads.method_of(task)
     require_fit(task, method, otherwise)
     run = reads.shown_run(task, number_of(request))
+    active = run_reads.active_of(task, method)
     context = {
         "task": task,
         "access": access,
+        "first_step": next_steps.of_run(run, active=active),
         "title": run_reads.title_of(task),
         "run": run,
-        "active": run_reads.active_of(task, method),
+        "active": active,
         "method": method,
         "view": view,
         "export_tables": files.TABLES,

@@ -71,13 +71,14 @@ def _changed(task: Task, last: Run | None, max_id: int) -> int:
     return max(1, len(frozen - now) + max(0, len(now - frozen) - outside))
 
 
-def last_run(task: Task) -> Run | None:
+def last_run(task: Task, official: Run | None = None) -> Run | None:
     """The latest run by the recipe in force, in whatever state, with its snapshot's counts.
 
-    While no run is official, it is the latest of the task's own method, by whatever recipe.
+    ``official`` is the task's official run where the caller has it already. While no run is
+    official, it is the latest of the task's own method, by whatever recipe.
     """
     rows = task.runs.filter(method=main_method(task)).select_related("snapshot")
-    official = official_run(task)
+    official = official or official_run(task)
     if official is not None:
         rows = rows.filter(params=official.params, seed=official.seed)
     return rows.defer("snapshot__answer_ids").order_by("-id").first()

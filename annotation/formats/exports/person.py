@@ -177,7 +177,7 @@ def _drafts(members: Members) -> Iterator[Row]:
 def _standing(members: Members) -> Iterator[Row]:
     rows = Exclusion.objects.filter(worker__in=members).select_related("task__current")
     for one in rows.order_by("pk"):
-        title = one.task.current.title if one.task.current else ""
+        title = one.task.published_title
         yield {
             "what": "left out of results",
             "of": title,
@@ -203,7 +203,7 @@ def _messages(members: Members) -> Iterator[Row]:
         task = one.conversation.task
         yield {
             "at": one.at,
-            "task": task.current.title if task.current else "",
+            "task": task.published_title,
             "from": "you" if one.from_worker else "the project",
             "assignment": one.assignment_id,
             "item": _key(one.item) if one.item else None,

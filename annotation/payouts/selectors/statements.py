@@ -67,7 +67,7 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
         ways.setdefault(row.task_id, []).append(row)
     found = []
     for task in tasks:
-        title = task.current.title if task.current else ""
+        title = task.published_title
         found += [(f"{task.pk}-{way.pk}", f"{title}, {way.name}") for way in ways.get(task.pk, [])]
         found.append((str(task.pk), f"{title}, paid by hand"))
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -19,7 +20,7 @@ from evaluation.methods.checklists import attribute_diversity as method
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
-from evaluation.runs.selectors.verdicts import sides_of_zero, verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
@@ -59,7 +60,7 @@ class Page:
     active: Run | None
     fresh: Any
     recipe: list[tuple[str, str]]
-    verdict: dict[str, str]
+    verdict: Verdict
 
     @property
     def sentence(self) -> str:
@@ -97,18 +98,32 @@ def page(task: Task, number: int | None = None) -> Page:
         active,
         schedules.count_new_answers(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
-        more_diverse([one["differences"] for one in found.values()]) if rows else verdict(""),
+        _what_now(task, more_diverse([one["differences"] for one in found.values()]))
+        if rows
+        else Verdict(""),
     )
 
 
-def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _what_now(task: Task, said: Verdict) -> Verdict:
+    own = [task.project_id]
+    return said.then(
+        NextStep(
+            _("Make a checklist of these attributes, or collect more of them first."),
+            _("New checklist"),
+            reverse("checklist_new", args=[*own, task.pk]),
+            requester=True,
+        )
+    )
+
+
+def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
     """On how many dimensions every measure calls one side's attributes surely less alike.
 
     ``dimensions`` are differences of similarity, people minus models, by measure.
     """
     compared = [list(one.values()) for one in dimensions if one]
     if not compared:
-        return verdict(
+        return Verdict(
             _("How diverse people’s and models’ attributes are is not compared yet."),
             _("Each side needs ten attributes, not all equally alike."),
         )
@@ -117,7 +132,7 @@ def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     people = sum(down == len(one) for (_up, down), one in zip(sides, compared, strict=True))
     told = {"people": count(people), "models": count(models), "of": count(len(compared))}
     if not people and not models:
-        return verdict(_("Attributes of people and of models cannot be separated by diversity."))
+        return Verdict(_("Attributes of people and of models cannot be separated by diversity."))
     if not models:
         said = _("Attributes of people are more diverse on %(people)s of %(of)s dimensions.")
     elif not people:
@@ -127,7 +142,7 @@ def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             "Attributes of people are more diverse on %(people)s of %(of)s dimensions, those of "
             "models on %(models)s."
         )
-    return verdict(said % told, _("A dimension counts where every measure says so."))
+    return Verdict(said % told, _("A dimension counts where every measure says so."))
 
 
 def _dimension(

@@ -8,13 +8,12 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Task
 from annotation.task_types.scales import name_of
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.checks import counting_checks
-from crowdqc.numbers import count, score
+from crowdqc.numbers import score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.checklists.filled.run import SLUG
@@ -31,7 +30,6 @@ from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.methods.checklists.references import MEASURES
 from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, RunState
 from evaluation.models.runs import PUBLISHED
-from evaluation.runs.selectors.verdicts import change, sides_of_zero, verdict
 
 SETTINGS = {
     "articles": (SAMPLE_LEVEL, "Within sources"),
@@ -141,55 +139,6 @@ def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
         people = next((one.people for one, _ in pairs if one.people), "")
         made.append(Board(name, label, people, charts.forest_axis(scale), lines))
     return [board for board in made if board.lines]
-
-
-def follows(boards: Sequence[Board]) -> dict[str, str]:
-    """Whether this task's own scores follow human scores, by the best of them."""
-    own = [line for board in boards for line in board.lines if line.own]
-    if not own:
-        return no_human_scores()
-    best = own[0]
-    told = {"name": best.name}
-    return verdict(
-        change(
-            best.rho["low"],
-            best.rho["high"],
-            up=_("Scores of %(name)s follow human scores.") % told,
-            down=_("Scores of %(name)s run against human scores.") % told,
-            unknown=_("It is not shown that any score of this checklist follows human scores."),
-        )
-    )
-
-
-def no_human_scores() -> dict[str, str]:
-    """What is missing where nobody scored the texts by hand."""
-    return verdict(_("There are no human scores of these texts to hold the checklist against."))
-
-
-def against_others(rows: Sequence[Row], *, human: bool) -> dict[str, str]:
-    """How often this checklist follows human scores better or worse than another scoring.
-
-    A difference counts where its interval leaves out 0 and its adjusted p is .05 at most.
-    """
-    if not human:
-        return no_human_scores()
-    if not rows:
-        return verdict(_("Nothing else has scored these texts, so there is nothing to compare."))
-    known = [row for row in rows if row["difference"] is not None and row["low"] is not None]
-    if not known:
-        return verdict(_("No difference from another scoring has an interval yet: use more texts."))
-    sure = [row for row in known if row["adjusted"] is not None and row["adjusted"] <= 0.05]
-    better, worse = sides_of_zero([(row["low"], row["high"]) for row in sure])
-    if not better and not worse:
-        return verdict(_("This checklist cannot be separated from any other scoring."))
-    told = {"better": count(better), "worse": count(worse), "of": count(len(rows))}
-    return verdict(
-        _(
-            "In %(of)s comparisons this checklist follows human scores surely better in %(better)s "
-            "and surely worse in %(worse)s."
-        )
-        % told
-    )
 
 
 def _by_kind(rows: Sequence[Row], setting: str) -> dict[str, Row]:

@@ -18,6 +18,7 @@ from crowdqc.errors import Invalid, Missing
 from evaluation.checklists.filled import text_scores
 from evaluation.checklists.filled.run import SLUG
 from evaluation.checklists.selectors import checks as reads
+from evaluation.checklists.selectors import verdicts
 from evaluation.free_text.views.results import kept_run, number_of, run_frame, view_links
 from evaluation.models import Run
 from evaluation.runs.run_types import require_fit
@@ -75,14 +76,14 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
         context.update(
             setting=setting, settings=reads.SETTINGS, boards=reads.boards(task, run, setting)
         )
-        context["verdict"] = reads.follows(context["boards"])
+        context["verdict"] = verdicts.follows(task, context["boards"])
     elif run is not None and view == "questions":
         context.update(_questions(request, told))
     elif run is not None and view == "texts":
         context.update(reads.texts(run, told, request.GET.get("page")))
     elif run is not None:
         context["compared"] = reads.conditions(told)
-        context["verdict"] = reads.against_others(
+        context["verdict"] = verdicts.against_others(
             context["compared"]["rows"], human=bool(told.get("about", {}).get("human"))
         )
     context.update(more)

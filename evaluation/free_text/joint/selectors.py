@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER
@@ -13,7 +14,8 @@ from crowdqc.numbers import plural
 from evaluation.free_text.joint.run import SLUG
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.models import Run, RunState
-from evaluation.runs.selectors.verdicts import possible_first
+from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors.verdicts import first_place
 
 SHOWN = 200  # best answers listed
 ALIKE = {
@@ -44,13 +46,12 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         grouped=False,
         noun="author",
     )
+    place = first_place(rows, noun="authors", by=_("their answers"))
     models = sum(row.model for row in rows)
     alone = joint["mode"] == "systems"
     people = "" if alone else f"{plural(len(rows) - models, 'worker')} and "
     return {
-        "verdict": possible_first(
-            [{**vars(row), "name": row.in_sentence} for row in rows], "authors"
-        ),
+        "verdict": place.then(next_steps.of_place(place, run.task)),
         "boards": made,
         "page": shown,
         "alone": alone,

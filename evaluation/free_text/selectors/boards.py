@@ -58,6 +58,7 @@ def workers(
     return {
         "boards": found["boards"],
         "page": found["page"],
+        "rows": rows,
         "names": {row.id: row.name for row in rows},
         "any_log": any(row.pasted is not None for row in rows),
         "state_words": state_words(run, told),

@@ -18,8 +18,9 @@ from annotation.models import Item
 from annotation.work.snapshots import answers
 from crowdqc.numbers import percent, plural, score
 from evaluation.embeddings.vectors import stored_vectors
+from evaluation.methods.aqer import diagnostics
 from evaluation.models import Run
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 TYPICAL = 2  # answers shown of a camp
 SHOWN_CLUSTERS = 20
@@ -84,24 +85,44 @@ def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
     ).reshape(len(words), len(words))
 
 
-def one_truth(parts: Sequence[Told]) -> dict[str, str]:
+def what_now(run: Run, parts: Sequence[Told]) -> Verdict:
+    """The verdict of the list of questions, and which of them to read."""
+    page = reverse("task_results_questions", args=[run.project_id, run.task_id])
+    if any(part["found"] for part in parts):
+        said = _("Read the typical answers of both camps before you use the best ones.")
+    else:
+        said = _("Read the questions with the lowest agreement before you use their best answers.")
+    link = f"{page}?run={run.number}&sort=agreement"
+    return one_truth(parts).then(NextStep(said, _("Lowest agreement first"), link))
+
+
+def one_truth(parts: Sequence[Told]) -> Verdict:
     """Whether one best answer can speak for all, by the interval that finds camps (``camps``)."""
     if not parts:
-        return verdict(_("This run does not say whether workers form camps."))
+        return Verdict(_("This run does not say whether workers form camps."))
     if any(part["found"] for part in parts):
-        return verdict(
-            _("Workers form two camps, so a best answer may speak for only one of them."),
-            _("Read the typical answers of both camps before you use the best ones."),
+        return Verdict(
+            _("Workers form two camps, so a best answer may speak for only one of them.")
         )
     reasons = [part["reason"] for part in parts if part["found"] is None]
     if reasons:
-        return verdict(
-            _("Whether workers form two camps is not known: %(reason)s.") % {"reason": reasons[0]}
-        )
-    return verdict(
-        _("No two camps of workers are shown: what differs between answers can be chance."),
-        _("Check the questions with the lowest agreement first."),
+        return Verdict(_unknown(reasons[0]))
+    return Verdict(
+        _("No two camps of workers are shown: what differs between answers can be chance.")
     )
+
+
+def _unknown(reason: str) -> str:
+    """Why nobody knows whether workers form camps."""
+    told = {"workers": 2 * diagnostics.SMALLEST_CAMP, "questions": diagnostics.FEWEST}
+    if reason == diagnostics.TOO_FEW_FOR_CAMPS:
+        said = _("It takes %(workers)s workers and %(questions)s questions to tell two camps.")
+        return said % told
+    if reason == diagnostics.TOO_MANY_WORKERS:
+        return _("Whether workers form two camps is not examined among so many workers.")
+    if reason == diagnostics.TOO_MANY["reason"]:
+        return _("Whether workers form two camps is not examined among so many answers.")
+    return _("Whether workers form two camps is not known.")
 
 
 def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:

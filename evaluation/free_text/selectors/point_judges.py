@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from django.core.paginator import Paginator
+from django.urls import reverse
 from django.utils.translation import gettext as _t
 
 from annotation.models import Task
@@ -23,7 +24,8 @@ from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import model_names, recipe_pairs
-from evaluation.runs.selectors.verdicts import highest, verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place, highest
+from evaluation.runs.selectors.words import results_page
 
 METHOD = "judge_points"
 SEED = 20417  # of the resamples of an agreement, so that a page says the same twice
@@ -38,6 +40,21 @@ BOARDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "system": (SystemScore, ("system__name", "system__prompt_strategy")),
     "worker": (WorkerScore, ("worker__pseudonym",)),
 }
+
+
+@dataclass(frozen=True)
+class OnBoard:
+    """A worker or system with the ranks that are possible, as ``first_place`` reads them."""
+
+    name: str
+    detail: str
+    component: int
+    best: int | None
+    told: Told
+
+    @property
+    def in_sentence(self) -> str:
+        return f"{self.name} ({self.detail})" if self.detail else self.name
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         "main": main,
         "boards": boards,
         "sentence": _sentence(run, asked),
-        "verdict": _verdict(run, boards, asked, dimension),
+        "verdict": _verdict(run, main, boards, asked, dimension),
         "notes": [_note(text) for text in told.get("notes", [])],
         "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
         if sum(bins)
@@ -106,26 +123,57 @@ def _sentence(run: Run, asked: Told) -> str:
     return f"{head}; {counts['defaulted']:,} defaulted to 50{lost}."
 
 
-def _verdict(run: Run, boards: Sequence[Told], asked: Told, dimension: str) -> dict[str, str]:
-    """Whether the model puts anybody surely above the others of its first board."""
+def _verdict(
+    run: Run, main: Run | None, boards: Sequence[Told], asked: Told, dimension: str
+) -> Verdict:
+    """Whether the model puts anybody surely above the others of its first board.
+
+    By pairs where the run ranks its board, as the task's own method does; else one by one.
+    """
+    own = [run.project_id, run.task_id]
+    another = NextStep(
+        _t("Ask another model, or change the prompt: these points are of no use."),
+        _t("Ask a model"),
+        reverse("task_ask", args=[*own, METHOD]),
+        requester=True,
+    )
     if asked["different"] == 1:
-        return verdict(_t("Every score is the same number: this model tells nothing apart."))
+        said = _t("Every score is the same number: this model tells nothing apart.")
+        return Verdict(said).then(another)
     if not boards:
-        return verdict(
-            _t("The model's points belong to no system or worker that could be compared.")
+        said = _t("The model's points belong to no system or worker that could be compared.")
+        return Verdict(said).then(another)
+    return _first(run, boards[0]["noun"], dimension).then(
+        NextStep(
+            _t("Run the task’s own method too: one model’s points alone decide nothing."),
+            _t("Start a run"),
+            reverse("run_start", args=own),
         )
-    noun = boards[0]["noun"]
+        if main is None
+        else NextStep(
+            _t("Compare with the task’s own board in the same table, and decide by that one."),
+            _t("Open the task’s own board"),
+            results_page(run.task),
+        )
+    )
+
+
+def _first(run: Run, noun: str, dimension: str) -> Verdict:
+    """Who is first of the first board of workers or of systems."""
     model_of, names = BOARDS[noun]
     found = model_of.objects.filter(run=run, dimension=dimension, component__gt=0)
-    rows = list(found.order_by("component").values(*names, "component", *SPAN))
-    return highest(
-        [
-            {**row, "name": " ".join(filter(None, (row[name] for name in names)))}
-            for row in rows
-            if row["component"] == rows[0]["component"]
-        ],
-        _t("mean points"),
-    )
+    rows = [
+        {**row, "name": row[names[0]], "detail": row[names[-1]] if len(names) > 1 else ""}
+        for row in found.order_by("component").values(*names, "component", "rank_low", *SPAN)
+    ]
+    own = [
+        OnBoard(row["name"], row["detail"], row["component"], row["rank_low"], row)
+        for row in rows
+        if row["component"] == rows[0]["component"]
+    ]
+    if any(row.best is not None for row in own):
+        return first_place(own, noun=f"{noun}s", by=_t("the model’s points"))
+    return highest([{**row.told, "name": row.in_sentence} for row in own], _t("mean points"))
 
 
 def _spread(asked: Told) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.selectors import warnings
+from evaluation.free_text.selectors.leaderboard import Row
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import verdicts
+from evaluation.runs.selectors import next_steps, verdicts
+from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict
 
 
 def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
@@ -86,12 +89,34 @@ def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     return {"on": own, "other": other, "moved": moved}
 
 
-def first_place(
-    told: Mapping[str, Any], figure: str, names: Mapping[int, str], noun: str
-) -> dict[str, str]:
-    """Who stands first by the groups of a run's board, as the verdict of its page."""
+def first_place(told: Mapping[str, Any], rows: Sequence[Row], noun: str) -> Place:
+    """Who can be first of a run's board."""
     by = plural(told.get("recipe", {}).get("counts", {}).get("answers", 0), "answer")
-    return verdicts.verdict(verdicts.first_place(told.get(figure, []), names, noun=noun, by=by))
+    return verdicts.first_place(rows, noun=noun, by=by)
+
+
+def after_workers(
+    run: Run, place: Place, told: Mapping[str, Any], found: list[warnings.Warning], *, chooses: bool
+) -> Verdict:
+    """The verdict on workers, and what to do: collect, pay, look at what misleads, choose."""
+    few = any(one["few"] for one in told.get("redundancy", []))
+    task = run.task
+    return place.then(
+        next_steps.plan(task, _("Collect more answers to each question before you decide."))
+        if few
+        else None,
+        next_steps.review(task),
+        next_steps.warned(found),
+        NextStep(
+            _("To choose people for further work, take all who can be first, not one of them."),
+            _("Choose a panel"),
+            reverse("panel_choose", args=[run.project_id, run.number]),
+            requester=True,
+        )
+        if place.open and chooses
+        else None,
+        NextStep(_("Nothing to do: all work is decided and no warning is open.")),
+    )
 
 
 def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,17 +150,23 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _turned(swaps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _turned(swaps: Sequence[Mapping[str, Any]]) -> Verdict:
     """Whether iterating changed who is above whom, by pairs whose order is sure."""
     pairs = sum(part["pairs"] for part in swaps)
     sure = sum(pair["sure"] for part in swaps for pair in part["listed"])
     told = {"n": count(sure), "pairs": count(pairs)}
     if not pairs:
-        return verdicts.verdict("")
+        return Verdict("")
     if not sure:
-        return verdicts.verdict(
+        return Verdict(
             _("Iterating surely reverses no pair of workers: first-round scores order them alike.")
+        ).then(NextStep(_("Nothing to do: use the scores as they are.")))
+    return Verdict(
+        _("Iterating surely reverses %(n)s of %(pairs)s pairs of workers.") % told,
+    ).then(
+        NextStep(
+            _("Look at these pairs before you decide about their workers."),
+            _("See the pairs"),
+            "#swaps",
         )
-    return verdicts.verdict(
-        _("Iterating surely reverses %(n)s of %(pairs)s pairs of workers.") % told
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from crowdqc.numbers import plural
@@ -35,10 +36,10 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         ],
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
-        "verdict": {
-            "sentence": f"Workers: {people['ending'][:1].lower()}{people['ending'][1:]}",
-            "note": systems["sentence"] if systems["rows"] else "",
-        },
+        "verdict": replace(
+            run_facts.first_place(told, rows, "workers"),
+            note=systems["sentence"] if systems["rows"] else "",
+        ),
         "basis": (
             f"{plural(counts.get('answers', 0), 'answer')} to "
             f"{plural(counts.get('questions', 0), 'question')} by "

@@ -30,6 +30,7 @@ from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit, type_of
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors import words as run_words
 from evaluation.runs.sharing.selectors import menu_of
 
@@ -47,19 +48,24 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 
 def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
     """What every page of results says of its run: whether it counts, and what is new since."""
-    last = schedules.last_run(task)
+    standing, active = run_standing(run), reads.active_of(task)
+    last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
+    words = reads.start_words(since, first=last is None, noun=noun)
     return {
         "task": task,
         "title": reads.title_of(task),
         "run": run,
-        "standing": run_standing(run),
+        "standing": standing,
         "chooses": run is not None and type_of(run.method).chooses,
-        "active": reads.active_of(task),
+        "active": active,
         "last": last,
         "fresh": since,
         **menu_of(run),
-        "start_words": reads.start_words(since, first=last is None, noun=noun),
+        "start_words": words,
+        "first_step": next_steps.of_run(
+            run, active=active, fresh=since, standing=standing, again=words
+        ),
     }
 
 
@@ -155,7 +161,14 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     )
     context["sorts"] = board.sorts(by, ascending=ascending, keep=kept_run(request, run))
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
-    context["verdict"] = run_facts.first_place(told, "groups", context["names"], "workers")
+    place = run_facts.first_place(told, context["rows"], "workers")
+    chooses = context["chooses"] and context["standing"].is_official
+    # What comes first takes the place of everything that would be asked for here.
+    context["verdict"] = (
+        place
+        if context["first_step"]
+        else run_facts.after_workers(run, place, told, context["warnings"], chooses=chooses)
+    )
     return render(request, "evaluation/free_text/workers.html", context)
 
 
@@ -170,8 +183,8 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run)
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
-    names = {row.id: row.in_sentence for row in context["rows"]}
-    context["verdict"] = run_facts.first_place(told, "system_groups", names, "models")
+    place = run_facts.first_place(told, context["rows"], "models")
+    context["verdict"] = place.then(next_steps.of_place(place, task))
     return render(request, "evaluation/free_text/systems.html", context)
 
 
@@ -237,7 +250,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     told = reads.figures_of(run, "components", "recipe", "camps", "clusters")
     context.update(
         disagreement=disagreement.overview(run, told, board.names_of(run, told)),
-        verdict=disagreement.one_truth(told.get("camps", [])),
+        verdict=disagreement.what_now(run, told.get("camps", [])),
         page=question_reads.page_of(
             question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
         ),

@@ -25,12 +25,11 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     names = (*study.FIGURES, *worker_reads.FIGURES, *tables.COMPARE)
     told = reads.figures_of(run, *names)
     found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page, opened=None)
-    verdict = study.verdict(run, told, worker_reads.count_reliable(run, rows))
     return {
         **found,
         "boards": [{"heading": "", "axis": found["axis"], "groups": found["groups"]}],
         "rows": rows,
-        "verdict": {"sentence": verdict.sentence, "note": verdict.note},
+        "verdict": study.verdict(run, told, worker_reads.count_reliable(run, rows)),
         "method": METHOD.format(model="MACE" if found["by_mace"] else "Dawid-Skene"),
         "measure": "Competence",
         "units": "label,labels",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
@@ -12,7 +15,8 @@ from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, plural, score
 from evaluation.models import Run, RunState
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import shell
+from evaluation.runs.selectors import next_steps, shell
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 Told = Mapping[str, Any]
 FIGURES = ("field", "summary", "recipe", "votes", "diagnostics")
@@ -55,19 +59,41 @@ class ShownField:
         return self.labels.get(code, code)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What can be concluded of the workers, and the numbers behind it."""
-
-    sentence: str
-    note: str
-
-
 def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
     """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
     summary = told["summary"]
     n = summary["workers"]
     return Verdict(_sentence(run, told, summary, n, reliable), _note(summary))
+
+
+def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
+    """Who or what to look at before the labels are used."""
+    summary = told["summary"]
+    task, doubtful = run.task, summary["unknown"] + summary["one_label"] + summary["worse"]
+    workers, items = (
+        reverse(name, args=[run.project_id, run.task_id])
+        for name in ("label_results", "label_items")
+    )
+    if summary["not_scored"] == summary["workers"]:
+        yield next_steps.plan(task, _("Let more workers label the same items."))
+    if summary["worse"] or summary["one_label"]:
+        yield NextStep(
+            _("Look at the workers at the end of the list first: their labels may be of no use."),
+            _("Lowest first"),
+            f"{workers}?run={run.number}&sort=competence&dir=up",
+        )
+    if doubtful:
+        yield next_steps.plan(
+            task, _("Collect more labels: some workers gave too few to be told from guessing.")
+        )
+    yield next_steps.review(task)
+    if summary["differ"]:
+        yield NextStep(
+            _("Decide the items by hand on which the methods give different labels."),
+            _("Show these items"),
+            f"{items}?run={run.number}&show=differ",
+        )
+    yield NextStep(_("Nothing to do: use the labels as they are."))
 
 
 def _sentence(run: Run, told: Told, summary: Told, n: int, reliable: int | None) -> str:

@@ -101,7 +101,7 @@ def told_frame(
     context.update(
         field=field,
         run_choices=study.run_choices(context["task"]),
-        verdict=study.verdict(run, told, reliable),
+        verdict=study.verdict(run, told, reliable).then(*study.what_now(run, told)),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),

@@ -213,6 +213,8 @@ def _moves(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str,
 SMALLEST_CAMP = 3  # workers in a camp
 MOST_WORKERS = 2000  # among whom camps are looked for: each split compares all of them
 FEWEST = 8  # questions, below which halves say nothing
+TOO_MANY_WORKERS = "too many workers to compare with each other"
+TOO_FEW_FOR_CAMPS = f"it needs {2 * SMALLEST_CAMP} workers and {FEWEST} questions"
 APART = 0.7  # told where the consensuses' cosine surely lies below this
 SURE = 0.975
 
@@ -229,9 +231,9 @@ def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
     if case.rows.tall_pairs > TALL_LIMIT:
         return dict(TOO_MANY)
     if m > MOST_WORKERS:
-        return {"found": None, "reason": "too many workers to compare with each other"}
+        return {"found": None, "reason": TOO_MANY_WORKERS}
     if q < FEWEST or m < 2 * SMALLEST_CAMP:
-        return {"found": None, "reason": f"it needs {2 * SMALLEST} workers and {FEWEST} questions"}
+        return {"found": None, "reason": TOO_FEW_FOR_CAMPS}
     group = _split(*_similarity(case.rows))
     if group is None:
         return {"found": False}

@@ -12,7 +12,9 @@ from statistics import median
 from typing import Any
 
 from django.db.models import Count
+from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
@@ -24,6 +26,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.run import CHECKS
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
+    TENTATIVE,
     Fact,
     Note,
     agreement_in_words,
@@ -32,9 +35,10 @@ from evaluation.pairwise.selectors.trust import (
     recipe,
     trust_notes,
 )
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 CORE_FIGURES = (
     "agreement",
@@ -133,7 +137,7 @@ class Agreement:
     overtaken: bool  # somebody was left out, or taken in again, since the run began
     notes: list[Note]
     sentence: str
-    verdict: Mapping[str, str]
+    verdict: Verdict
     no_interval: str
     graph: list[str]
     parts: list[Row]
@@ -160,6 +164,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
     tests = [row for row in checks.get("without", []) if not row["dimension"]]
     reading = mean or (lines[0] if lines else None)
     early = core["recipe"]["params"].get("early", 7)
+    lowering = _lowering(task, runs.core, core, tests, checks.get("worst", []))
     exclusions = list(task.exclusions.select_related("worker", "by"))
     return Agreement(
         lines=lines,
@@ -167,7 +172,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         axis=axis,
         top=top,
         waiting=None if "corrected" in checks else checks_progress(runs),
-        workers=_lowering(task, runs.core, core, tests, checks.get("worst", [])),
+        workers=lowering,
         beyond=sum(row["lowers"] for row in tests),
         tested=len(tests),
         excluded=[one for one in exclusions if one.undone_at is None],
@@ -177,13 +182,49 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        verdict=verdict(agreement_in_words(reading), reading.no_interval if reading else ""),
+        verdict=Verdict(agreement_in_words(reading), reading.no_interval if reading else "").then(
+            _look_at_worker(runs.core, lowering),
+            _look_at_pairs(runs.core, reading, bool(checks.get("pair"))),
+            NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
+        ),
         no_interval=reading.no_interval if reading else "",
         graph=graph_words(said.get("components", [])),
         parts=said.get("components", []),
         order=order_facts(core, early, len(lines)),
         recipe=recipe(runs, core, checks),
         checks=checks,
+    )
+
+
+def _look_at_worker(run: Run, workers: Sequence[Lowering]) -> NextStep | None:
+    """Whoever lowers agreement most by more than chance, if anybody."""
+    worst = next((one for one in workers if one.beyond_chance), None)
+    if worst is None:
+        return None
+    told = {"name": worst.name}
+    page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
+    return NextStep(
+        _("Read the votes of %(name)s: judges agree more without them, and not by chance.") % told,
+        _("Votes of %(name)s") % told,
+        f"{page}?run={run.number}",
+    )
+
+
+def _look_at_pairs(run: Run, reading: Line | None, tested: bool) -> NextStep | None:
+    """What to do where agreement is low and no one worker is the reason."""
+    if reading is None or reading.raw is None:
+        return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
+    honest = reading.raw if reading.crossfit is None else reading.crossfit
+    if honest >= TENTATIVE:
+        return None
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    return NextStep(
+        _(
+            "Judges differ and no one worker is the reason. Read the pairs on which they differ "
+            "most, and say in the instructions how to decide such pairs."
+        ),
+        _("Pairs to read"),
+        f"{page}?run={run.number}{'&show=same' if tested else ''}",
     )
 
 

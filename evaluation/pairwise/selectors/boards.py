@@ -20,7 +20,8 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
-from evaluation.runs.selectors.verdicts import first_place, verdict
+from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors.verdicts import first_place
 
 FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
 TOGETHER = "All together"
@@ -217,8 +218,7 @@ def board(
     raw, controlled = with_control(
         ordered([row for row in every if row.dimension == dimension]), told, dimension, RAW
     )
-    raw_groups = groups(raw)
-    rows, found = raw, raw_groups
+    rows, found = raw, groups(raw)
     if controlled and view == CONTROLLED:
         rows = ordered(with_control(raw, told, dimension, view)[0])
         found = groups(rows)
@@ -236,7 +236,6 @@ def board(
         "boards": boards,
         "rows": rows,
         "raw": raw,
-        "raw_groups": raw_groups,
         "controlled": controlled,
         "shown_score": view if controlled else RAW,
         "ranks": ranks(every, rows, asked, dimension),
@@ -387,10 +386,9 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         lines.append({"label": names[a], "cells": cells, "total": total})
     every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
     ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
-    found = groups(board_rows)
-    named = {row.id: row.in_sentence for row in board_rows}
+    place = first_place(board_rows, noun="systems", by=f"{count(every)} votes")
     return {
-        "verdict": verdict(first_place(found, named, noun="systems", by=f"{count(every)} votes")),
+        "verdict": place.then(next_steps.of_place(place, run.task)),
         "lines": lines,
         "heads": [names[pk] for pk in order],
         "votes": every,

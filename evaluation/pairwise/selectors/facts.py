@@ -15,7 +15,7 @@ from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import SystemRow, against_average
 from evaluation.pairwise.selectors.runs import ShownRun
-from evaluation.runs.selectors.verdicts import first_place
+from evaluation.runs.selectors.verdicts import Place, first_place
 
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
@@ -26,10 +26,9 @@ LEFT_OUT = (
 )
 
 
-def verdict(rows: Sequence[SystemRow], groups: Sequence[Told], votes: int) -> str:
-    """The first place of the largest board, and the second where that is sure; "" without ranks."""
-    names = {row.id: row.in_sentence for row in rows}
-    return first_place(groups, names, noun="systems", by=f"{count(votes)} votes")
+def verdict(rows: Sequence[SystemRow], votes: int) -> Place:
+    """Who can be first of the largest board by so many votes."""
+    return first_place(rows, noun="systems", by=f"{count(votes)} votes")
 
 
 def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:

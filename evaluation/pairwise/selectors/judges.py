@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count
+from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
 from annotation.work.snapshots.judgments import AskedDimension, system_names
@@ -20,7 +22,7 @@ from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import Run, RunFigure, SystemScore
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = "not compared"
@@ -214,9 +216,22 @@ def judges(
         # what the printed table and the corrected one say, by prompting
         "published": _printed(published),
         "sentence": _sentence(made, counts["machine_judgments"]),
-        "verdict": verdict(*([made[0]["sentence"], made[0]["reason"]] if len(made) == 1 else [""])),
+        "verdict": _verdict(run, made),
         "recipe": recipe_pairs(run, told["recipe"]),
     }
+
+
+def _verdict(run: Run, made: Sequence[Row]) -> Verdict:
+    """What is said of the one judge there is, and how to learn whether it may do people's work."""
+    if len(made) != 1:
+        return Verdict("")
+    return Verdict(made[0]["sentence"], made[0]["reason"]).then(
+        NextStep(
+            _("Before you rely on this model, test whether it may do the work of one person."),
+            _("Test the model"),
+            reverse("replacement", args=[run.project_id, run.task_id]),
+        )
+    )
 
 
 def _share(row: Row, name: str, n: str = "n") -> Share:

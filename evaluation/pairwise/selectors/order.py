@@ -21,7 +21,7 @@ from evaluation.models import Run
 from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import change, verdict
+from evaluation.runs.selectors.verdicts import Verdict, change
 
 FIGURES = (
     "agreement",
@@ -360,10 +360,10 @@ def _no_tau(rows: Sequence[Row]) -> str:
 # Words from numbers ----------------------------------------------------------------------------
 
 
-def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> dict[str, str]:
+def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> Verdict:
     """Whether sides and time matter, by the intervals over all dimensions."""
     if not sides or sides[0].low is None or sides[0].high is None:
-        return verdict("")
+        return Verdict("")
     side = change(
         sides[0].low - 0.5,
         sides[0].high - 0.5,
@@ -372,7 +372,7 @@ def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> dict[str, str]:
         unknown=_("No effect of the side is shown."),
     )
     if not drifts:
-        return verdict(side)
+        return Verdict(side)
     time = change(
         drifts[0].low,
         drifts[0].high,
@@ -380,7 +380,7 @@ def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> dict[str, str]:
         down=_("People answer “neutral” less often later on."),
         unknown=_("No change over time is shown."),
     )
-    return verdict(side, time)
+    return Verdict(side, time)
 
 
 def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import F, Func, JSONField, Q, QuerySet, Value
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -24,7 +26,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 PER_PAGE = 100
 # Column -> how the database sorts by it, the most wanted first.
@@ -158,7 +160,7 @@ def pair_list(
     hard = sum(not row["differentiable"] for row in told.values())
     return {
         "page": shown,
-        "verdict": told_apart(hard, len(told)),
+        "verdict": told_apart(hard, len(told)).then(_read_hard(run, dimension, hard)),
         "rows": _list_rows(task, run, dimension, shown, told),
         "chosen": chosen,
         "topics": topics(run, dimension),
@@ -166,16 +168,27 @@ def pair_list(
     }
 
 
-def told_apart(hard: int, pairs: int) -> dict[str, str]:
+def told_apart(hard: int, pairs: int) -> Verdict:
     """In how many of the pairs that were tested the votes separate the two texts."""
     told = {"hard": count(hard), "pairs": count(pairs)}
     if not pairs:
-        return verdict(_("Which pairs can be told apart is not computed for this run."))
+        return Verdict(_("Which pairs can be told apart is not computed for this run."))
     if not hard:
-        return verdict(_("The votes tell the two texts of every pair apart."))
-    return verdict(
-        _("The texts of %(hard)s of %(pairs)s pairs cannot be separated by their votes.") % told,
-        _("Collect more votes on these pairs, or treat their labels as uncertain."),
+        return Verdict(_("The votes tell the two texts of every pair apart."))
+    return Verdict(
+        _("The texts of %(hard)s of %(pairs)s pairs cannot be separated by their votes.") % told
+    )
+
+
+def _read_hard(run: Run, dimension: str, hard: int) -> NextStep:
+    if not hard:
+        return NextStep(_("Nothing to do: begin with the least certain pairs if you check labels."))
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    query = urlencode({"dimension": dimension, "show": "same", "run": str(run.number)})
+    return NextStep(
+        _("Read these pairs: treat their labels as uncertain, or collect more votes on them."),
+        _("Show these pairs"),
+        f"{page}?{query}",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from evaluation.models import Run
@@ -27,9 +28,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     heads = {head["name"]: head["label"] for head in found["columns"]}
     every = pair_boards.rows_of(run, told)
     basis = pair_boards.basis(run, told)
-    said = pair_facts.verdict(
-        found["raw"], found["raw_groups"], pair_resistance.votes_behind(told, found, dimension)
-    )
+    said = pair_facts.verdict(found["raw"], pair_resistance.votes_behind(told, found, dimension))
     fineness = found["sentence"].replace(f" {basis}", "")  # the basis stands above the verdict
     return {
         **found,
@@ -37,10 +36,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "rows": [
             row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
         ],
-        "verdict": {
-            "sentence": said or found["first"] or fineness,
-            "note": found["first"] if said else fineness if found["first"] else "",
-        },
+        "verdict": replace(said, note=found["first"] or fineness),
         "basis": basis,
         "shown": heads[dimension],
         "method": METHOD,

@@ -28,7 +28,7 @@ from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import Verdict
 
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
@@ -114,7 +114,7 @@ def grades(
         "topic_page": paged,
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": f"{plural(len(held.texts), 'text')} on {plural(len(topics), 'topic')}.",
-        "verdict": verdict(_differing(blocks[-1], first, second)),
+        "verdict": Verdict(_differing(blocks[-1], first, second)),
     }
 
 

@@ -10,7 +10,8 @@ from crowdqc.numbers import MINUS, count, interval, percent, plural, score
 from evaluation.pairwise.selectors.runs import ShownRun
 
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
-STRENGTHS = ((0.8, "Strong"), (0.667, "Enough for tentative conclusions"), (0.2, "Weak"))
+TENTATIVE = 0.667
+STRENGTHS = ((0.8, "Strong"), (TENTATIVE, "Enough for tentative conclusions"), (0.2, "Weak"))
 WEAKEST = "Very weak"
 NOISE = 0.05  # alpha of shuffled votes from which a correction is called circular outright
 MUCH = 0.1  # share of votes removed that is worth a warning

@@ -9,7 +9,9 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q
+from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
@@ -19,7 +21,8 @@ from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
-from evaluation.runs.selectors.verdicts import against_middle
+from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, against_middle
 
 PER_PAGE = 100
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
@@ -140,7 +143,7 @@ def worker_list(
     known = {row.id for row in rows}
     return {
         "page": shown_page,
-        "verdict": against_middle([vars(row) for row in rows]),
+        "verdict": verdict(task, run, rows),
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),
@@ -152,6 +155,23 @@ def worker_list(
         "any_attention": any(row.attention.seen for row in listed),
         "any_again": any(row.again_n for row in rows),
     }
+
+
+def verdict(task: Task, run: Run, rows: Sequence[WorkerRow]) -> Verdict:
+    """How workers stand to the median, and whose votes to read before anything is decided."""
+    said, below = against_middle([vars(row) for row in rows])
+    read = None
+    if below:
+        page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])
+        told = {"name": below[0]["name"]}
+        read = NextStep(
+            _("Read the votes of those below before you leave anybody out; begin with %(name)s.")
+            % told,
+            _("Votes of %(name)s") % told,
+            f"{page}?run={run.number}",
+        )
+    nothing = NextStep(_("Nothing to do: no worker stands out and all work is decided."))
+    return said.then(read, next_steps.review(task), nothing)
 
 
 def interval_plot(

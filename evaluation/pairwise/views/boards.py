@@ -28,6 +28,7 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
+from evaluation.pairwise.selectors.resistance.advice import after_board
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
@@ -36,6 +37,7 @@ from evaluation.runs import schedules
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.sharing.selectors import menu_of
 
 
@@ -93,12 +95,12 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     view = request.GET.get("score", pair_boards.RAW)
     context.update(pair_boards.board(run, told, context["asked"], dimension, view=view))
     found = pair_resistance.resistance(run, told, context["raw"], dimension)
-    context["verdict"] = pair_facts.verdict(
-        context["raw"],
-        context["raw_groups"],
-        pair_resistance.votes_behind(told, context, dimension),
+    place = pair_facts.verdict(
+        context["raw"], pair_resistance.votes_behind(told, context, dimension)
     )
+    offer = collecting.offer(task, run, found.times) if found else None
     context.update(
+        verdict=after_board(place, task, found, offer),
         live=pair_live.live_strip(
             task, runs, context["fresh"], last=context["last"], shown=None, dimension=dimension
         ),
@@ -114,7 +116,7 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
         ],
         scores=_scores(request),
-        offer=collecting.offer(task, run, found.times) if found else None,
+        offer=offer,
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         **menu_of(run),
     )
@@ -289,10 +291,11 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     workers = rating_boards.workers(run, chosen.name) if chosen else []
     found = rating_boards.boards(run, asked)
     own = next((one for one in found if one["asked"] == chosen), None)
+    rated = rating_boards.best_of(own) if own else None
     context.update(
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
-        verdict=rating_boards.best_of(own) if own else {},
+        verdict=rated.then(next_steps.of_place(rated, task)) if rated else None,
         workers=workers,
         corrected=rating_boards.corrected(run, asked, chosen.name, workers) if chosen else {},
         chosen=chosen,

@@ -23,6 +23,7 @@ from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors import next_steps
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
@@ -48,12 +49,14 @@ def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> t
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[str, Any]]:
     """The runs shown, and the context that the layout of these pages needs."""
     runs = pair_runs.shown_run(task, number_of(request))
-    last = schedules.last_run(task)
+    standing = run_standing(runs.core)
+    last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
     asked = pair_runs.dimensions(task)
     wanted = request.GET.get("dimension", "")
     dimension = wanted if wanted in {one.name for one in asked} else ""
     keep = kept_run(request, runs.core, "?")
+    words = reads.start_words(since, first=last is None, noun="judgment")
     context = {
         "task": task,
         "title": reads.title_of(task),
@@ -72,7 +75,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "tally": votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
         ),
-        "standing": run_standing(runs.core),
+        "standing": standing,
         "asked": asked,
         "dimension": dimension,
         "dimension_label": next((one.label for one in asked if one.name == dimension), ""),
@@ -80,7 +83,10 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "fresh": since,
         "active": runs.active,
         "last": last,
-        "start_words": reads.start_words(since, first=last is None, noun="judgment"),
+        "start_words": words,
+        "first_step": next_steps.of_run(
+            runs.core, active=runs.active, fresh=since, standing=standing, again=words
+        ),
         "export_tables": tuple(exports.PAIR_TABLES),
         "pair_exports": exports_of(task),
     }

@@ -46,7 +46,7 @@ from evaluation.people.selectors.facts import (
 from evaluation.people.selectors.scores import Scores, beside_medians, scores_of
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors.verdicts import sides_of_zero, verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
 
 ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
@@ -111,7 +111,7 @@ class WorkerCard:
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
-    verdict: dict[str, str]
+    verdict: Verdict
 
     @property
     def disputes(self) -> list[Rejection]:
@@ -167,33 +167,35 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     )
 
 
-def against_medians(spans: Sequence[tuple[float, float, float]]) -> dict[str, str]:
+def against_medians(spans: Sequence[tuple[float, float, float]]) -> Verdict:
     """In how many scored tasks a worker is surely below, or above, the median of all workers.
 
     ``spans`` are low and high of the worker's interval and the median, one a scored task.
     """
+    read = NextStep(
+        _("Read the answers before you decide about this worker."), _("All answers"), "#answers"
+    )
     if not spans:
-        return verdict(
-            _("No score of this worker has an interval yet, so nothing can be concluded."),
-            _("Read the answers themselves, or collect more."),
-        )
+        return Verdict(
+            _("No score of this worker has an interval yet, so nothing can be concluded.")
+        ).then(read)
     above, below = sides_of_zero([(low - middle, high - middle) for low, high, middle in spans])
     told = {"above": count(above), "below": count(below), "of": count(len(spans))}
     if not above and not below:
-        return verdict(
+        return Verdict(
             _("This worker’s scores cannot be separated from the median of all workers.")
-        )
+        ).then(NextStep(_("Nothing to do: these scores are no reason to decide anything.")))
     if not below:
-        return verdict(
+        return Verdict(
             _("Surely above the median of all workers on %(above)s of %(of)s boards.") % told
-        )
+        ).then(NextStep(_("Nothing to do: this worker’s scores are good.")))
     said = _("Surely below the median of all workers on %(below)s of %(of)s boards.")
     if above:
         said = _(
             "Surely below the median of all workers on %(below)s of %(of)s boards, and above it "
             "on %(above)s."
         )
-    return verdict(said % told, _("Read the answers before you decide about this worker."))
+    return Verdict(said % told).then(read)
 
 
 def _scores(task: Task) -> bool:

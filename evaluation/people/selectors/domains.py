@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Count, Q
+from django.urls import reverse
 from django.utils.translation import gettext as _t
 
 from annotation.models import Membership, Project, System, Task
@@ -19,11 +20,12 @@ from evaluation.free_text.selectors import leaderboard as board
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
+from evaluation.methods.core.units import BOARD, LEAST
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of
-from evaluation.runs.selectors.verdicts import first_place, verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054
@@ -100,7 +102,7 @@ class DomainPage:
     tasks: int
     rows: int
     recipe: list[tuple[str, str]]
-    verdict: dict[str, str]
+    verdict: Verdict
 
     @property
     def entering(self) -> list[Entry]:
@@ -162,25 +164,39 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
         tasks=len(inside),
         rows=len(rows),
         recipe=_recipe([one.run for one in inside if one.run]),
-        verdict=joined(rows, groups, measure.noun, len(inside)),
+        verdict=joined(project, rows, measure.noun, inside),
     )
 
 
 def joined(
-    rows: Sequence[board.Row], groups: Sequence[Mapping[str, Any]], noun: str, tasks: int
-) -> dict[str, str]:
-    """Who stands first over the tasks, or why nobody does."""
+    project: Project, rows: Sequence[board.Row], noun: str, inside: Sequence[Entry]
+) -> Verdict:
+    """Who can be first over the tasks, or why nobody is, and what to do about it."""
+    another = NextStep(
+        _t("Create another task of this domain and give it to the same people."),
+        _t("New task"),
+        reverse("task_new", args=[project.pk]),
+        requester=True,
+    )
     if not rows:
-        return verdict(
-            _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
+        said = _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
+        return Verdict(said).then(another)
+    if any(row.component == 1 and row.best for row in rows):
+        by = _t("their work in %(tasks)s") % {"tasks": plural(len(inside), "task")}
+        place = first_place(rows, noun=f"{noun}s", by=by)
+        said = _t("Nothing to do: the first place is sure, and more answers are not needed.")
+        return place.then(NextStep(said) if place.sure else another)
+    told = {"tasks": sum(one.board == 1 for one in inside), "least": LEAST[BOARD]}
+    if told["tasks"] < told["least"]:
+        said = _t(
+            "Nobody can be called first yet: %(tasks)s tasks are joined, %(least)s are needed."
         )
-    names = {row.id: row.in_sentence for row in rows}
-    said = first_place(groups, names, noun=f"{noun}s", by=f"their work in {plural(tasks, 'task')}")
-    if said:
-        return verdict(said)
-    why = next((row.why for row in rows if row.why), "")
-    missing = _t("Nobody can be called first over these tasks: %(why)s.") % {"why": why.rstrip(".")}
-    return verdict(missing if why else _t("Nobody can be called first over these tasks."))
+        return Verdict(said % told).then(another)
+    said = _t(
+        "Nobody can be called first: the tasks share too few people to say how much a standing "
+        "changes from task to task."
+    )
+    return Verdict(said).then(another)
 
 
 def _fits(task: Task, measure: Measure) -> bool:

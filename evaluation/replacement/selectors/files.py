@@ -57,7 +57,10 @@ def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
     boards = boards_of(page, name)
     if not boards:
         raise Missing("This run has no such chart.")
-    notes = [page["verdict"], f"Run {run.number}. {page['basis']} ε = {page['epsilon_said']}."]
+    notes = [
+        page["verdict"].sentence,
+        f"Run {run.number}. {page['basis']} ε = {page['epsilon_said']}.",
+    ]
     return board_svg(boards, title=title, notes=notes, measure=MEASURES[name])
 
 

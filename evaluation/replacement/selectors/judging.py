@@ -18,7 +18,7 @@ from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION
 from evaluation.methods.replacement.data import ACCURACY
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import Verdict
 
 Told = Mapping[str, Any]
 FIGURES = (
@@ -85,16 +85,16 @@ def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
     }
 
 
-def _leans(name: str, rows: Sequence[Told]) -> dict[str, str]:
+def _leans(name: str, rows: Sequence[Told]) -> Verdict:
     """How many leanings of a model are shown to be other than people's."""
     tested = [row for row in rows if not _none(row)]
     shown = [row["title"] for row in tested if row["verdict"] != "Not shown"]
     told = {"name": name, "which": ", ".join(shown), "of": count(len(tested))}
     if not tested:
-        return verdict(_("No leaning of %(name)s could be tested on these answers.") % told)
+        return Verdict(_("No leaning of %(name)s could be tested on these answers.") % told)
     if shown:
-        return verdict(_("%(name)s leans otherwise than people: %(which)s.") % told)
-    return verdict(_("%(name)s is not shown to lean otherwise than people.") % told)
+        return Verdict(_("%(name)s leans otherwise than people: %(which)s.") % told)
+    return Verdict(_("%(name)s is not shown to lean otherwise than people.") % told)
 
 
 def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:

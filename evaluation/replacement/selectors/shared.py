@@ -8,6 +8,7 @@ from evaluation.models import Run
 from evaluation.replacement.selectors import files, verdicts
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.verdicts import Verdict
 
 METHOD = (
     "Each annotator is left out in turn and compared with the model on items that others answered "
@@ -21,10 +22,10 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     told = reads.figures_of(run, "model", "curve", "frame", "recipe", votes_used.FIGURE)
     found = verdicts.models_page(run, told)
     return {
-        "verdict": {
-            "sentence": found["verdict"],
-            "note": f"ε, how much worse a model may be: {found['epsilon_said']}.",
-        },
+        "verdict": Verdict(
+            found["verdict"].sentence,
+            f"ε, how much worse a model may be: {found['epsilon_said']}.",
+        ),
         "basis": found["basis"],
         "method": METHOD,
         "measure": files.MEASURES["model"],

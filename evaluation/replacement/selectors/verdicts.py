@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, format_signed, plural, score
@@ -21,6 +23,7 @@ from evaluation.replacement import next_items, texts
 from evaluation.replacement.run import SLUG
 from evaluation.replacement.selectors import asking
 from evaluation.replacement.selectors.naming import label_words, quantity_title
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 SAID = {
     YES: ("done", "Yes"),
@@ -54,6 +57,7 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
     """All of the page at an epsilon in hundredths, with one model (its place) opened; 2 queries."""
     found = models_page(run, told, epsilon=epsilon)
     rows, at = found["models"], found["epsilon"]
+    found["verdict"] = found["verdict"].then(*what_now(run, rows, told, at))
     opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
     chosen = next(row for row in rows if row["place"] == opened)
     return found | {
@@ -242,7 +246,7 @@ def _changes(curve: Sequence[Told], at: int) -> str:
     return f"Passes at no ε up to {score((len(passes) - 1) / 100, 2)}."
 
 
-def verdict(rows: Sequence[Told]) -> str:
+def verdict(rows: Sequence[Told]) -> Verdict:
     """One sentence a kind of verdict, those that pass first; models that were not tested last."""
     said = []
     for kind, sentence in SENTENCES.items():
@@ -252,7 +256,34 @@ def verdict(rows: Sequence[Told]) -> str:
     untested = [row["short"] for row in rows if not row["verdict"]]
     if untested:
         said.append(f"{_listed(untested)} could not be tested.")
-    return " ".join(said)
+    note = _(
+        "A model passes when it is as good as at least half of the people it is compared with, "
+        "within ε."
+    )
+    return Verdict(" ".join(said), note)
+
+
+def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[NextStep | None]:
+    """More items where they would decide about a model; else what may be replaced, if anything."""
+    for row in rows:
+        wanted = asking.offer(told, at, row["place"])
+        if row["verdict"] == UNDECIDED and wanted and run.method != texts.SLUG:
+            page = reverse("replacement_ask", args=[run.project_id, run.task_id])
+            known = {"items": plural(wanted["wanted"], "item"), "name": row["short"]}
+            yield NextStep(
+                _("Let people label %(items)s more, to come nearer to a decision about %(name)s.")
+                % known,
+                _("Choose the items"),
+                f"{page}?model={wanted['model']}&wanted={wanted['wanted']}",
+                requester=True,
+            )
+    passed = [row["short"] for row in rows if row["verdict"] == YES]
+    if passed:
+        said = _(
+            "%(names)s can take the place of one annotator on items like these. Keep the others."
+        )
+        yield NextStep(said % {"names": _listed(passed)})
+    yield NextStep(_("Keep all annotators: no model is shown to be good enough."))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
@@ -17,7 +18,7 @@ from evaluation.models import Run, RunFigure, RunState
 from evaluation.rescaling import calls as rescaling_calls
 from evaluation.rescaling.prompts import VARIANTS, Variant
 from evaluation.rescaling.run import SLUG
-from evaluation.runs.selectors.verdicts import change, verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
 
 Row = Mapping[str, Any]
 # View -> its label and the figures that it needs.
@@ -98,11 +99,11 @@ def sentence(told: NamedFigures) -> str:
     )
 
 
-def raised(told: NamedFigures) -> dict[str, str]:
+def raised(told: NamedFigures) -> Verdict:
     """Whether people agree more after rescaling, by the interval over items."""
     rows = told.rows("aggregate")
     if not rows:
-        return verdict("")
+        return Verdict("")
     row = next((one for one in rows if one["setting"] == "all"), rows[0])
     said = change(
         row["low"],
@@ -112,9 +113,17 @@ def raised(told: NamedFigures) -> dict[str, str]:
         unknown=_("It is not shown that rescaling changes how far people agree."),
     )
     ends = {"before": score(row["before"], 2), "after": score(row["after"], 2)}
-    return verdict(
-        said, _("Mean Kendall’s τ-b of two people: %(before)s before, %(after)s after.") % ends
-    )
+    note = _("Mean Kendall’s τ-b of two people: %(before)s before, %(after)s after.") % ends
+    own = [told.run.project_id, told.run.task_id]
+    if row["low"] is not None and row["low"] > 0:
+        moved = f"{reverse('rescaling', args=own)}?view=moved&run={told.run.number}"
+        step = NextStep(
+            _("Use the rescaled scores; first see what moved most."), _("What moved"), moved
+        )
+    else:
+        plain = reverse("rating_results", args=own)
+        step = NextStep(_("Use the ratings as people gave them."), _("Ratings as given"), plain)
+    return Verdict(said, note).then(step)
 
 
 def recipe(told: NamedFigures) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, Worke
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors.verdicts import highest
+from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
 SHOWN_WORKERS = 200
 MOVED = 10  # texts listed whose mean the correction moves most
@@ -145,7 +145,7 @@ METHOD = (
 )
 
 
-def best_of(scale: dict[str, Any]) -> dict[str, str]:
+def best_of(scale: dict[str, Any]) -> Place:
     """Whether one source has surely the highest mean on a scale."""
     return highest(scale["rows"], _("mean on %(scale)s") % {"scale": scale["asked"].label})
 
@@ -160,7 +160,6 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     counts = run.snapshot.counts if run.snapshot else {}
     noun = get_type(run.task.type).noun_in(run.task.current.settings if run.task.current else {})
     first = found[0] if found and found[0]["rows"] else None
-    top = first["rows"][0] if first else None
     return {
         "scales": found,
         "boards": [
@@ -177,12 +176,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
             for one in found
         ],
         "rows": rows,
-        "verdict": {
-            "sentence": f"{top['name']} has the highest mean on {first['asked'].label}."
-            if top and first
-            else "No source has ratings yet.",
-            "note": "Two intervals that overlap do not say whether two sources differ.",
-        },
+        "verdict": best_of(first) if first else Verdict(_("No source has ratings yet.")),
         "basis": (
             f"{plural(counts.get('answers', 0), 'rating')} of "
             f"{plural(counts.get('questions', 0), noun)} by "

@@ -27,6 +27,7 @@ from evaluation.rescaling.selectors import use as rescaling_use
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.run_types import require_fit
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import title_of
 
 
@@ -80,15 +81,17 @@ def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
         archived_at__isnull=True,
         use=LanguageModel.Use.CHAT,
     )
+    active = task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first()
     return {
         "task": task,
+        "first_step": next_steps.of_run(run, active=active),
         "title": title_of(task),
         "view": view,
         "run": run,
         "keep": keep,
         "views": view_links(task, "rescaling", labels, view, keep),
         "run_choices": list(reads.finished(task)[: reads.SHOWN_RUNS]),
-        "active": task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first(),
+        "active": active,
         "has_model": usable.exists(),
         "imports": reads.importable(task),
     }

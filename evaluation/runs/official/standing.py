@@ -32,6 +32,11 @@ class Standing:
         return EARLIER if any(row.run_id == self.run.pk for row in self.rows) else TRIAL
 
     @property
+    def official_run(self) -> Run | None:
+        """The official run itself."""
+        return self.official.run if self.official else None
+
+    @property
     def is_trial(self) -> bool:
         return self.state == TRIAL
 

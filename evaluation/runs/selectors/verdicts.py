@@ -1,9 +1,10 @@
-"""The sentence on top of a result page: what its intervals allow to conclude, and no more."""
+"""On top of a result page: what its intervals allow to conclude, and what to do now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
@@ -14,97 +15,142 @@ ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh
 NAMED = 3  # that share a place by name; more are counted
 
 
-def verdict(sentence: str, note: str = "") -> dict[str, str]:
-    """What ``_includes/verdict.html`` shows; nothing where the sentence is empty."""
-    return {"sentence": sentence, "note": note}
+@dataclass(frozen=True)
+class NextStep:
+    """What to do now, in one sentence, and where: the words and the address of a link.
 
-
-def first_place(groups: Sequence[Told], names: Mapping[int, str], *, noun: str, by: str) -> str:
-    """The first place of the largest board, and the second where that is sure; "" without ranks.
-
-    ``groups`` are those of a board in order, ``noun`` what is ranked (many), ``by`` the evidence.
+    ``requester``: only requesters may open the address; others read the sentence alone.
     """
-    own = [group for group in groups if group["component"] == 1]
+
+    sentence: str
+    label: str = ""
+    url: str = ""
+    requester: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ``_includes/verdict.html`` shows; nothing of an empty sentence."""
+
+    sentence: str
+    note: str = ""
+    next: NextStep | None = None
+
+    def then(self, *steps: NextStep | None) -> Verdict:
+        """With the first of these steps that there is; the most urgent comes first."""
+        return replace(self, next=next((step for step in steps if step is not None), None))
+
+
+class Ranked(Protocol):
+    """A line of a board with its possible ranks; None where none is known."""
+
+    @property
+    def component(self) -> int: ...
+    @property
+    def best(self) -> int | None: ...
+    @property
+    def in_sentence(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Place(Verdict):
+    """Who is first; ``sure`` where nobody else can be, ``open`` where several can."""
+
+    sure: bool = False
+    open: bool = False
+
+
+def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
+    """Who can be first on board 1, and who follows where that is sure, by the possible ranks.
+
+    Whoever is surely below nobody can be first (``methods.core.bootstrap``). ``noun`` is what is
+    ranked (many), ``by`` the evidence.
+    """
+    own = [row for row in rows if row.component == 1 and row.best is not None]
     if not own:
-        return ""
-    parts = len({group["component"] for group in groups})
-    head = "On board 1: " if parts > 1 else ""
-    members = own[0]["members"]
+        return Place(_("Nobody can be called first: no interval is known yet."))
+    first = [row.in_sentence for row in own if row.best == 1]
+    told = {"names": _named(first, noun), "noun": noun, "by": by, "n": word(len(own))}
+    note = ""
+    if len({row.component for row in rows if row.component}) > 1:
+        note = _("This is board 1; nobody on another board compares.")
     if len(own) == 1:
-        if len(members) == 1:
-            return ""
-        return f"{head}These {word(len(members))} {noun} cannot be separated by {by}."
-    sure = own[1]["clear_above"]
-    if len(members) > 1:
-        said = f"{_named(members, names, noun)} share first place: {by} cannot separate them."
-    elif sure:
-        said = f"{names[members[0]]} is first."
-    else:
-        return (
-            f"{head}{names[members[0]]} has the highest score, but its lead over the next is not "
-            "certain."
-        )
-    return f"{head}{said}{_next(own, names, noun) if sure else ''}"
+        return Place(_("%(names)s is alone on its board, so nothing is compared.") % told, note)
+    if len(first) == len(own):
+        said = _("These %(n)s %(noun)s cannot be separated by %(by)s.") % told
+        return Place(said, note, open=True)
+    after = [row.in_sentence for row in own if row.best == len(first) + 1]
+    rest, place = len(own) - len(first), len(first) + 1
+    tells = place < len(ORDINALS) and (len(after) == 1 or 0 < len(after) < rest)
+    told |= {"after": _named(after, noun), "place": ORDINALS[place] if tells else ""}
+    said = _first_words(len(first), len(after) if tells else 0) % told
+    return Place(said, note, sure=len(first) == 1, open=len(first) > 1)
 
 
-def _next(own: Sequence[Told], names: Mapping[int, str], noun: str) -> str:
-    """The group after the first, where the one after it is surely below."""
-    group = own[1]
-    if group["first"] >= len(ORDINALS) or not all(one["clear_above"] for one in own[1:3]):
-        return ""
-    place, members = ORDINALS[group["first"]], group["members"]
-    if len(members) == 1:
-        return f" {names[members[0]]} is {place}."
-    return f" {_named(members, names, noun)} share {place} place."
+def _first_words(first: int, after: int) -> str:
+    """The sentences of so many in first place, and so many in the place that follows."""
+    if first == 1:
+        if not after:
+            return _("%(names)s is first.")
+        if after == 1:
+            return _("%(names)s is first. %(after)s is %(place)s.")
+        return _("%(names)s is first. %(after)s can be %(place)s.")
+    if not after:
+        return _("%(names)s can be first: %(by)s cannot separate them.")
+    if after == 1:
+        return _("%(names)s can be first: %(by)s cannot separate them. %(after)s is %(place)s.")
+    return _("%(names)s can be first: %(by)s cannot separate them. %(after)s can be %(place)s.")
 
 
-def _named(members: Sequence[int], names: Mapping[int, str], noun: str) -> str:
+def _named(names: Sequence[str], noun: str) -> str:
     """Names with "and" before the last; their number where they are many."""
-    if len(members) > NAMED:
-        return f"{word(len(members)).capitalize()} {noun}"
-    known = [names[pk] for pk in members]
-    return " and ".join(part for part in (", ".join(known[:-1]), known[-1]) if part)
+    if len(names) > NAMED:
+        return f"{word(len(names)).capitalize()} {noun}"
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
-def highest(rows: Sequence[Told], what: str) -> dict[str, str]:
+def highest(rows: Sequence[Told], what: str) -> Place:
     """Of rows with ``name``, ``estimate``, ``low``, ``high``: whether one is surely above all.
 
-    An interval that lies above every other says it; two that overlap leave it open.
+    For boards without paired comparisons: an interval that lies above every other says it; two
+    that overlap leave it open.
     """
     known = [row for row in rows if row["estimate"] is not None]
-    if len(known) < 2:
-        return verdict("")
+    if not known:
+        return Place("")
+    if len(known) == 1:
+        told = {"name": known[0]["name"], "what": what}
+        return Place(_("Only %(name)s has a %(what)s, so nothing is compared.") % told)
     first, *others = sorted(known, key=lambda row: -row["estimate"])
     told = {"name": first["name"], "what": what, "value": score(first["estimate"], 2)}
     if any(row["low"] is None for row in known):
-        return verdict(
+        return Place(
             _("%(name)s has the highest %(what)s, but nothing says how sure that is.") % told,
-            _("Some rows have no interval yet: collect more before you decide."),
+            _("Some rows have no interval yet."),
+            open=True,
         )
     if first["low"] > max(row["high"] for row in others):
-        return verdict(_("%(name)s has the highest %(what)s, above all others.") % told)
-    return verdict(
+        return Place(_("%(name)s has the highest %(what)s, above all others.") % told, sure=True)
+    return Place(
         _("%(name)s has the highest %(what)s, but others may be as good.") % told,
-        _("Their intervals overlap: collect more before you decide."),
+        _("Their intervals overlap. They are compared one by one here, not in pairs."),
+        open=True,
     )
 
 
-def against_middle(rows: Sequence[Told]) -> dict[str, str]:
-    """How many workers are surely below the median competence, by their intervals."""
+def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
+    """How many workers are surely below the median competence, by their intervals; and who."""
     known = [row for row in rows if row["low"] is not None]
     if len(known) < 3:
-        return verdict("")
+        return Verdict(""), []
     middle = sorted(row["estimate"] for row in known)[len(known) // 2]
     below = [row for row in known if row["high"] < middle]
     told = {"n": count(len(below)), "of": count(len(known)), "middle": score(middle, 2)}
     if not below:
-        return verdict(
-            _("No worker is shown to be below the median competence of %(middle)s.") % told
-        )
-    return verdict(
-        _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told,
-        _("Look at their work before you leave anybody out."),
-    )
+        said = _("No worker is shown to be below the median competence of %(middle)s.") % told
+        return Verdict(said), []
+    said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
+    return Verdict(said), sorted(below, key=lambda row: row["estimate"])
 
 
 def change(low: float | None, high: float | None, *, up: str, down: str, unknown: str) -> str:
@@ -112,30 +158,6 @@ def change(low: float | None, high: float | None, *, up: str, down: str, unknown
     if low is None or high is None or low <= 0 <= high:
         return unknown
     return up if low > 0 else down
-
-
-def possible_first(rows: Sequence[Told], noun: str) -> dict[str, str]:
-    """Who can be first by the possible ranks of board 1.
-
-    Rows have ``name``, ``component``, ``best`` and ``worst``; ``noun`` is what is ranked (many).
-    """
-    known = [row for row in rows if row["component"] == 1 and row["best"] is not None]
-    if not known:
-        return verdict(
-            _("Nobody has enough answers for an interval yet, so nobody can be called first."),
-            _("Collect more answers, then run this again."),
-        )
-    first = {at: row["name"] for at, row in enumerate(known) if row["best"] == 1}
-    parts = {row["component"] for row in rows if row["component"]}
-    told = {"names": _named(list(first), first, noun), "n": len(known), "noun": noun}
-    if len(first) > 1 and len(first) == len(known):
-        said = _("All %(n)s %(noun)s can be first: their scores cannot be separated.") % told
-    elif len(first) > 1:
-        said = _("%(names)s can each be first: their scores cannot be separated.") % told
-    else:
-        said = _("%(names)s is first.") % told
-    note = _("This is board 1; nobody on another board compares.") if len(parts) > 1 else ""
-    return verdict(said, note)
 
 
 def sides_of_zero(spans: Sequence[tuple[float, float]]) -> tuple[int, int]:

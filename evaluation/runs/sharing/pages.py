@@ -108,7 +108,7 @@ def _rendered(share: RunShare, form: str, page: int) -> str:
         # An empty request: nothing of who asked first, nor of their query, is kept for others.
         return html_of(share, HttpRequest(), page)
     told = context_of(share, page)
-    run, sentence = share.run, told["verdict"]["sentence"]
+    run, sentence = share.run, told["verdict"].sentence
     if form == "svg":
         # With its year, as an image is looked at for longer than a page.
         day = f"{timezone.localtime(run.finished_at):%-d %b %Y}"

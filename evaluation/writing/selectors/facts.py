@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -17,7 +18,7 @@ from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
 from evaluation.runs.adapters import FirstRun
-from evaluation.runs.selectors.verdicts import verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 from evaluation.writing.dataset import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles
@@ -192,24 +193,31 @@ def sentence(run: Run) -> str:
     return f"{' and '.join(parts)} on {topics}."
 
 
-def conclusion(told: NamedFigures) -> dict[str, str]:
+def conclusion(told: NamedFigures) -> Verdict:
     """Whether people and models differ in length, by intervals over topics; or why nobody knows."""
     if told.few:
-        return verdict(
+        return Verdict(
             _("Too few topics to conclude anything: read these figures as a description.")
+        ).then(
+            NextStep(
+                _("Add topics before you compare people with models."),
+                _("Add topics"),
+                reverse("task_build", args=[told.run.project_id, told.run.task_id]),
+                requester=True,
+            )
         )
     if "general" not in told.figures:
-        return verdict("")
+        return Verdict("")
     rows = [told.cell("general", group, ALL) for group in (PEOPLE, MODELS)]
     words = [row["words"] for row in rows if row is not None]
     if len(words) < 2 or any(one.get("low") is None for one in words):
-        return verdict("")
+        return Verdict("")
     people, models = words
     if people["high"] < models["low"]:
-        return verdict(_("People write shorter responses than models."))
+        return Verdict(_("People write shorter responses than models."))
     if people["low"] > models["high"]:
-        return verdict(_("People write longer responses than models."))
-    return verdict(_("No difference in length between people and models is shown."))
+        return Verdict(_("People write longer responses than models."))
+    return Verdict(_("No difference in length between people and models is shown."))
 
 
 def first_sentence(first: FirstRun) -> str:

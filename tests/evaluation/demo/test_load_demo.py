@@ -241,13 +241,19 @@ def test_the_study_s_pages_open(told: str, client: Any, page: str) -> None:
 @pytest.mark.parametrize(
     ("type_", "page"),
     [
+        ("free_text", "results/"),
+        ("free_text", "results/systems/"),
         ("free_text", "results/questions/"),
-        ("checklist", "checks/?view=conditions"),
+        ("checklist", "checks/"),
+        ("rating", "ratings/"),
+        ("pairwise", "study/"),
         ("pairwise", "study/pairs/"),
+        ("pairwise", "study/workers/"),
+        ("pairwise", "study/agreement/"),
         ("", ""),  # a worker's card
     ],
 )
-def test_a_result_page_begins_with_its_verdict(
+def test_a_result_page_begins_with_its_verdict_and_what_to_do_now(
     told: str, client: Any, type_: str, page: str
 ) -> None:
     project = demo_loader.compared_tasks()[1].project
@@ -260,6 +266,7 @@ def test_a_result_page_begins_with_its_verdict(
     assert client.login(username="manager", password=demo_loader.PASSWORD)
     shown = client.get(url)
     assert shown.status_code == 200 and shown.content.count(b'<p class="verdict">') == 1
+    assert shown.content.count(b"<b>What now?</b>") == 1
 
 
 @pytest.mark.django_db

@@ -162,11 +162,15 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
         finished(task, "judge_points", model=model.pk, resamples=200)
     before = page(task, "point_judges")
     assert "AQER has not run yet" in before
+    assert "Run the task’s own method too" in before
+    # The run ranks its board by pairs; single intervals are not held against one another.
+    assert "highest mean points" not in before
     runs.start(by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200})
     runs.execute(task.runs.latest("pk").pk)
     make_official(task.runs.latest("pk"))
     shown = page(task, "point_judges")
     assert "stub-1" in shown and "Spearman’s ρ" in shown
+    assert "Compare with the task’s own board" in shown
     assert "Tern-2" in shown and "defaulted" in shown
 
 

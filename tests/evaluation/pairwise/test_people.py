@@ -49,7 +49,10 @@ def test_pairs_stand_least_certain_first_and_are_filtered(task: Task) -> None:
     assert hard and len(hard) < 60
     same = page(task, "pair_list", query="?show=same")
     assert {int(pk) for pk in re.findall(r"/study/pairs/(\d+)/", same)} == hard
-    assert f"Hardly told apart, {len(hard)}" in html
+    option = re.compile(r'<option value="same"([^>]*)>\s*Hardly told apart, (\d+)</option>')
+    assert option.findall(html) == [("", str(len(hard)))]
+    assert option.findall(same) == [(" selected", str(len(hard)))]
+    assert f"The texts of {len(hard)} of 60 pairs cannot be separated" in html
     topic = page(task, "pair_list", query="?topic=tea-1&sort=topic")
     inside = {int(pk) for pk in re.findall(r"/study/pairs/(\d+)/", topic)}
     assert inside == set(task.items.filter(group__key="tea-1").values_list("pk", flat=True))

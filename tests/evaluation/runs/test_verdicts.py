@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from evaluation.checklists.selectors.attributes import more_diverse
-from evaluation.checklists.selectors.checks import against_others
+from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth
+from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.pairwise.selectors.pages import told_apart
 from evaluation.people.selectors.card import against_medians
-from evaluation.runs.selectors.verdicts import possible_first
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place, highest
 
 
-def row(name: str, best: int | None, component: int = 1) -> dict[str, Any]:
-    return {"name": name, "component": component, "best": best, "worst": best}
+@dataclass
+class Row:
+    in_sentence: str
+    best: int | None
+    component: int = 1
+
+
+def first(*best: int | None, others: tuple[Row, ...] = ()) -> Verdict:
+    """Who is first of A, B, C ... whose best possible ranks are these."""
+    rows = [Row(name, rank) for name, rank in zip("ABCDEF", best, strict=False)]
+    return first_place([*rows, *others], noun="systems", by="9 votes")
+
+
+def share(name: str, low: float | None, high: float | None) -> dict[str, Any]:
+    return {"name": name, "estimate": 0.5, "low": low, "high": high}
 
 
 def difference(low: float | None, high: float | None, p: float = 0.01) -> dict[str, Any]:
@@ -29,13 +44,25 @@ def side(low: float, high: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (possible_first([row("A", None)], "authors"), "Nobody has enough answers"),
-        (possible_first([row("A", 1), row("B", 2)], "authors"), "A is first."),
-        (possible_first([row("A", 1), row("B", 1), row("C", 3)], "authors"), "A and B can each"),
-        (possible_first([row("A", 1), row("B", 1)], "authors"), "All 2 authors can be first"),
-        (possible_first([row("A", 1), row("B", 1, 2)], "authors"), "A is first."),
+        (first(None), "Nobody can be called first: no interval"),
+        (first(1), "A is alone on its board"),
+        (first(1, others=(Row("B", 1, 2),)), "A is alone on its board"),
+        (first(1, 2), "A is first. B is second."),
+        (first(1, 2, 3, 3), "A is first. B is second."),
+        (first(1, 2, 2), "A is first."),
+        (first(1, 1), "These two systems cannot be separated by 9 votes."),
+        (first(1, 1, 3), "A and B can be first: 9 votes cannot separate them. C is third."),
+        (first(1, 1, 3, 4), "A and B can be first: 9 votes cannot separate them. C is third."),
+        (first(1, 1, 2), "A and B can be first: 9 votes cannot separate them."),
+        (first(1, 1, 1, 1, 5, 5), "Four systems can be first: 9 votes cannot separate them."),
+        (highest([share("A", 0.1, 0.2)], "win rate"), "Only A has a win rate"),
+        (highest([share("A", 0.6, 0.7), share("B", 0.2, 0.5)], "win rate"), "above all others"),
+        (highest([share("A", 0.5, 0.7), share("B", 0.2, 0.5)], "win rate"), "may be as good"),
+        (highest([share("A", None, None), share("B", 0.2, 0.5)], "win rate"), "how sure that is"),
         (one_truth([]), "This run does not say"),
-        (one_truth([{"found": None, "reason": "too few"}]), "is not known: too few."),
+        (one_truth([{"found": None, "reason": "something"}]), "two camps is not known."),
+        (one_truth([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "takes 6 workers and 8"),
+        (one_truth([{"found": None, "reason": TOO_MANY_WORKERS}]), "among so many workers"),
         (one_truth([{"found": False}]), "No two camps"),
         (one_truth([{"found": False}, {"found": True}]), "Workers form two camps"),
         (told_apart(0, 0), "not computed"),
@@ -59,5 +86,11 @@ def side(low: float, high: float) -> dict[str, Any]:
         (against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]), "and above it on 1."),
     ],
 )
-def test_a_verdict_says_no_more_than_its_intervals(made: dict[str, str], said: str) -> None:
-    assert said in made["sentence"]
+def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> None:
+    assert said in made.sentence
+
+
+def test_a_verdict_tells_the_first_step_that_there_is() -> None:
+    pay, wait = NextStep("Review the work."), NextStep("Nothing to do.")
+    assert Verdict("So it is.").then(None, pay, wait).next == pay
+    assert Verdict("So it is.").then(None).next is None

@@ -12,7 +12,7 @@ from crowdqc.files.cells import csv_text
 from crowdqc.numbers import interval, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.methods.pairwise.strata import DIFFICULTY
-from evaluation.pairwise.selectors.boards import SystemRow, groups, ordered
+from evaluation.pairwise.selectors.boards import SystemRow, ordered
 from evaluation.pairwise.selectors.facts import verdict
 
 FIGURES = ("stratum", "stratum_system", "shift")
@@ -120,7 +120,7 @@ def _kind(
     basis = f"{plural(told['pairs'], 'pair')}, {plural(told['votes'], 'vote')}"
     name: str = told["stratum"]
     label = LABELS.get(name, name)
-    said = verdict(rows, groups(rows), told["votes"]) if rows else ""
+    said = verdict(rows, told["votes"]).sentence if rows else ""
     return Kind(label, basis, said, told["reason"], rows)
 
 

@@ -1,0 +1,95 @@
+"""What the scores of a filled checklist allow to conclude, and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from annotation.models import Task
+from crowdqc.numbers import count
+from evaluation.checklists.selectors.checks import Board, Row
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
+
+
+def follows(task: Task, boards: Sequence[Board]) -> Verdict:
+    """Whether this task's own scores follow human scores, by the best of them."""
+    own = [line for board in boards for line in board.lines if line.own]
+    if not own:
+        return no_human_scores()
+    build, models, page = (
+        reverse(name, args=[task.project_id, task.pk])
+        for name in ("task_build", "task_models", "checklist_results")
+    )
+    best = own[0]
+    told = {"name": best.name}
+    return Verdict(
+        change(
+            best.rho["low"],
+            best.rho["high"],
+            up=_("Scores of %(name)s follow human scores.") % told,
+            down=_("Scores of %(name)s run against human scores.") % told,
+            unknown=_("It is not shown that any score of this checklist follows human scores."),
+        )
+    ).then(
+        NextStep(
+            _("Add texts of more sources and score them by hand: these are too few to tell."),
+            _("Add texts"),
+            build,
+            requester=True,
+        )
+        if best.rho["low"] is None
+        else None,
+        NextStep(
+            _("Let models answer the checklist on more texts, and keep checking some by hand."),
+            _("Ask a model"),
+            models,
+        )
+        if best.rho["low"] is not None and best.rho["low"] > 0
+        else None,
+        NextStep(
+            _("Look at the questions that separate no texts, and write others."),
+            _("Questions"),
+            f"{page}?view=questions",
+        ),
+    )
+
+
+def no_human_scores() -> Verdict:
+    """What is missing where nobody scored the texts by hand."""
+    said = _("There are no human scores of these texts to hold the checklist against.")
+    return Verdict(said).then(
+        NextStep(
+            _("Score some of the texts by hand and import these scores."),
+            _("Import human scores"),
+            "?view=scores#human-scores",
+            requester=True,
+        )
+    )
+
+
+def against_others(rows: Sequence[Row], *, human: bool) -> Verdict:
+    """How often this checklist follows human scores better or worse than another scoring.
+
+    A difference counts where its interval leaves out 0 and its adjusted p is .05 at most.
+    """
+    if not human:
+        return no_human_scores()
+    if not rows:
+        return Verdict(_("Nothing else has scored these texts, so there is nothing to compare."))
+    known = [row for row in rows if row["difference"] is not None and row["low"] is not None]
+    if not known:
+        return Verdict(_("No difference from another scoring has an interval yet: use more texts."))
+    sure = [row for row in known if row["adjusted"] is not None and row["adjusted"] <= 0.05]
+    better, worse = sides_of_zero([(row["low"], row["high"]) for row in sure])
+    if not better and not worse:
+        return Verdict(_("This checklist cannot be separated from any other scoring."))
+    told = {"better": count(better), "worse": count(worse), "of": count(len(rows))}
+    return Verdict(
+        _(
+            "In %(of)s comparisons this checklist follows human scores surely better in %(better)s "
+            "and surely worse in %(worse)s."
+        )
+        % told
+    )
