@@ -25,6 +25,7 @@ version = release = app_version()
 language = "en"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
+highlight_language = "text"
 exclude_patterns = ["_static", "progress.md"]
 templates_path: list[str] = []
 
@@ -44,6 +45,7 @@ html_favicon = "../static/img/mark.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
 html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"
