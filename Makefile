@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test studies check bench screens docs map messages sbom lock
+.PHONY: help run test studies check bench screens pictures docs map messages sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -21,6 +21,7 @@ help:
 	@echo "make check    lint, types, import contracts, migrations, container files"
 	@echo "make bench    benchmarks against named peers, into build/bench.json"
 	@echo "make screens  pictures of every page, into build/screens"
+	@echo "make pictures pictures of the documentation, from a fresh make run, into docs/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
 	@echo "make map      the drawing of the rooms from their imports, into docs/develop"
 	@echo "make messages catalogues of other languages, and how much of each room is translated"
@@ -54,6 +55,9 @@ bench: .venv/.dev
 
 screens: .venv/.dev
 	@exec $(VPY) -m tests.support.screens $(ARGS)
+
+pictures: .venv/.dev
+	@exec $(VPY) -m tests.support.pictures $(ARGS)
 
 docs: .venv/.dev
 	@exec $(VPY) -m sphinx -W -n --keep-going -q -b html -d build/doctrees docs build/docs $(ARGS)

@@ -25,6 +25,7 @@ version = release = app_version()
 language = "en"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
+highlight_language = "text"
 exclude_patterns = ["_static", "_templates", "progress.md"]
 templates_path = ["_templates"]
 

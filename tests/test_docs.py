@@ -19,8 +19,9 @@ from django.test import Client
 
 from crowdqc.web.terms import TERMS
 from evaluation.labels.selectors.tables import TERMS as COEFFICIENT_TERMS
+from evaluation.management.commands import load_demo
 from tests.support import factories as make
-from tests.support import manual
+from tests.support import manual, pictures
 from tests.support.import_graph import sources
 from tests.support.manual import ROOT
 
@@ -37,6 +38,8 @@ SECTIONS = [
 # Pages below methods/ that describe no method.
 NO_METHOD = {"index.md", "options.md"}
 PAGES = sorted(DOCS.rglob("*.md"))
+# What newcomers follow word by word.
+FOLLOWED = [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]
 # Given by the container files alone, which name them beside their use.
 COMPOSE_ONLY = {
     "BACKUP_FOLDER",
@@ -218,8 +221,12 @@ def test_a_command_prints_what_the_page_says(page: str, text: str, tmp_path: Pat
         )
 
 
+# What pages put into a label: numbers, and what a task's type calls its items.
+FILLED_IN = re.compile(r"\s*(?:[\d€…,.]+|\b(?:question|answer|item|pair|assignment|worker)s?\b)\s*")
+
+
 def test_every_button_that_a_tutorial_names_is_in_the_app() -> None:
-    """Words in bold; of a label with numbers, the words between them."""
+    """Words in bold; of a label with numbers or nouns that are filled in, the words between."""
     source = "".join(
         path.read_text()
         for top in ("templates", "annotation", "evaluation")
@@ -229,14 +236,32 @@ def test_every_button_that_a_tutorial_names_is_in_the_app() -> None:
     source = " ".join(source.split())
     missing = [
         (page.name, label)
-        for page in [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+        for page in FOLLOWED
         for label in re.findall(
             r"\*\*(.+?)\*\*", " ".join(page.read_text().replace("’", "'").split())
         )
-        for words in re.split(r"\s*[\d€…,.]+\s*", label)
+        if label not in source
+        for words in FILLED_IN.split(label)
         if words and words not in source
     ]
     assert missing == []
+
+
+def test_the_quickstart_names_the_accounts_as_the_demo_prints_them() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| .+? \| (.+) \|$", FOLLOWED[0].read_text(), re.MULTILINE)
+    assert dict(rows) == load_demo.SEES
+
+
+def test_pictures_of_the_documentation_are_small_and_come_from_one_table() -> None:
+    pages = [ROOT / "README.md", *PAGES]
+    shown = {
+        Path(one).name
+        for page in pages
+        for one in re.findall(r"!\[[^\]]+\]\(([^)]*screens/[^)]+)\)", page.read_text())
+    }
+    files = {path.name: path.stat().st_size for path in (DOCS / "screens").iterdir()}
+    assert shown == set(files) == {one.name for one in pictures.PICTURES}
+    assert {name for name, size in files.items() if size > pictures.LARGEST} == set()
 
 
 @pytest.mark.slow

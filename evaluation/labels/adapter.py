@@ -16,7 +16,7 @@ from evaluation.labels import planning
 from evaluation.labels.selectors.plan import LabelPlanner
 from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
-from evaluation.runs.adapters import COMPETENCE, CompetenceWords, ShapeAdapter
+from evaluation.runs.adapters import COMPETENCE, CompetenceWords, KnownWords, ShapeAdapter
 from evaluation.runs.planning.precision import Precision
 
 
@@ -36,6 +36,8 @@ class ItemLabels(ShapeAdapter):
     worker_score = COMPETENCE
     answering = LabelQuestions()
     planner = LabelPlanner()
+    # Their labels are scored like the others; the other shapes leave such answers out.
+    known_words = KnownWords(said="items whose answer is known")
     competence_words = CompetenceWords(
         said="how often the right label is given, by field",
         line="Field",

@@ -38,3 +38,19 @@ def test_a_confusion_matrix_opens_under_its_worker_and_closes_again(
     page.keyboard.press("Enter")
     expect(matrix).to_have_count(0)
     expect(name).to_be_focused()
+
+
+def test_the_page_before_the_first_run_becomes_the_results_without_a_reload(
+    context: BrowserContext, live_server: Any
+) -> None:
+    task = corpus.make_task(items=24)
+    sign_in(context, task.project.owner, live_server.url)
+    page = context.new_page()
+    page.goto(live_server.url + reverse("label_results", args=[task.project_id, task.pk]))
+    expect(page.get_by_text("labels and the first run starts automatically")).to_be_visible()
+    corpus.make_labelled(items=24, known=0, workers=6, guessing=1, task=task)
+    expect(page.get_by_text("Enough labels for a first run")).to_be_visible(timeout=15_000)
+    scored(task)
+    expect(page.get_by_role("heading", name="Competence")).to_be_visible(timeout=15_000)
+    expect(page.locator("#main")).to_have_count(1)
+    assert page.locator("[hx-trigger^=every][hx-target='#main']").count() == 0
