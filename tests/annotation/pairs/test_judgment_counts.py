@@ -114,7 +114,7 @@ def test_two_who_vote_on_the_same_systems_at_once_do_not_wait_for_each_other() -
 
 
 def test_a_vote_looks_up_its_count_and_reads_no_others() -> None:
-    """Plans of an empty table were kept: an import into a new site read all counts for each vote."""
+    """Plans of empty tables were kept: an import into a new site read all counts for each vote."""
     task = corpus.make_judged()
     system = System.objects.create(project=task.project, name="judge")
 
