@@ -37,6 +37,7 @@ from annotation.payouts.actions import ledger, payments
 from annotation.payouts.actions import proposals as payouts
 from annotation.work.actions import answers, assignments
 from evaluation.models import Run, WorkerScore
+from evaluation.runs.recipe import main_method
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.made_up import ARABIC, MADE_UP, Page, in_arabic, made_up
@@ -137,7 +138,7 @@ class Walk:
 
     def __init__(self, user: User) -> None:
         self.client, self.pages = Client(), dict[str, str]()
-        self.client.force_login(user)
+        self.client.cookies[site.SESSION_COOKIE_NAME] = factories.session_of(user)
 
     def get(self, name: str, *args: Any, **query: Any) -> str:
         url = reverse(name, args=args)
@@ -189,9 +190,9 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
     by, user = project.owner, worker.user
     manager = factories.make_member(project).user
     assert user is not None and manager is not None
-    for work, decision in zip(done[:3], ("pay", "reject", "reject"), strict=True):
-        reason = {} if decision == "pay" else {"reason_code": "other", "reason": OWN * 3}
-        line = payouts.ProposedLine(work.pk, decision=decision, bonus=Decimal(1), **reason)
+    for work, decision in zip(done[:3], ("approve", "reject", "reject"), strict=True):
+        reason = {} if decision == "approve" else {"reason_code": "other", "reason": OWN * 5}
+        line = payouts.ProposedLine(work.pk, decision=decision, bonus=Decimal(1), bonus_note=OWN, **reason)
         if decision == "reject":
             line = payouts.ProposedLine(work.pk, decision=decision, **reason)
         batch = payouts.propose_payout(by=by, task=work.task, key=uuid.uuid4(), lines=[line])
@@ -220,7 +221,7 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
         debit=ledger.work(done[0].task_id),
         credit=ledger.payable_account(worker.pk),
         amount=Decimal(1),
-        memo=ARABIC,
+        memo=OWN,
         key=uuid.uuid4(),
     )
     payments.mark_sent(by=manager, payments=Payment.objects.all()[:1])
@@ -228,12 +229,13 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
 
 def score(project: Project, worker: Membership, tasks_of: list[Task]) -> None:
     """Runs that count, with a score of the worker; one of each way scores are made."""
-    for number, (task, method) in enumerate(zip(tasks_of, ("aqer", "mace", "mace"), strict=True)):
+    for number, task in enumerate(tasks_of, 1):
+        method = main_method(task)
         run = Run.objects.create(
-            project=project, task=task, number=number + 1, method=method, version="1", state="done"
+            project=project, task=task, number=number, method=method, version="1", state="done"
         )
         make_official(run)
-        for dimension in ("", "quality_overall") if method == "mace" else ("",):
+        for dimension in ("", "quality_overall") if method != "aqer" else ("",):
             WorkerScore.objects.create(
                 run=run,
                 worker=worker,
@@ -250,10 +252,10 @@ def score(project: Project, worker: Membership, tasks_of: list[Task]) -> None:
 
 PERSONAL = (
     *("work_home", "work_earnings", "work_messages", "notice_list", "work_record", "entry_leave"),
-    *("account", "account_log", "account_close", "own_data_erase", "account_name"),
+    *("account", "account_log", "account_name"),
     *("account_email", "password_change", "account_reauthenticate", "mfa_activate_totp"),
     *("mfa_add_webauthn", "mfa_view_recovery_codes", "mfa_generate_recovery_codes"),
-    *("socialaccount_connections", "account_log"),
+    *("socialaccount_connections",),
 )
 
 
@@ -282,6 +284,7 @@ def walked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Walk:
     for name in PERSONAL:
         walk.get(name)
     walk.get("work_card", project.pk)
+    walk.get("own_data_erase", project.pk)
     for row in Conversation.objects.all():
         walk.get("work_conversation", row.pk)
     walk.get("work_ask", done[2].pk)
