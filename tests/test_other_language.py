@@ -117,7 +117,10 @@ def studies(project: Project) -> list[tuple[Task, dict[str, Any]]]:
     return [
         (factories.make_task(project, 2, instructions="Write."), {"text": OWN}),
         (judging.make_pairs(project, 2), {f"d-{k}": v for k, v in chosen.items()}),
-        (judging.make_ratings(project, 2, settings={**rated, **explained}), {"r-depth": "2", "explanation": OWN}),
+        (
+            judging.make_ratings(project, 2, settings={**rated, **explained}),
+            {"r-depth": "2", "explanation": OWN},
+        ),
         (ratings.make_documents(project, per_document=2), ratings.draft(explanation=OWN)),
         (labels.make_labels(project, fields=MORE), full),
         (labels.make_images(project), {"l-damage": "none"}),
@@ -192,12 +195,14 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
     assert user is not None and manager is not None
     for work, decision in zip(done[:3], ("approve", "reject", "reject"), strict=True):
         reason = {} if decision == "approve" else {"reason_code": "other", "reason": OWN * 5}
-        line = payouts.ProposedLine(work.pk, decision=decision, bonus=Decimal(1), bonus_note=OWN, **reason)
+        line = payouts.ProposedLine(
+            work.pk, decision=decision, bonus=Decimal(1), bonus_note=OWN, **reason
+        )
         if decision == "reject":
             line = payouts.ProposedLine(work.pk, decision=decision, **reason)
         batch = payouts.propose_payout(by=by, task=work.task, key=uuid.uuid4(), lines=[line])
         payouts.approve_payout(by=manager, batch=batch, expected_total=payouts.total(batch))
-    first, second = Rejection.objects.order_by("pk")
+    second = Rejection.objects.latest("pk")
     payouts.reply_to_rejection(by=user, rejection=second, text=OWN)
     payouts.decide_reply(by=manager, rejection=second, overturn=False, note=OWN)
     panel = panels.create(by=by, project=project, name=ARABIC)
@@ -306,6 +311,12 @@ def withdraw(walk: Walk, project: Project) -> None:
 def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself(
     walked: Walk,
 ) -> None:
-    import json; open("/tmp/words/left.json","w").write(json.dumps([walked.left("english"),walked.left("undirected")],ensure_ascii=False,indent=1))
+    import json
+
+    open("/tmp/words/left.json", "w").write(
+        json.dumps(
+            [walked.left("english"), walked.left("undirected")], ensure_ascii=False, indent=1
+        )
+    )
     assert walked.left("english") == {}
     assert walked.left("undirected") == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.payouts import PayoutLine
@@ -153,18 +154,18 @@ class Payment(models.Model):
     """
 
     class What(models.TextChoices):
-        BASE = "base", "Approve the submission"
-        BONUS = "bonus", "Pay a bonus"
-        REFUSAL = "refusal", "Reject the submission"
+        BASE = "base", gettext_lazy("Approve the submission")
+        BONUS = "bonus", gettext_lazy("Pay a bonus")
+        REFUSAL = "refusal", gettext_lazy("Reject the submission")
 
     class State(models.TextChoices):
-        PLANNED = "planned", "Waits to be sent"
-        PREPARED = "prepared", "Set up, not paid"
-        SENDING = "sending", "Sent, not confirmed"
-        DONE = "done", "Confirmed"
-        FAILED = "failed", "Refused by the platform"
-        UNCLEAR = "unclear", "A person has to look"
-        BY_HAND = "by_hand", "To be done by hand"
+        PLANNED = "planned", gettext_lazy("Waits to be sent")
+        PREPARED = "prepared", gettext_lazy("Set up, not paid")
+        SENDING = "sending", gettext_lazy("Sent, not confirmed")
+        DONE = "done", gettext_lazy("Confirmed")
+        FAILED = "failed", gettext_lazy("Refused by the platform")
+        UNCLEAR = "unclear", gettext_lazy("A person has to look")
+        BY_HAND = "by_hand", gettext_lazy("To be done by hand")
 
     recruitment = models.ForeignKey(
         Recruitment, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -37,13 +39,13 @@ class ItemLabels(ShapeAdapter):
     answering = LabelQuestions()
     planner = LabelPlanner()
     competence_words = CompetenceWords(
-        said="how often the right label is given, by field",
-        line="Field",
-        votes="Labels",
+        said=_("how often the right label is given, by field"),
+        line=_("Field"),
+        votes=_("Labels"),
         every="every label",
-        no_interval="too few shared items",
-        shared="item",
-        beside="Known answers",
+        no_interval=_("too few shared items"),
+        shared=pgettext_lazy("noun", "item"),
+        beside=_("Known answers"),
         beside_said="Known answers: labels that are right, of the known answers that were shown",
         for_worker=False,
     )

@@ -115,4 +115,3 @@ def _outside(text: str) -> str:
 
 def _is_english(text: str) -> bool:
     return bool(re.search(r"[A-Za-z]{3,}", SAME.sub("", text)))
-
