@@ -53,15 +53,15 @@ LOG: tuple[dict[str, Any], ...] = (
     {"method": "change", "name": "r-depth", "comment": "2", "time": 40},
     {"method": "scroll", "time": 50},
 )
+OPTIONS = [{"value": "a", "label": "Place"}, {"value": "b", "label": "Date"}]
 MORE = [
     {**labels.DAMAGE, "required": False},
     labels.MORE,
     {"name": "n", "label": "N", "question": "How many?", "kind": "number", "low": 1, "high": 9},
     {"name": "s", "label": "S", "question": "How bad?", "kind": "scale", "low": 1, "high": 5},
     {"name": "w", "label": "W", "question": "Why?", "kind": "short_text", "min": 1, "max": 5},
-    {"name": "r", "label": "R", "question": "Order?", "kind": "rank"}
-    | {"options": labels.PLACES["options"]},
-    {**labels.PLACES, "required": False},
+    {"name": "r", "label": "R", "question": "Order?", "kind": "rank", "options": OPTIONS},
+    {**labels.PLACES, "options": OPTIONS, "required": False},
 ]
 
 
@@ -110,8 +110,8 @@ def studies(project: Project) -> list[tuple[Task, dict[str, Any]]]:
         "l-n": "3",
         "l-s": "2",
         "l-w": ARABIC,
-        "l-r.place": "1",
-        "l-r.date": "2",
+        "l-r.a": "1",
+        "l-r.b": "2",
         "l-places": "",
     }
     return [
@@ -235,12 +235,17 @@ def tell(project: Project, worker: Membership, done: list[Assignment]) -> None:
 def score(project: Project, worker: Membership, tasks_of: list[Task]) -> None:
     """Runs that count, with a score of the worker; one of each way scores are made."""
     for number, task in enumerate(tasks_of, 1):
-        method = main_method(task)
         run = Run.objects.create(
-            project=project, task=task, number=number, method=method, version="1", state="done"
+            project=project,
+            task=task,
+            number=number,
+            method=main_method(task),
+            version="1",
+            state="done",
         )
         make_official(run)
-        for dimension in ("", "quality_overall") if method != "aqer" else ("",):
+        lines = {"pairwise": ("", "quality_overall"), "labels": ("", "damage")}
+        for dimension in lines.get(task.type, ("",)):
             WorkerScore.objects.create(
                 run=run,
                 worker=worker,

@@ -155,7 +155,7 @@ class ShapeAdapter:
 
     def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
         """What competence without a dimension is of, in a run with these options."""
-        return "All together"
+        return str(_("All together"))
 
     def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
         """Of a score's ``extra``: how many were right, of how many, and what these are."""

@@ -23,7 +23,9 @@ SILENT = {"script", "style", "noscript", "template"}
 KEYS = {"code", "kbd", "pre"}
 NAMED = ("placeholder", "aria-label", "title", "alt", "data-confirm", "data-label", "value")
 # Names, codes and units that are the same in every language.
-SAME = re.compile(r"crowdqc|\bmin\b|Prolific|\b(?:CSV|JSON|MACE|AQER|GLAD)\b|\b[a-z]+[-_]\d+\b")
+SAME = re.compile(
+    r"crowdqc|\bmin\b|Prolific|\b(?:CSV|JSON|EUR|Code|MACE|AQER|GLAD)\b|\b[a-z]+[-_]\d+\b"
+)
 
 
 def made_up(_language: str, domain: str = "django", localedirs: Any = None) -> Any:

@@ -160,10 +160,11 @@ CHECKS = (
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
+    "annotation/conversations/actions.py": ("write_as_staff", "announce"),
     "annotation/models/qualification.py": ("Verdict",),
     "evaluation/labels/adapter.py": ("competence_words",),
     "evaluation/pairwise/adapter.py": ("ATTENTION",),
-    "evaluation/runs/adapters.py": ("KNOWN", "BY_DIMENSION"),
+    "evaluation/runs/adapters.py": ("KNOWN", "BY_DIMENSION", "whole_label"),
     "evaluation/payouts/selectors/card.py": ("Time", "CANNOT_SCORE"),
     "evaluation/people/selectors/card.py": ("CANNOT_COMPETENCE", "CANNOT_PARTS", "CANNOT_AGREE"),
     **{
@@ -172,6 +173,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     },
     "annotation/task_types/labels/fields.py": ("label_of",),
     "annotation/models/recruitment.py": ("Payment",),
+    "annotation/records/selectors/audit.py": ("own_account_entries",),
+    "annotation/records/selectors/audit_words.py": ("SENTENCES",),
+    "annotation/accounts/tokens/selectors.py": ("tokens_of", "TokenRow", "_row"),
     "annotation/payouts/actions/ledger.py": ("_tell_worker",),
     "annotation/payouts/actions/payments.py": ("confirm",),
     "annotation/payouts/actions/settle.py": ("_write_rejections", "_approved_text"),

@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.work.selectors.log import Event, is_run
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 Words = str | Promise
+MOST_KINDS = 5
 WORDS: dict[str, Words] = {
     "open": gettext_lazy("opened the page"),
     "show": gettext_lazy("was shown"),
@@ -38,6 +39,45 @@ SOURCES: dict[str, Words] = {
 }
 
 
+# Events of each kind as a count of them is headed.
+KINDS: dict[str, Words] = {
+    "open": gettext_lazy("pages opened"),
+    "show": gettext_lazy("texts shown"),
+    "focus": gettext_lazy("fields entered"),
+    "blur": gettext_lazy("fields left"),
+    "visibilitychange": gettext_lazy("changes of window"),
+    "keydown": gettext_lazy("key presses"),
+    "input": gettext_lazy("changes of text"),
+    "paste": gettext_lazy("pastes"),
+    "copy": gettext_lazy("copies"),
+    "cut": gettext_lazy("cuts"),
+    "drop": gettext_lazy("drops"),
+    "scroll": gettext_lazy("scrolls"),
+    "click": gettext_lazy("clicks"),
+    "resize": gettext_lazy("resizes"),
+    "offline": gettext_lazy("network lost"),
+    "online": gettext_lazy("network back"),
+    "change": gettext_lazy("choices"),
+    "dwell": gettext_lazy("times on parts"),
+    "view": gettext_lazy("parts seen"),
+    "sources": gettext_lazy("looks at sources"),
+    "differences": gettext_lazy("looks at differences"),
+    "passage": gettext_lazy("passages opened or closed"),
+    "cite": gettext_lazy("citations"),
+    "find": gettext_lazy("searches"),
+    "mark": gettext_lazy("marks"),
+    "zoom": gettext_lazy("zooms"),
+    "play": gettext_lazy("plays"),
+}
+CHOSEN: dict[str, Words] = {
+    "left": gettext_lazy("Left"),
+    "neutral": gettext_lazy("Neutral"),
+    "right": gettext_lazy("Right"),
+    "yes": gettext_lazy("Yes"),
+    "no": gettext_lazy("No"),
+}
+
+
 MARKED: dict[str, Words] = {
     "set": gettext_lazy("marked a stretch as an attribute"),
     "remove": gettext_lazy("took an attribute out"),
@@ -58,10 +98,17 @@ KEYS: dict[str, Words] = {
     "letter": gettext_lazy("letter"),
     "digit": gettext_lazy("digit"),
     "space": gettext_lazy("space"),
+    "correction": gettext_lazy("correction"),
+    "navigation": gettext_lazy("navigation"),
+    "punctuation": gettext_lazy("punctuation"),
+    "enter": gettext_lazy("Enter"),
+    "other": gettext_lazy("other"),
 }
 
 
 def _place(name: str) -> Words:
+    if name.startswith("passage-"):
+        return _("passage %(number)s") % {"number": name.removeprefix("passage-")}
     return PLACES.get(name) or name.replace("-", " ")
 
 
@@ -77,7 +124,10 @@ def _seconds(event: Event) -> str:
 JUDGING: dict[str, Callable[[Event], str]] = {
     "change": lambda event: (
         _("chose %(choice)s for %(field)s")
-        % {"choice": event["comment"], "field": _asked(event["name"])}
+        % {
+            "choice": CHOSEN.get(event["comment"], event["comment"]),
+            "field": _asked(event["name"]),
+        }
     ),
     "dwell": lambda event: (
         _("%(place)s, %(seconds)s s") % {"place": _place(event["name"]), "seconds": _seconds(event)}
@@ -95,13 +145,17 @@ JUDGING: dict[str, Callable[[Event], str]] = {
     "find": lambda event: (
         _("searched the passages for %(length)s characters") % {"length": event.get("length", 0)}
     ),
-    "sources": lambda event: _("%(did)s the sources") % {"did": event["name"]},
+    "sources": lambda event: (
+        _("opened the sources") if event["name"] == "open" else _("closed the sources")
+    ),
     "mark": lambda event: str(MARKED[event["name"]]),
     "zoom": lambda event: _("zoomed the image to %(size)s%%") % {"size": event["comment"]},
     "play": lambda event: (
         _("%(did)s at %(seconds)s s") % {"did": PLAYED[event["name"]], "seconds": _seconds(event)}
     ),
-    "differences": lambda event: _("marks of differences %(did)s") % {"did": event["name"]},
+    "differences": lambda event: (
+        _("marked the differences") if event["name"] == "on" else _("unmarked the differences")
+    ),
 }
 
 
@@ -114,6 +168,12 @@ class Line:
     what: str
     text: str  # what was put in, if anything was
     deleted: int
+
+
+def counted(kinds: Mapping[str, int]) -> str:
+    """The most frequent kinds of events with how many there are, in a line."""
+    shown = sorted(kinds.items(), key=lambda row: (-row[1], row[0]))[:MOST_KINDS]
+    return ", ".join(f"{KINDS.get(kind, kind)}: {count(number)}" for kind, number in shown)
 
 
 def in_words(event: Event, names: Mapping[str, str]) -> Line:

@@ -43,7 +43,10 @@ def record(request: HttpRequest) -> HttpResponse:
         "kept": [(one, kept[one.pk]) for one in memberships],
         "consents": work.consents_of(user),  # type: ignore[arg-type]
         "page": rows,
-        "rows": [(row, kinds[row.pk], sum(kinds[row.pk].values())) for row in rows.object_list],
+        "rows": [
+            (row, log_words.counted(kinds[row.pk]), sum(kinds[row.pk].values()))
+            for row in rows.object_list
+        ],
     }
     return render(request, "annotation/work/record/record.html", context)
 
