@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,8 @@ def write_in_arabic() -> None:
     ItemGroup.objects.exclude(passage="").exclude(passage__startswith="[1]").update(passage=ARABIC)
     ItemGroup.objects.filter(passage__startswith="[1]").update(passage=f"[1] {ARABIC}")
     Item.objects.update(question=ARABIC)
+    for number, item in enumerate(Item.objects.filter(media__isnull=False)):
+        Item.objects.filter(pk=item.pk).update(key=f"leaf-{number}")
     Item.objects.exclude(known_why="").update(known_why=ARABIC)
     Candidate.objects.update(text=ARABIC, query=ARABIC)
     ConsentText.objects.update(text=ARABIC)
@@ -318,7 +321,7 @@ def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself
 ) -> None:
     import json
 
-    open("/tmp/words/left.json", "w").write(
+    Path("/tmp/words/left.json").write_text(
         json.dumps(
             [walked.left("english"), walked.left("undirected")], ensure_ascii=False, indent=1
         )

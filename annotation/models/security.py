@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.models.access import ApiToken
 from annotation.models.people import Project, User
 
 # What the detail of an event holds; its values are codes, but for yes and no.
@@ -89,6 +90,11 @@ class SecurityEvent(models.Model):
             name: (_("no"), _("yes"))[one] if isinstance(one, bool) else one
             for name, one in self.detail.items()
         }
+        if "scopes" in said:
+            known = dict(ApiToken.Scope.choices)
+            said["scopes"] = "; ".join(
+                str(known.get(one, one)) for one in said["scopes"].split(", ")
+            )
         what = str(said.pop("what", "")).replace("_", " ")
         rest = ", ".join(f"{NAMES.get(name, name)}: {value}" for name, value in said.items())
         return ", ".join(part for part in (what, rest) if part)

@@ -23,9 +23,7 @@ SILENT = {"script", "style", "noscript", "template"}
 KEYS = {"code", "kbd", "pre"}
 NAMED = ("placeholder", "aria-label", "title", "alt", "data-confirm", "data-label", "value")
 # Names, codes and units that are the same in every language.
-SAME = re.compile(
-    r"crowdqc|\bmin\b|Prolific|\b(?:CSV|JSON|EUR|Code|MACE|AQER|GLAD)\b|\b[a-z]+[-_]\d+\b"
-)
+SAME = re.compile(r"crowdqc|\bmin\b|Prolific|\b(?:CSV|JSON|EUR|MACE|AQER|GLAD)\b|\b[a-z]+[-_]\d+\b")
 
 
 def made_up(_language: str, domain: str = "django", localedirs: Any = None) -> Any:
@@ -58,14 +56,15 @@ class Page(HTMLParser):
         super().__init__()
         self.english: list[str] = []
         self.undirected: list[str] = []
-        self._open: list[tuple[str, bool, bool]] = []  # name, whether it is left out, dir="auto"
+        # Name, whether it is left out, whether it has dir="auto", and its classes.
+        self._open: list[tuple[str, bool, bool, str]] = []
         self._depth = 0
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         has = {name: value or "" for name, value in attrs}
-        left_out, directed = self._open[-1][1:] if self._open else (False, False)
+        left_out, directed = self._open[-1][1:3] if self._open else (False, False)
         kinds = set(has.get("class", "").split())
         left_out |= tag in SILENT | KEYS or bool(kinds & {"foot", "chart"})
         left_out |= "lang" in has and tag != "html"
@@ -73,7 +72,7 @@ class Page(HTMLParser):
         if not left_out and tag not in ("meta", "link"):
             self._attributes(tag, has)
         if tag not in VOID:
-            self._open.append((tag, left_out, directed))
+            self._open.append((tag, left_out, directed, has.get("class", "")))
 
     def handle_endtag(self, tag: str) -> None:
         for at in range(len(self._open) - 1, -1, -1):
@@ -91,14 +90,15 @@ class Page(HTMLParser):
             elif not self._depth:
                 said += one
             inside |= self._depth > 0
-        tag, left_out, directed = self._open[-1] if self._open else ("", False, False)
+        tag, left_out, directed, _kind = self._open[-1] if self._open else ("", False, False, "")
         if left_out:
             return
         if _is_english(said):
             self.english.append(" ".join(said.split()))
         # A name within a sentence that is translated is turned by the sentence.
         if ARABIC in data and not directed and not inside and tag not in ("title", "option"):
-            self.undirected.append(" ".join(data.split())[:80])
+            place = " > ".join(" ".join((one[0], *one[3:])) for one in self._open[-3:])
+            self.undirected.append(f"{' '.join(data.split())[:60]} in {place}")
 
     def _attributes(self, tag: str, has: dict[str, str]) -> None:
         for name in NAMED:

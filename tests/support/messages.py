@@ -51,6 +51,7 @@ NOUNS = (
 WORKERS = (
     "templates/annotation/work/",
     "templates/annotation/task_types/_attribute_row.html",
+    "templates/annotation/task_types/_thumbnail.html",
     "templates/annotation/recruitment/entry/",
     "templates/annotation/notifications/notices/",
     "templates/annotation/conversations/_form.html",
@@ -110,6 +111,7 @@ WORKERS = (
     "annotation/records/views.py",
     "annotation/templatetags/",
     "annotation/work/",
+    "crowdqc/limits.py",
     "crowdqc/numbers.py",
     "crowdqc/web/",
     "evaluation/people/selectors/scores.py",
@@ -160,7 +162,7 @@ CHECKS = (
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
-    "annotation/conversations/actions.py": ("write_as_staff", "announce"),
+    "annotation/conversations/actions.py": ("write_as_staff", "announce", "_write", "report"),
     "annotation/models/qualification.py": ("Verdict",),
     "evaluation/labels/adapter.py": ("competence_words",),
     "evaluation/pairwise/adapter.py": ("ATTENTION",),

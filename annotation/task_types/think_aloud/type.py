@@ -172,7 +172,8 @@ class ThinkAloud(TaskType):
         if not found:
             return ""
         told = "; ".join(one["text"] for one in found)
-        return f"{plural(len(found), 'attribute')}: {told}"
+        attributes = plural(len(found), "attribute")
+        return f"{attributes}: {told}"
 
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None
