@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -319,12 +318,5 @@ def withdraw(walk: Walk, project: Project) -> None:
 def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself(
     walked: Walk,
 ) -> None:
-    import json
-
-    Path("/tmp/words/left.json").write_text(
-        json.dumps(
-            [walked.left("english"), walked.left("undirected")], ensure_ascii=False, indent=1
-        )
-    )
     assert walked.left("english") == {}
     assert walked.left("undirected") == {}
