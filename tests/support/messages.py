@@ -162,7 +162,13 @@ CHECKS = (
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
-    "annotation/conversations/actions.py": ("write_as_staff", "announce", "_write", "report", "_message"),
+    "annotation/conversations/actions.py": (
+        "write_as_staff",
+        "announce",
+        "_write",
+        "report",
+        "_message",
+    ),
     "annotation/models/qualification.py": ("Verdict",),
     "evaluation/labels/adapter.py": ("competence_words",),
     "evaluation/pairwise/adapter.py": ("ATTENTION",),
