@@ -14,6 +14,8 @@ from django.urls import reverse
 from django.utils.translation import trans_real
 
 from annotation.accounts.tokens import actions as tokens
+from annotation.authoring.actions import tasks
+from annotation.authoring.actions.known import set_known
 from annotation.conversations import actions as conversations
 from annotation.models import (
     Assignment,
@@ -39,12 +41,14 @@ from annotation.work.actions import answers, assignments
 from evaluation.models import Run, WorkerScore
 from evaluation.runs.recipe import main_method
 from tests.evaluation.corpora.official_runs import make_official
+from tests.evaluation.corpora.replay import Session
 from tests.support import factories
 from tests.support.made_up import ARABIC, MADE_UP, Page, in_arabic, made_up
 from tests.support.studies import judging, labels, ratings, thinking, writing
 
 pytestmark = pytest.mark.django_db
 OWN = f"{ARABIC} قلم دفتر ورقة حبر مكتبة"
+RESPONSE = f"{OWN} [1]."
 LOG: tuple[dict[str, Any], ...] = (
     {"method": "open", "time": 0},
     {"method": "visibilitychange", "name": "hidden", "time": 10},
@@ -133,9 +137,27 @@ def studies(project: Project) -> list[tuple[Task, dict[str, Any]]]:
         (thinking.make_checklist(project), thinking.YES),
         (
             writing.make_writing(project),
-            {"text": f"{OWN} [1].", **writing.ENTRY, **writing.EXIT},
+            {"text": RESPONSE, **writing.ENTRY, **writing.EXIT},
         ),
     ]
+
+
+def typed(held: Assignment) -> list[dict[str, Any]]:
+    """The log of a response that was typed."""
+    session = Session(f"item-{held.entries.get().item_id}").types(RESPONSE)
+    return session.events
+
+
+def make_quiz(project: Project) -> Task:
+    """Four questions: a quiz of two, and known answers that are told of."""
+    task = factories.make_task(project, 4, publish=False, questions=[ARABIC] * 4)
+    for key in ("q-001", "q-002"):
+        set_known(by=project.owner, task=task, key=key, given={"answer": OWN}, why=ARABIC)
+    rules = {"quiz_items": 2, "quiz_pass": 2, "quiz_minutes": 3, "gold_per_assignment": 1}
+    settings = {**rules, "known_feedback": "1"}
+    tasks.edit_draft(by=project.owner, task=task, fields={"settings": settings})
+    tasks.publish(by=project.owner, task=task)
+    return task
 
 
 class Walk:
@@ -173,13 +195,35 @@ class Walk:
             self.get("work_item", held.pk, 1, part=part)
         self.get("work_item", held.pk, many, check=1)
         self.get("work_assignment", held.pk)
-        factories.make_log(held, LOG)
+        factories.make_log(held, LOG if held.task.type != "writing" else typed(held))
 
     def after(self, done: Assignment) -> None:
         self.get("work_done", done.pk)
         self.get("work_record_assignment", done.pk)
         if done.task.type in ("free_text", "writing"):
             self.get("work_replay", done.answers.earliest("pk").pk)
+
+    def quiz(self, task: Task, worker: Membership) -> None:
+        """A try that fails, one that passes, and answers that are told of."""
+        for text in (ARABIC, OWN):
+            held = factories.claim(task, worker, opened=False)
+            self.work(held, {"text": text})
+            factories.submit(held, text)
+            self.get("work_done", held.pk)
+            self.get("work_home")
+        held = factories.claim(task, worker)
+        for position in range(1, held.entries.count() + 1):
+            url = reverse("work_item", args=[held.pk, position])
+            self.client.post(url, {"text": ARABIC, "go": "next", "seq": position})
+            self.get("work_item", held.pk, position)
+        refused = self.client.post(
+            reverse("work_submit", args=[held.pk]),
+            {"key": str(uuid.uuid4())},
+            "application/json",
+            headers={"accept": "application/json"},
+        )
+        told = refused.json()
+        self.pages["submit"] = " | ".join((told["detail"], *told["fields"].values()))
 
     def left(self, what: str) -> dict[str, str]:
         """What is left of one kind, and the first page that has it."""
@@ -278,7 +322,7 @@ def walked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Walk:
     project = factories.make_project(also_manager=True, show_scores=True)
     worker = factories.make_worker(project)
     user = speak(worker.user)
-    made = studies(project)
+    made, quiz = studies(project), make_quiz(project)
     write_in_arabic()
     walk = Walk(user)
     walk.get("work_home")
@@ -290,6 +334,7 @@ def walked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Walk:
         drafts = {entry.item_id: full for entry in held.entries.all()}
         done.append(answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts))
         walk.after(factories.took(done[-1]))
+    walk.quiz(quiz, worker)
     tell(project, worker, done)
     score(project, worker, [done[0].task, done[1].task, done[4].task])
     tokens.make(by=user, name=ARABIC, scopes=["read", "work"], days=1, project=project)
@@ -318,5 +363,8 @@ def withdraw(walk: Walk, project: Project) -> None:
 def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself(
     walked: Walk,
 ) -> None:
+    import json
+    from pathlib import Path
+    Path("/tmp/words/left.json").write_text(json.dumps([walked.left("english"),walked.left("undirected")],ensure_ascii=False,indent=1))
     assert walked.left("english") == {}
     assert walked.left("undirected") == {}
