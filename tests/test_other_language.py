@@ -363,8 +363,5 @@ def withdraw(walk: Walk, project: Project) -> None:
 def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself(
     walked: Walk,
 ) -> None:
-    import json
-    from pathlib import Path
-    Path("/tmp/words/left.json").write_text(json.dumps([walked.left("english"),walked.left("undirected")],ensure_ascii=False,indent=1))
     assert walked.left("english") == {}
     assert walked.left("undirected") == {}

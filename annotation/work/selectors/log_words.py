@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from annotation.work.selectors.log import Event, is_run
 from crowdqc.numbers import count, plural
@@ -70,11 +70,11 @@ KINDS: dict[str, Words] = {
     "play": gettext_lazy("plays"),
 }
 CHOSEN: dict[str, Words] = {
-    "left": gettext_lazy("Left"),
-    "neutral": gettext_lazy("Neutral"),
-    "right": gettext_lazy("Right"),
-    "yes": gettext_lazy("Yes"),
-    "no": gettext_lazy("No"),
+    "left": pgettext_lazy("choice", "left"),
+    "neutral": pgettext_lazy("choice", "neutral"),
+    "right": pgettext_lazy("choice", "right"),
+    "yes": pgettext_lazy("choice", "yes"),
+    "no": pgettext_lazy("choice", "no"),
 }
 
 
