@@ -16,7 +16,7 @@ PACKAGES = ("crowdqc", "annotation", "evaluation")
 MAX_FILE, MAX_FUNCTION = 500, 60
 # A method may use these and nothing else.
 PURE = {"numpy", "scipy", "sklearn", "snowballstemmer", "evaluation.methods"}
-WORDS = "crowdqc.words"  # how words are counted, with nothing but the standard library
+WORDS = "crowdqc.web.words"  # how words are counted, with nothing but the standard library
 STANDARD_IMPURE = {"random", "time", "datetime", "os", "socket", "subprocess", "secrets"}
 
 

@@ -216,14 +216,6 @@ class Walk:
             url = reverse("work_item", args=[held.pk, position])
             self.client.post(url, {"text": ARABIC, "go": "next", "seq": position})
             self.get("work_item", held.pk, position)
-        refused = self.client.post(
-            reverse("work_submit", args=[held.pk]),
-            {"key": str(uuid.uuid4())},
-            "application/json",
-            headers={"accept": "application/json"},
-        )
-        told = refused.json()
-        self.pages["submit"] = " | ".join((told["detail"], *told["fields"].values()))
 
     def left(self, what: str) -> dict[str, str]:
         """What is left of one kind, and the first page that has it."""

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
-from crowdqc.words import count_words, spaced
+from crowdqc.web.words import count_words, spaced
 from evaluation.methods.text.style import style_counts
 from evaluation.methods.writing.measures import word_count
 from tests.support.words import CASES

@@ -74,7 +74,7 @@ def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
             lambda data: actions.write_as_worker(
                 by=user, worker=found.worker, task=found.task, **data
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect("work_conversation", found.pk)
@@ -106,7 +106,7 @@ def ask(request: HttpRequest, assignment_id: int) -> HttpResponse:
                 item_id=about.item_id if about else None,
                 **data,
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect(request.get_full_path())

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from annotation.task_types.writing.citations import MARK
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 
 TAGS = frozenset(
     "p br strong em del code pre blockquote ul ol li h2 h3 h4 hr a".split()

@@ -3,7 +3,7 @@ window.gettext ??= (text) => text;
 window.ngettext ??= (one, many, count) => (count === 1 ? one : many);
 window.interpolate ??= (text, values) => text.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
 
-// How words are counted, as crowdqc/words.py has it: scripts without spaces by their signs.
+// How words are counted, as crowdqc/web/words.py has it: scripts without spaces by their signs.
 window.countWords = (() => {
   const SIGNS =
     "\\u3005-\\u3007\\u3041-\\u3096\\u309d-\\u309f\\u30a1-\\u30fa\\u30fc-\\u30ff\\u3105-\\u312f" +

@@ -26,7 +26,7 @@ class TokenRow:
     @property
     def scopes(self) -> list[str]:
         """What its program may do, in words."""
-        return [ApiToken.Scope(one).label for one in self.token.scopes]
+        return [str(ApiToken.Scope(one).label) for one in self.token.scopes]
 
     @property
     def is_live(self) -> bool:

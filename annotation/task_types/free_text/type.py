@@ -13,7 +13,7 @@ from annotation.task_types.known import WORDS, KnownField
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from crowdqc.errors import Invalid
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 
 DONT_KNOW = "I don't know"
 

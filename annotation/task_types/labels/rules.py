@@ -34,7 +34,7 @@ from annotation.task_types.labels.fields import (
 )
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact, parse_whole
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 
 PREFIX = "l-"
 MOST_SPANS = 1000

@@ -18,7 +18,7 @@ from annotation.task_types.sentences import sentences
 from annotation.task_types.texts import storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 
 EXPLANATION, EVIDENCE, FEEDBACK = "explanation", "evidence", "feedback"
 SENTENCE = "sentence"  # the target of a span of evidence

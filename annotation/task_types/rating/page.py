@@ -25,7 +25,7 @@ from annotation.task_types.rating.explanation import (
 from annotation.task_types.rating.type import beside_problems
 from annotation.task_types.sentences import paragraphs, sentences
 from crowdqc.errors import Invalid
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 
 Settings = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crowdqc.words import spaced
+from crowdqc.web.words import spaced
 
 STYLE = ("words", "lists", "headings", "bold")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)

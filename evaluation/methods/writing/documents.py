@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from crowdqc.words import count_words
+from crowdqc.web.words import count_words
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.text.metrics import pairs as sharing

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from crowdqc.words import spaced
+from crowdqc.web.words import spaced
 from evaluation.methods.writing.origins import characters, units
 from evaluation.methods.writing.presence import Change, Process
 from evaluation.methods.writing.texts import JUMP

@@ -370,7 +370,7 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
         "pair 1",
         "chose right for quality overall",
         "the left text, 2.5 s",
-        "open the sources",
+        "opened the sources",
         "marks of differences on",
     ):
         assert words in html
