@@ -371,7 +371,7 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
         "chose right for quality overall",
         "the left text, 2.5 s",
         "opened the sources",
-        "marks of differences on",
+        "marked the differences",
     ):
         assert words in html
     assert log.replay(log.item_events(log.assignment_events(held.pk), item)) == ""
