@@ -25,9 +25,12 @@ from django.conf import settings
 from django.core import signing
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rest_framework.throttling import BaseThrottle
 
 from crowdqc.errors import TooMuch
+from crowdqc.web.terms import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -129,7 +132,7 @@ def seconds_left(limit: Limit, about: object) -> int:
     return max(0, math.ceil(row[0])) if row else 0
 
 
-def hold(limit: Limit, about: object, what: str) -> None:
+def hold(limit: Limit, about: object, what: Words) -> None:
     """Count a try; raise TooMuch with ``what`` and the time to wait where it is one too many."""
     if not count_try(limit, about):
         raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
@@ -137,11 +140,11 @@ def hold(limit: Limit, about: object, what: str) -> None:
 
 def _again(seconds: int) -> str:
     if seconds <= MINUTE:
-        return "Wait a minute, then try again."
+        return _("Wait a minute, then try again.")
     minutes = math.ceil(seconds / MINUTE)
     if minutes < 120:
-        return f"Try again in {minutes} minutes."
-    return f"Try again in {math.ceil(minutes / 60)} hours."
+        return _("Try again in %(minutes)s minutes.") % {"minutes": minutes}
+    return _("Try again in %(hours)s hours.") % {"hours": math.ceil(minutes / 60)}
 
 
 def sweep() -> int:
@@ -241,8 +244,8 @@ def remember_device(
 
 # -- signing in ------------------------------------------------------------------------------------
 
-NETWORK = "Too many tries from this address."
-NAME = "Too many tries under this name."
+NETWORK = gettext_lazy("Too many tries from this address.")
+NAME = gettext_lazy("Too many tries under this name.")
 
 
 def hold_back(request: HttpRequest, *, name: str) -> None:
@@ -272,7 +275,7 @@ def hold_code(request: Any, user: Any) -> str:
     """
     about = f"{user.pk} {counted_as(request, user.username, signed_in=True)}"
     for limit in CODES:
-        hold(limit, about, "Too many tries.")
+        hold(limit, about, _("Too many tries."))
     return about
 
 

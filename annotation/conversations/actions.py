@@ -140,7 +140,7 @@ def _write(
         return found, False  # the same, sent again
     if found.closed_at:
         raise Conflict(_("This conversation is closed."))
-    limits.hold(limits.MESSAGES, by.pk, "You wrote many messages.")
+    limits.hold(limits.MESSAGES, by.pk, _("You wrote many messages."))
     from_worker = by.pk == worker.user_id
     made = Message.objects.create(
         conversation=found,
@@ -204,7 +204,7 @@ def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
         raise Conflict(_("You can report messages of the other side."))
     if message.reported_at:
         return message
-    limits.hold(limits.REPORTS, by.pk, "You reported many messages.")
+    limits.hold(limits.REPORTS, by.pk, _("You reported many messages."))
     message.reported_at = timezone.now()
     message.save(update_fields=["reported_at"])
     project = conversation.worker.project

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,7 +23,7 @@ from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
 TEMPLATE = "annotation/conversations/own.html"
-SENT = "Message sent."
+SENT = gettext_lazy("Message sent.")
 
 
 def _help(pseudonym: str) -> str:
@@ -73,7 +74,7 @@ def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
             lambda data: actions.write_as_worker(
                 by=user, worker=found.worker, task=found.task, **data
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect("work_conversation", found.pk)
@@ -105,16 +106,20 @@ def ask(request: HttpRequest, assignment_id: int) -> HttpResponse:
                 item_id=about.item_id if about else None,
                 **data,
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect(request.get_full_path())
     found = selectors.conversation_about(held.worker, held.task_id)
     if about is None:
-        back = (reverse("work_assignment", args=[held.pk]), "Back to the task")
+        back = (reverse("work_assignment", args=[held.pk]), _("Back to the task"))
     else:
         address = reverse("work_item", args=[held.pk, about.number])
-        back = (address, f"Back to {about.noun} {about.number}")
+        back = (
+            address,
+            _("Back to %(noun)s %(number)s")
+            % {"noun": pgettext("noun", about.noun), "number": about.number},
+        )
     context = _context(
         request, found, form=form, worker=held.worker, task=held.task, about=about, back=back
     )

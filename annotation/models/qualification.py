@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from annotation.models.assignments import Assignment
 from annotation.models.people import User
@@ -12,9 +13,9 @@ class Qualification(models.Model):
     """What became of one submitted round: another one, onto the panel, or not; with words."""
 
     class Verdict(models.TextChoices):
-        AGAIN = "again", "another round"
-        ADMITTED = "admitted", "on the panel"
-        DECLINED = "declined", "not this time"
+        AGAIN = "again", gettext_lazy("another round")
+        ADMITTED = "admitted", gettext_lazy("on the panel")
+        DECLINED = "declined", gettext_lazy("not this time")
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.PROTECT, related_name="qualification"

@@ -157,9 +157,9 @@ class Payment(models.Model):
     """
 
     class What(models.TextChoices):
-        BASE = "base", "Approve the submission"
-        BONUS = "bonus", "Pay a bonus"
-        REFUSAL = "refusal", "Reject the submission"
+        BASE = "base", gettext_lazy("Approve the submission")
+        BONUS = "bonus", gettext_lazy("Pay a bonus")
+        REFUSAL = "refusal", gettext_lazy("Reject the submission")
 
     # What pages call it: the labels above are what a platform is asked to do.
     WORDS: ClassVar[dict[str, Promise]] = {
@@ -169,13 +169,13 @@ class Payment(models.Model):
     }
 
     class State(models.TextChoices):
-        PLANNED = "planned", "Waits to be sent"
-        PREPARED = "prepared", "Set up, not paid"
-        SENDING = "sending", "Sent, not confirmed"
-        DONE = "done", "Confirmed"
-        FAILED = "failed", "Refused by the platform"
-        UNCLEAR = "unclear", "A person has to look"
-        BY_HAND = "by_hand", "To be done by hand"
+        PLANNED = "planned", gettext_lazy("Waits to be sent")
+        PREPARED = "prepared", gettext_lazy("Set up, not paid")
+        SENDING = "sending", gettext_lazy("Sent, not confirmed")
+        DONE = "done", gettext_lazy("Confirmed")
+        FAILED = "failed", gettext_lazy("Refused by the platform")
+        UNCLEAR = "unclear", gettext_lazy("A person has to look")
+        BY_HAND = "by_hand", gettext_lazy("To be done by hand")
 
     recruitment = models.ForeignKey(
         Recruitment, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.models.access import ApiToken
 from annotation.models.people import Project, User
+
+# What the detail of an event holds; its values are codes, but for yes and no.
+NAMES = {
+    "method": gettext_lazy("by"),
+    "project": gettext_lazy("project"),
+    "required": gettext_lazy("required"),
+    "role": gettext_lazy("role"),
+    "scopes": gettext_lazy("permissions"),
+    "sessions": gettext_lazy("devices"),
+    "token": gettext_lazy("token"),
+    "type": gettext_lazy("kind"),
+}
 
 
 class SecurityEvent(models.Model):
@@ -73,9 +87,14 @@ class SecurityEvent(models.Model):
     def said(self) -> str:
         """The detail in a line."""
         said = {
-            name: ("no", "yes")[one] if isinstance(one, bool) else one
+            name: (_("no"), _("yes"))[one] if isinstance(one, bool) else one
             for name, one in self.detail.items()
         }
+        if "scopes" in said:
+            known = dict(ApiToken.Scope.choices)
+            said["scopes"] = "; ".join(
+                str(known.get(one, one)) for one in said["scopes"].split(", ")
+            )
         what = str(said.pop("what", "")).replace("_", " ")
-        rest = ", ".join(f"{name}: {value}" for name, value in said.items())
+        rest = ", ".join(f"{NAMES.get(name, name)}: {value}" for name, value in said.items())
         return ", ".join(part for part in (what, rest) if part)

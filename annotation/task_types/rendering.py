@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from annotation.task_types.writing.citations import MARK
+from crowdqc.web.words import count_words
 
 TAGS = frozenset(
     "p br strong em del code pre blockquote ul ol li h2 h3 h4 hr a".split()
@@ -17,12 +17,9 @@ TAGS = frozenset(
 )
 
 
-_WORD = re.compile(r"\w[\w'’-]*")
-
-
 def words_in(text: str) -> int:
-    """Words as a reader counts them: bullets, dashes and citation marks are none."""
-    return len(_WORD.findall(MARK.sub(" ", text)))
+    """Words of a text that may cite sources, whose marks are none."""
+    return count_words(MARK.sub(" ", text))
 
 
 @functools.cache

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -16,7 +19,7 @@ from evaluation.labels import planning
 from evaluation.labels.selectors.plan import LabelPlanner
 from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
-from evaluation.runs.adapters import COMPETENCE, CompetenceWords, KnownWords, ShapeAdapter
+from evaluation.runs.adapters import COMPETENCE, KNOWN, CompetenceWords, ShapeAdapter
 from evaluation.runs.planning.precision import Precision
 
 
@@ -37,15 +40,15 @@ class ItemLabels(ShapeAdapter):
     answering = LabelQuestions()
     planner = LabelPlanner()
     # Their labels are scored like the others; the other shapes leave such answers out.
-    known_words = KnownWords(said="items whose answer is known")
+    known_words = replace(KNOWN, said=_("items whose answer is known"))
     competence_words = CompetenceWords(
-        said="how often the right label is given, by field",
-        line="Field",
-        votes="Labels",
+        said=_("how often the right label is given, by field"),
+        line=_("Field"),
+        votes=_("Labels"),
         every="every label",
-        no_interval="too few shared items",
-        shared="item",
-        beside="Known answers",
+        no_interval=_("too few shared items"),
+        shared=pgettext_lazy("noun", "item"),
+        beside=_("Known answers"),
         beside_said="Known answers: labels that are right, of the known answers that were shown",
         for_worker=False,
     )

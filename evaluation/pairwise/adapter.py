@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 
+from django.utils.translation import gettext_lazy as _
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
@@ -71,14 +73,16 @@ def _rounded(value: int) -> int:
 
 
 ATTENTION = KnownWords(
-    "Attention pairs",
-    "pairs with one sensible answer; they never count as judgments",
+    _("Attention pairs"),
+    _("pairs with one sensible answer; they never count as judgments"),
     "attention pair",
-    "Passed",
-    "Failed",
-    "Share passed",
-    "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
-    "interval says so.",
+    _("Passed"),
+    _("Failed"),
+    _("Share passed"),
+    _(
+        "from one attention pair that nothing was read; a slip looks the same. With few pairs the "
+        "interval says so."
+    ),
 )
 
 

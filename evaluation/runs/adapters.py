@@ -15,12 +15,15 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.answers import Tally, tally_from_counts
+from crowdqc.web.terms import Words
 from evaluation.runs.planning.precision import Planner, Precision
 
 FIRST_WORKERS, FIRST_ANSWERS = 3, 5
@@ -44,33 +47,54 @@ class FirstRun:
 class KnownWords:
     """What a worker's card calls the items whose answer is known."""
 
-    title: str = "Known answers"
-    said: str = "items whose answer is known; they never enter results"
-    noun: str = "known answer"
-    right: str = "Right"
-    wrong: str = "Wrong"
-    share: str = "Share right"
-    cannot: str = (
-        "from few known answers how reliable somebody is; the interval says how far they tell."
-    )
+    title: Words
+    said: Words
+    noun: str
+    right: Words
+    wrong: Words
+    share: Words
+    cannot: Words
 
 
 @dataclass(frozen=True)
 class CompetenceWords:
     """What a worker's card calls competence in tasks of a shape, and what stands beside it."""
 
-    said: str = "the probability of not guessing, by dimension"
-    line: str = "Dimension"
-    votes: str = "Votes"
-    every: str = "every vote"
-    no_interval: str = "too few shared pairs"
-    shared: str = "pair"  # what links workers whose figures compare
-    beside: str = "Agreement with others"
-    beside_said: str = (
+    said: Words
+    line: Words
+    votes: Words
+    every: str
+    no_interval: Words
+    shared: Words  # what links workers whose figures compare
+    beside: Words
+    beside_said: Words
+    for_worker: bool = True  # whether the worker, too, may read what stands beside it
+
+
+KNOWN = KnownWords(
+    title=_("Known answers"),
+    said=_("items whose answer is known; they never enter results"),
+    noun="known answer",
+    right=_("Right"),
+    wrong=_("Wrong"),
+    share=_("Share right"),
+    cannot=_(
+        "from few known answers how reliable somebody is; the interval says how far they tell."
+    ),
+)
+BY_DIMENSION = CompetenceWords(
+    said=_("the probability of not guessing, by dimension"),
+    line=_("Dimension"),
+    votes=_("Votes"),
+    every="every vote",
+    no_interval=_("too few shared pairs"),
+    shared=pgettext_lazy("noun", "pair"),
+    beside=_("Agreement with others"),
+    beside_said=_(
         "Agreement with others: decided votes on the side of the majority of the others, whose "
         "majority leaves this vote out"
-    )
-    for_worker: bool = True  # whether the worker, too, may read what stands beside it
+    ),
+)
 
 
 class ShapeAdapter:
@@ -96,8 +120,8 @@ class ShapeAdapter:
     # People
     worker_score: str = ""  # how a run scores people: one of the three above; "": it does not
     scores_answers: bool = False  # each answer, too; else it is the texts that are scored
-    known_words = KnownWords()
-    competence_words = CompetenceWords()
+    known_words = KNOWN
+    competence_words = BY_DIMENSION
     pools: Sequence[str] = ()  # measures of the boards over the tasks of a domain
     cites: bool = False  # people write from passages, so that only a paste from elsewhere is told
 
@@ -131,7 +155,7 @@ class ShapeAdapter:
 
     def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
         """What competence without a dimension is of, in a run with these options."""
-        return "All together"
+        return str(_("All together"))
 
     def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
         """Of a score's ``extra``: how many were right, of how many, and what these are."""

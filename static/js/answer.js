@@ -150,7 +150,7 @@
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
-    const words = answer.value.trim() ? answer.value.trim().split(/\s+/).length : 0;
+    const words = countWords(answer.value);
     count.textContent = interpolate(ngettext("%(words)s word", "%(words)s words", words), { words }, true);
     count.classList.toggle("over", words > Number(answer.dataset.max));
     work().querySelector("p[data-declined]").hidden = !form().elements.declined.value;

@@ -5,7 +5,6 @@
 crowdqc.rate = (() => {
   const { log, store } = crowdqc;
   const KEYS = "crowdqc:single-keys"; // as judge.js has it
-  const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_'’-]*/gu;
   const page = () => document.querySelector("#work[data-rate]");
   const part = (name) => page()?.querySelector(`[data-${name}]`);
   const field = () => page()?.querySelector("#evidence");
@@ -108,7 +107,7 @@ crowdqc.rate = (() => {
 
   // What is missing -----------------------------------------------------------------------------
 
-  const words = () => why()?.value.match(WORD)?.length ?? 0;
+  const words = () => countWords(why()?.value ?? "");
 
   function tooShort() {
     const { min, required } = part("explain")?.dataset ?? {};

@@ -14,6 +14,7 @@ import re
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
@@ -50,6 +51,7 @@ NOUNS = (
 WORKERS = (
     "templates/annotation/work/",
     "templates/annotation/task_types/_attribute_row.html",
+    "templates/annotation/task_types/_thumbnail.html",
     "templates/annotation/recruitment/entry/",
     "templates/annotation/notifications/notices/",
     "templates/annotation/conversations/_form.html",
@@ -70,6 +72,9 @@ WORKERS = (
     "templates/mail/",
     "templates/_includes/",
     "templates/evaluation/people/data/",
+    "templates/evaluation/people/workers/own_card.html",
+    "templates/evaluation/people/workers/_",
+    "templates/evaluation/writing/replay/",
     "templates/400.html",
     "templates/403.html",
     "templates/403_csrf.html",
@@ -106,9 +111,12 @@ WORKERS = (
     "annotation/records/views.py",
     "annotation/templatetags/",
     "annotation/work/",
+    "crowdqc/limits.py",
     "crowdqc/numbers.py",
     "crowdqc/web/",
+    "evaluation/people/selectors/scores.py",
     "evaluation/people/views/data.py",
+    "evaluation/writing/replay/",
     "evaluation/shell.py",
     "static/js/",
 )
@@ -150,13 +158,46 @@ CHECKS = (
     "Record what you say: nothing is recorded yet.",
     "Attributes %(first)s and %(number)s say the same; remove one.",
 )
-# ... but for these files, and the terms that workers' pages explain.
+# ... but for this file.
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
+# Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
+PARTS: dict[str, tuple[str, ...]] = {
+    "annotation/conversations/actions.py": (
+        "write_as_staff",
+        "announce",
+        "_write",
+        "report",
+        "_message",
+    ),
+    "annotation/models/qualification.py": ("Verdict",),
+    "evaluation/labels/adapter.py": ("competence_words",),
+    "evaluation/pairwise/adapter.py": ("ATTENTION",),
+    "evaluation/runs/adapters.py": ("KNOWN", "BY_DIMENSION", "whole_label"),
+    "evaluation/payouts/selectors/card.py": ("Time", "CANNOT_SCORE"),
+    "evaluation/people/selectors/card.py": ("CANNOT_COMPETENCE", "CANNOT_PARTS", "CANNOT_AGREE"),
+    **{
+        f"annotation/task_types/{name}/type.py": ("in_words", "check")
+        for name in ("checklist", "labels", "pairwise", "rating", "think_aloud", "writing")
+    },
+    "annotation/task_types/labels/fields.py": ("label_of",),
+    "annotation/models/recruitment.py": ("Payment",),
+    "annotation/records/selectors/audit.py": ("own_account_entries",),
+    "annotation/records/selectors/audit_words.py": ("SENTENCES",),
+    "annotation/accounts/tokens/selectors.py": ("tokens_of", "TokenRow", "_row"),
+    "annotation/payouts/actions/ledger.py": ("_tell_worker",),
+    "annotation/payouts/actions/payments.py": ("confirm",),
+    "annotation/payouts/actions/settle.py": ("_write_rejections", "_approved_text"),
+    "crowdqc/web/terms.py": (
+        *("interval", "rank", "competence", "first-round", "owed", "rho"),
+        "hourly",
+    ),
+}
+IN_PART = "#workers"
 
 
 def for_workers(path: str) -> bool:
     """Whether workers read what this file says."""
-    if path.startswith(FOR_WORKERS):
+    if path.startswith(FOR_WORKERS) or path.endswith(IN_PART):
         return True
     if re.fullmatch(
         r"annotation/task_types/\w+/(worker_views|page|explanation|questionnaire|rules)\.py", path
@@ -185,7 +226,10 @@ def sources() -> dict[str, list[str]]:
 
 def found_in(path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     """What a file says: (context, (text,) or (one, many))."""
-    raw = (ROOT / path).read_text()
+    return _found_in((ROOT / path).read_text(), path)
+
+
+def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     if path.startswith("templates/"):
         rows = _of_template(raw)
         return rows + [(None, _counts(*pair)) for pair in COUNTED.findall(raw)]
@@ -203,6 +247,25 @@ def found_in(path: str) -> list[tuple[str | None, tuple[str, ...]]]:
         for noun in nouns(raw):
             rows += [("noun", (noun,)), (None, _counts(noun, ""))]
     return rows
+
+
+def _parts(raw: str, names: tuple[str, ...]) -> str:
+    """The code of these functions, classes and names, and of these keys of dictionaries."""
+    parts = []
+    for node in ast.walk(ast.parse(raw)):
+        found: list[tuple[Any, ast.AST]] = []
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found = [(node.name, node)]
+        elif isinstance(node, ast.Assign):
+            found = [(getattr(one, "id", ""), node) for one in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            found = [(getattr(node.target, "id", ""), node)]
+        elif isinstance(node, ast.Dict):
+            found = [
+                (getattr(k, "value", ""), v) for k, v in zip(node.keys, node.values, strict=True)
+            ]
+        parts += [ast.get_source_segment(raw, part) or "" for name, part in found if name in names]
+    return "\n".join(parts)
 
 
 def nouns(raw: str) -> list[str]:
@@ -234,10 +297,14 @@ def collected() -> dict[str, Catalog]:
     for domain, files in sources().items():
         found[domain] = Catalog(fuzzy=False)
         for path in files:
-            for context, texts in found_in(path):
+            rows = [(path, row) for row in found_in(path)]
+            if path in PARTS:
+                part = _parts((ROOT / path).read_text(), PARTS[path])
+                rows += [(path + IN_PART, row) for row in _found_in(part, path)]
+            for place, (context, texts) in rows:
                 if texts and texts[0]:
                     key = texts[0] if len(texts) == 1 else texts[:2]
-                    found[domain].add(key, locations=[(path, 0)], context=context)
+                    found[domain].add(key, locations=[(place, 0)], context=context)
     return found
 
 

@@ -25,7 +25,7 @@ from annotation.accounts.signing import actions, selectors
 from annotation.models import User
 from crowdqc import limits
 
-MAILS = "Too many mails were sent to this address."
+MAILS = gettext_lazy("Too many mails were sent to this address.")
 CODE = {"inputmode": "numeric", "autocomplete": "one-time-code", "class": "code-input"}
 LONGEST = 1000  # characters of a password: hashing a longer one is work for whoever sends it
 
@@ -112,7 +112,7 @@ class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code="Code")
+        _plain(self, code=_("Code"))
         self.fields["code"].help_text = _("It is valid for 30 minutes.")
         self.fields["code"].widget.attrs.update({**CODE, "inputmode": "text"})
 
@@ -130,11 +130,11 @@ class EmailForm(account.AddEmailForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email="New e-mail")
+        _plain(self, email=_("New e-mail"))
 
     def save(self, request: HttpRequest) -> Any:
         assert self.user is not None  # noqa: S101
-        limits.hold(limits.CHANGES, f"email {self.user.pk}", "Too many changes.")
+        limits.hold(limits.CHANGES, f"email {self.user.pk}", _("Too many changes."))
         limits.hold(limits.MAILS, f"change {self.cleaned_data['email']}", MAILS)
         return super().save(request)
 
@@ -154,7 +154,7 @@ class ChangePasswordForm(account.ChangePasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, oldpassword="Current password", password1="New password")
+        _plain(self, oldpassword=_("Current password"), password1=_("New password"))
         del self.fields["password2"]
         self.fields["oldpassword"].help_text = ""
         self.fields["password1"].help_text = _("At least 8 characters.")
@@ -206,7 +206,7 @@ class NewPasswordForm(account.ResetPasswordKeyForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password1="New password")
+        _plain(self, password1=_("New password"))
         del self.fields["password2"]
         self.fields["password1"].help_text = _("At least 8 characters.")
 
@@ -256,7 +256,7 @@ class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code="Code")
+        _plain(self, code=_("Code"))
         self.fields["code"].widget.attrs.update(CODE)
 
 
@@ -265,7 +265,7 @@ class AddAppForm(totp.ActivateTOTPForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code="Code")
+        _plain(self, code=_("Code"))
         self.fields["code"].widget.attrs.update(CODE)
 
     def clean_code(self) -> str:

@@ -15,6 +15,7 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from annotation.models import AuditEntry, User
 from crowdqc import limits
@@ -192,5 +193,5 @@ def device_name(agent: str) -> str:
     """``Firefox on Linux``, as far as the browser says what it is."""
     browser, system = browser_and_system(agent)
     if browser and system:
-        return f"{browser} on {system}"
-    return browser or system or re.sub(r"[/ ].*", "", agent)[:40] or "Unknown device"
+        return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return browser or system or re.sub(r"[/ ].*", "", agent)[:40] or _("Unknown device")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allauth.account.stages import EmailVerificationStage
+from django.utils.translation import gettext as _
 
 from annotation.accounts.signing import selectors
 from crowdqc import limits
@@ -20,6 +21,6 @@ class VerifyAddress(EmailVerificationStage):
                 return None, True
             if not self.login.signup:  # a sign-up was counted by its form
                 about = limits.counted_as(self.request, user.username)
-                limits.hold(limits.MAILS, about, "Too many codes were sent to your address.")
+                limits.hold(limits.MAILS, about, _("Too many codes were sent to your address."))
         found: tuple[Any, bool] = super().handle()
         return found

@@ -66,7 +66,7 @@ class SignUp(_LetsOut, _Says, account.SignupView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         for limit in limits.SIGN_UPS:
-            limits.hold(limit, limits.network(request), "Too many accounts from this address.")
+            limits.hold(limit, limits.network(request), _("Too many accounts from this address."))
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
 
@@ -181,7 +181,7 @@ class PasskeySignIn(webauthn.LoginWebAuthnView):
     """Signing in by a passkey: the challenge as JSON, and its answer as a form."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        limits.hold(limits.PASSKEYS, limits.network(request), "Too many tries.")
+        limits.hold(limits.PASSKEYS, limits.network(request), _("Too many tries."))
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         if not request.user.is_authenticated and request.session.modified:
             request.session.set_expiry(3600)  # a challenge of a stranger is kept no longer
@@ -233,7 +233,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
 def theme_change(request: HttpRequest) -> HttpResponse:
     """Light, dark, or as the device says."""
     user = cast(User, request.user)
-    limits.hold(limits.THEMES, user.pk, "Too many changes.")
+    limits.hold(limits.THEMES, user.pk, _("Too many changes."))
     actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
     return redirect(reverse("account") + "#profile")
 

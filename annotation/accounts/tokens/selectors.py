@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import ApiToken, Project, User
 
@@ -21,6 +22,11 @@ class TokenRow:
     token: ApiToken
     state: str  # mark of the state
     word: str
+
+    @property
+    def scopes(self) -> list[str]:
+        """What its program may do, in words."""
+        return [str(ApiToken.Scope(one).label) for one in self.token.scopes]
 
     @property
     def is_live(self) -> bool:
@@ -39,10 +45,10 @@ def tokens_of(user: User) -> list[TokenRow]:
 
 def _row(token: ApiToken, now: dt.datetime) -> TokenRow:
     if token.revoked_at:
-        return TokenRow(token, "closed", "Ended")
+        return TokenRow(token, "closed", _("Ended"))
     if token.expires_at <= now:
-        return TokenRow(token, "closed", "Expired")
-    return TokenRow(token, "open", "Live")
+        return TokenRow(token, "closed", _("Expired"))
+    return TokenRow(token, "open", _("Live"))
 
 
 def projects_for(user: User) -> list[Project]:

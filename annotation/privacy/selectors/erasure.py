@@ -24,6 +24,7 @@ from django.db.models import (
 )
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from annotation.models import (
     Answer,
@@ -262,11 +263,11 @@ def answers_with_words(assignments: Sequence[int]) -> set[int]:
 def keeps_account(user: User) -> str:
     """Why the person's account cannot be closed yet, in words; empty where it can."""
     if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
-        return "You still belong to a project. Work of yours is erased project by project first."
+        return _("You still belong to a project. Work of yours is erased project by project first.")
     if user.owned_projects.exists():
-        return "You own a project; its owner stays with it."
+        return _("You own a project; its owner stays with it.")
     if kept_work(user):
-        return "Work of yours is still kept, or is just being erased."
+        return _("Work of yours is still kept, or is just being erased.")
     return ""
 
 

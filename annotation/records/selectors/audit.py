@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
 
 from annotation.models import AuditEntry, Membership, Project, Role, User
 from annotation.records.selectors.audit_words import (
@@ -207,4 +208,4 @@ def object_types(project: Project) -> list[tuple[str, str]]:
 def own_account_entries(user: User, limit: int = PAGE) -> list[Line]:
     """What the person's account did outside any project: tokens, passwords, mail."""
     found = AuditEntry.objects.filter(actor=user, project=None).order_by("-pk")[:limit]
-    return [_line(one, "You") for one in found]
+    return [_line(one, _("You")) for one in found]

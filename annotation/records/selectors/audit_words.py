@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-SENTENCES = {
-    "account.create": "created the account",
-    "account.email": "verified another e-mail address",
-    "account.erase": "took every name off the account and closed it",
-    "account.name": "changed their name",
-    "account.theme": "chose a theme",
-    "account.language": "chose a language",
-    "account.password": "set a new password",
+from django.utils.translation import gettext_lazy
+
+from crowdqc.web.terms import Words
+
+SENTENCES: dict[str, Words] = {
+    "account.create": gettext_lazy("created the account"),
+    "account.email": gettext_lazy("verified another e-mail address"),
+    "account.erase": gettext_lazy("took every name off the account and closed it"),
+    "account.name": gettext_lazy("changed their name"),
+    "account.theme": gettext_lazy("chose a theme"),
+    "account.language": gettext_lazy("chose a language"),
+    "account.password": gettext_lazy("set a new password"),
     "adaptive.change": "changed how votes are spent as they come in",
     "adaptive.off": "switched adaptive collection off",
     "adaptive.on": "switched adaptive collection on",
@@ -91,9 +95,9 @@ SENTENCES = {
     "label_studio.import": "imported tasks of Label Studio",
     "ledger.correct": "booked a correction",
     "log.erase": "erased the interaction log of an assignment, {events} events",
-    "mail.daily": "chose how often notices are mailed",
-    "mail.off": "switched mail off",
-    "mail.on": "switched mail on",
+    "mail.daily": gettext_lazy("chose how often notices are mailed"),
+    "mail.off": gettext_lazy("switched mail off"),
+    "mail.on": gettext_lazy("switched mail on"),
     "message.announce": "sent an announcement to {workers} workers",
     "message.block": "changed whether a worker can write messages",
     "message.close": "closed a conversation, or opened it again",
@@ -102,7 +106,7 @@ SENTENCES = {
     "message.report": "reported a message",
     "message.send": "wrote a message",
     "message.withdraw": "removed an announcement",
-    "notices.mute": "chose which notices to get",
+    "notices.mute": gettext_lazy("chose which notices to get"),
     "media.add": "uploaded the file {name}",
     "media.delete": "deleted files that no item shows",
     "media.fetch": "had {files} files fetched again",
@@ -185,8 +189,8 @@ SENTENCES = {
     "task.reopen": "opened a task again",
     "task.resume": "let a task go on",
     "task.template": "began a task from the template {template}",
-    "token.make": "made a token of the API",
-    "token.revoke": "ended a token of the API",
+    "token.make": gettext_lazy("made a token of the API"),
+    "token.revoke": gettext_lazy("ended a token of the API"),
     "topics.add": "added topics",
     "upload.keep": "uploaded a file",
     "upload.map": "said what the columns of a file are",
@@ -316,7 +320,7 @@ def sentence(action: str, detail: Mapping[str, Any]) -> str:
     if told is None:
         return action
     plain = {name: value for name, value in detail.items() if isinstance(value, str | int)}
-    return told.format_map(_Gaps(plain))
+    return str(told).format_map(_Gaps(plain))
 
 
 def subject_of(kind: str, pk: int | None) -> str:

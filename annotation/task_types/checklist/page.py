@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.models import Item
 from annotation.task_types.checklist.type import NO, PREFIX, YES
 from annotation.task_types.pairwise.page import Line, Option, candidate_context, sources_of
 from annotation.task_types.rendering import words_in
 
-OFFERED = ((YES, "Yes", "y"), (NO, "No", "n"))
-OPEN = "Not answered yet: yes or no."
+OFFERED = ((YES, gettext_lazy("Yes"), "y"), (NO, gettext_lazy("No"), "n"))
+OPEN = gettext_lazy("Not answered yet: yes or no.")
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,8 @@ class Checklist(TaskType):
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """How many questions are answered yes, and how many no."""
         given = [draft.get(PREFIX + row["name"]) for row in settings["questions"]]
-        counts = [(given.count(value), value) for value in (YES, NO)]
-        return ", ".join(f"{number} {value}" for number, value in counts if number)
+        counts = [(given.count(YES), _("%(number)s yes")), (given.count(NO), _("%(number)s no"))]
+        return ", ".join(words % {"number": number} for number, words in counts if number)
 
     def lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
         return list(settings["questions"])

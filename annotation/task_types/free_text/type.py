@@ -13,6 +13,7 @@ from annotation.task_types.known import WORDS, KnownField
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import check_words, drafted_text, word_limits
 from crowdqc.errors import Invalid
+from crowdqc.web.words import count_words
 
 DONT_KNOW = "I don't know"
 
@@ -89,7 +90,7 @@ class FreeText(TaskType):
             if settings["skippable"]:
                 return None
             raise Invalid(_("There is no answer yet."))
-        check_words(len(text.split()), settings)
+        check_words(count_words(text), settings)
         return Values(texts=[("answer", 0, text)])
 
     def problems(self, task: Task, version: TaskVersion) -> list[str]:

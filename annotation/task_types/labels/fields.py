@@ -103,7 +103,7 @@ def code_of(one: Mapping[str, Any], said: str) -> str:
 def label_of(field: Mapping[str, Any], code: str) -> str:
     """What people read for a code of this field."""
     if code == UNSURE:
-        return "Unsure"
+        return _("Unsure")
     for option in field["options"]:
         if option["value"] == code:
             return str(option["label"] or option["value"])

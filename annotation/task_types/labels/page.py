@@ -14,6 +14,7 @@ from typing import Any
 
 from django.utils.html import linebreaks
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext as _
 
 from annotation.models import Item
 from annotation.task_types.labels.content import FILES, MARKDOWN, TABLE, caption_of, render_table
@@ -173,7 +174,7 @@ def _line(
     options = _options(row, draft, seed)
     unsure = None
     if row["unsure"]:
-        unsure = Choice(UNSURE, "Unsure", "", "0", 0, key, chosen=value == UNSURE)
+        unsure = Choice(UNSURE, _("Unsure"), "", "0", 0, key, chosen=value == UNSURE)
     depends = {name for one in fields for name in (c["field"] for c in one["ask_if"])}
     codes = [*(option.value for option in options), *([UNSURE] if unsure else [])]
     return FieldLine(
@@ -236,28 +237,31 @@ def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> lis
 def hint(row: Mapping[str, Any]) -> str:
     """How a field is answered, in few words."""
     low, high = row["min"], row["max"]
-    told = {CHOOSE_ONE: "choose one", SCALE: "", SPANS: "", RANK: "rank all, 1 is best"}
+    told = {CHOOSE_ONE: _("choose one"), SCALE: "", SPANS: "", RANK: _("rank all, 1 is best")}
     said = told.get(row["kind"], "")
     if row["kind"] == CHOOSE_SEVERAL:
-        said = f"choose {_between(low, high)}" if low or high else "choose all that apply"
+        some = _("choose %(how_many)s") % {"how_many": _between(low, high)}
+        said = some if low or high else _("choose all that apply")
     elif row["kind"] == SPANS and (low or high):
-        said = f"mark {_between(low, high)}"
+        said = _("mark %(how_many)s") % {"how_many": _between(low, high)}
     elif row["kind"] == NUMBER and not (row["low"] is None and row["high"] is None):
         said = _range(row["low"], row["high"])
     elif row["kind"] not in told and (low or high):
-        said = f"{_between(low, high)} words"
-    return said if row["required"] else ", ".join(filter(None, (said, "optional")))
+        said = _("%(how_many)s words") % {"how_many": _between(low, high)}
+    return said if row["required"] else ", ".join(filter(None, (said, _("optional"))))
 
 
 def _between(low: int, high: int) -> str:
     if not high:
-        return f"at least {low}"
+        return _("at least %(low)s") % {"low": low}
     if not low:
-        return f"at most {high}"
-    return f"{low} to {high}" if low != high else str(low)
+        return _("at most %(high)s") % {"high": high}
+    return _("%(low)s to %(high)s") % {"low": low, "high": high} if low != high else str(low)
 
 
 def _range(low: Any, high: Any) -> str:
     if low is None:
-        return f"at most {high}"
-    return f"at least {low}" if high is None else f"{low} to {high}"
+        return _("at most %(high)s") % {"high": high}
+    if high is None:
+        return _("at least %(low)s") % {"low": low}
+    return _("%(low)s to %(high)s") % {"low": low, "high": high}

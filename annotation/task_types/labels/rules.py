@@ -34,6 +34,7 @@ from annotation.task_types.labels.fields import (
 )
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact, parse_whole
+from crowdqc.web.words import count_words
 
 PREFIX = "l-"
 MOST_SPANS = 1000
@@ -197,8 +198,7 @@ def _text(one: Field, raw: str) -> Answered:
         return Answered()
     if one["kind"] == SHORT_TEXT and len(raw) > SHORT:
         raise _refuse(one, f"has {len(raw):,} characters.", f"{SHORT} characters at most.")
-    words = len(raw.split())
-    _count(one, words, "word")
+    _count(one, count_words(raw), "word")
     return Answered(given=True, values=Values(texts=[(one["name"], 0, raw)]))
 
 

@@ -235,10 +235,10 @@ class Labels(TaskType):
             said += [text for _, _, text in answer.values.texts]
             if answer.values.spans:
                 count = len(answer.values.spans)
-                said.append(f"{count} mark{'' if count == 1 else 's'}")
+                said.append(plural(count, "mark"))
             if not said and answer.given:
                 said = [
-                    f"{code} {field.partition('.')[2]}".strip()
+                    f"{code} {label_of(one, field.partition('.')[2])}".strip()
                     for field, code, _ in sorted(answer.values.choices, key=lambda row: row[2] or 0)
                 ]
             if said:

@@ -19,6 +19,7 @@ from annotation.task_types.pairwise import type as pairwise
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.task_types.rating import type as rating
 from annotation.task_types.rendering import render_markdown, words_in
+from crowdqc.web.terms import Words
 
 TAG = re.compile(r"(<[^>]*>)")
 # [3], [1, 2] and [0,4,]: numbers of sources as responses cite them.
@@ -46,13 +47,18 @@ class CandidateText:
     words: int
     cited: int  # different sources
 
+    @property
+    def name(self) -> str:
+        """Of its side, as a heading."""
+        return _("Left") if self.side == LEFT else _("Right")
+
 
 @dataclass(frozen=True)
 class Option:
     """One choice of a line; ``key`` is the key that makes it."""
 
     value: str
-    label: str
+    label: Words
     key: str
     chosen: bool
 

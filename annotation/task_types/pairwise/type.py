@@ -243,8 +243,13 @@ class Pairwise(TaskType):
             for row in settings["dimensions"]
             if row["neutral"] or draft.get(PREFIX + row["name"]) != NEUTRAL
         ]
-        counts = [(sides.count(side), side) for side in (LEFT, NEUTRAL, RIGHT)]
-        return ", ".join(f"{number} {side}" for number, side in counts if number)
+        told = {
+            LEFT: _("%(number)s left"),
+            NEUTRAL: _("%(number)s neutral"),
+            RIGHT: _("%(number)s right"),
+        }
+        counts = [(sides.count(side), words) for side, words in told.items()]
+        return ", ".join(words % {"number": number} for number, words in counts if number)
 
     def new_line(self, name: str, label: str) -> dict[str, Any]:
         return {**super().new_line(name, label), "neutral": True}

@@ -14,11 +14,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.task_types.base import whole_number
-from annotation.task_types.rendering import words_in
 from annotation.task_types.sentences import sentences
 from annotation.task_types.texts import storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
+from crowdqc.web.words import count_words
 
 EXPLANATION, EVIDENCE, FEEDBACK = "explanation", "evidence", "feedback"
 SENTENCE = "sentence"  # the target of a span of evidence
@@ -134,7 +134,7 @@ def explanation_problem(text: str, settings: Mapping[str, Any], labels: Iterable
         return ""
     if not written:
         return _("Say in a few words why.")
-    words, least = words_in(written), asked.get("min_words", 1)
+    words, least = count_words(written), asked.get("min_words", 1)
     if words < least:
         return _("%(words)s so far; at least %(least)s are wanted.") % {
             "words": plural(words, "word"),

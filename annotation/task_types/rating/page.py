@@ -23,9 +23,9 @@ from annotation.task_types.rating.explanation import (
     numbers,
 )
 from annotation.task_types.rating.type import beside_problems
-from annotation.task_types.rendering import words_in
 from annotation.task_types.sentences import paragraphs, sentences
 from crowdqc.errors import Invalid
+from crowdqc.web.words import count_words
 
 Settings = Mapping[str, Any]
 
@@ -99,7 +99,7 @@ def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -
         "explanation_required": asked.get("wanted") == REQUIRED,
         "least_words": asked.get("min_words", 1),
         "explanation_wrong": wrong.get(EXPLANATION, ""),
-        "explanation_words": words_in(str(draft.get(EXPLANATION, ""))),
+        "explanation_words": count_words(str(draft.get(EXPLANATION, ""))),
         "evidence_wrong": wrong.get(EVIDENCE, ""),
         "asks_feedback": bool(settings.get(FEEDBACK)) and entry.position + 1 == total,
         "scales_wrong": bool(named and open_lines),

@@ -189,7 +189,8 @@ class Rating(TaskType):
         beside = beside_problems(draft, settings)
         if beside:
             field, wrong = next(iter(beside.items()))
-            raise Invalid(f"{field.capitalize()}: {wrong}", fields=beside)
+            named = _("Evidence: %(wrong)s") if field == EVIDENCE else _("Explanation: %(wrong)s")
+            raise Invalid(named % {"wrong": wrong}, fields=beside)
         said = [(EXPLANATION, 0, str(draft.get(EXPLANATION, "")).strip())]
         if settings.get(EXPLANATION, {}).get("wanted", explanation.NONE) == explanation.NONE:
             said = []

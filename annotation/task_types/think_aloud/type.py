@@ -21,6 +21,7 @@ from annotation.task_types.missing import Missing
 from annotation.task_types.scales import truth
 from annotation.task_types.texts import storable
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
 
 
 def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
@@ -171,7 +172,8 @@ class ThinkAloud(TaskType):
         if not found:
             return ""
         told = "; ".join(one["text"] for one in found)
-        return f"{len(found)} attribute{'' if len(found) == 1 else 's'}: {told}"
+        attributes = plural(len(found), "attribute")
+        return f"{attributes}: {told}"
 
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None

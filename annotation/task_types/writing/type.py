@@ -19,6 +19,7 @@ from annotation.task_types.texts import check_words, drafted_text, word_limits
 from annotation.task_types.writing import questionnaire
 from annotation.task_types.writing.citations import Marker, cited_numbers, parse
 from crowdqc.errors import Invalid
+from crowdqc.numbers import plural
 
 
 def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
@@ -269,10 +270,11 @@ class Writing(TaskType):
         if not text:
             return ""
         words, numbers = words_in(text), len(cited_numbers(text))
-        return (
-            f"{words:,} word{'' if words == 1 else 's'}, "
-            f"{numbers} passage{'' if numbers == 1 else 's'} cited: {text[:200]}"
-        )
+        return gettext("%(words)s, %(passages)s cited: %(text)s") % {
+            "words": plural(words, "word"),
+            "passages": plural(numbers, "passage"),
+            "text": text[:200],
+        }
 
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None

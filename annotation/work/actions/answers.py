@@ -14,6 +14,7 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.authoring.selectors.steps import check_entry, note_recordings
 from annotation.models import (
@@ -71,7 +72,9 @@ def _checked(
             wrong[str(entry.position + 1)] = error.message
     if wrong:
         first, why = next(iter(wrong.items()))
-        raise Invalid(f"{task_type.item_noun.capitalize()} {first}: {why}", fields=wrong)
+        noun = pgettext("noun", task_type.item_noun)
+        told = {"item": noun[:1].upper() + noun[1:], "number": first, "why": why}
+        raise Invalid(_("%(item)s %(number)s: %(why)s") % told, fields=wrong)
     return values
 
 

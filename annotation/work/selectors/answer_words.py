@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from annotation.models import Answer
 from annotation.task_types.labels.type import stored_in_words
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.type import PREFIX, in_words
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 
-BETTER = {"first": "First text better", "second": "Second text better", "neutral": "Neither better"}
+BETTER = {
+    "first": gettext_lazy("First text better"),
+    "second": gettext_lazy("Second text better"),
+    "neutral": gettext_lazy("Neither better"),
+}
 
 
 def answer_paragraphs(answer: Answer) -> str:
@@ -30,8 +37,11 @@ def answer_paragraphs(answer: Answer) -> str:
     asked = answer.version.settings.get("questions")
     if asked:
         given = {choice.field: choice.code for choice in answer.choices.all()}
-        rows: Sequence[str] = [
-            f"{given[row['name']]}: {row['label']}" for row in asked if row["name"] in given
+        named = {"yes": _("yes: %(question)s"), "no": _("no: %(question)s")}
+        rows = [
+            named[given[row["name"]]] % {"question": row["label"]}
+            for row in asked
+            if row["name"] in given
         ]
         return "\n".join(rows)
     return "\n\n".join(value.text for value in texts)
@@ -63,8 +73,11 @@ def answer_in_words(answer: Answer) -> str:
     shown = sorted(span.start for span in answer.spans.all() if span.field == EVIDENCE)
     parts = [in_words(points, settings), texts.get(EXPLANATION, "")]
     if shown:
-        show = "Sentence that shows it" if len(shown) == 1 else "Sentences that show it"
-        parts.append(f"{show}: {', '.join(map(str, shown))}")
+        told = ngettext(
+            "Sentence that shows it: %(numbers)s", "Sentences that show it: %(numbers)s", len(shown)
+        )
+        parts.append(told % {"numbers": ", ".join(map(str, shown))})
     if texts.get(FEEDBACK):
-        parts.append(f"To the people who made the task: {texts[FEEDBACK]}")
+        told = _("To the people who made the task: %(text)s")
+        parts.append(told % {"text": texts[FEEDBACK]})
     return "\n".join(part for part in parts if part)

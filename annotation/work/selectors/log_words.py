@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from annotation.work.selectors.log import Event, is_run
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 
 Words = str | Promise
+MOST_KINDS = 5
 WORDS: dict[str, Words] = {
     "open": gettext_lazy("opened the page"),
     "show": gettext_lazy("was shown"),
@@ -30,41 +31,50 @@ WORDS: dict[str, Words] = {
     "offline": gettext_lazy("lost the network"),
     "online": gettext_lazy("had the network again"),
 }
-# Each kind of event as a noun that stands before its count.
-KINDS: dict[str, Words] = {
-    "open": gettext_lazy("page openings"),
-    "visibilitychange": gettext_lazy("page hidden or shown"),
-    "focus": gettext_lazy("fields entered"),
-    "blur": gettext_lazy("fields left"),
-    "scroll": gettext_lazy("scrolling"),
-    "click": gettext_lazy("clicks"),
-    "resize": gettext_lazy("window resized"),
-    "show": gettext_lazy("texts shown"),
-    "keydown": gettext_lazy("keys"),
-    "input": gettext_lazy("text changes"),
-    "paste": gettext_lazy("pastes"),
-    "copy": gettext_lazy("copies"),
-    "cut": gettext_lazy("cuts"),
-    "drop": gettext_lazy("texts dropped"),
-    "change": gettext_lazy("choices"),
-    "dwell": gettext_lazy("time on a text"),
-    "view": gettext_lazy("texts on screen"),
-    "sources": gettext_lazy("sources opened or closed"),
-    "differences": gettext_lazy("differences marked"),
-    "passage": gettext_lazy("passages opened or closed"),
-    "cite": gettext_lazy("citations"),
-    "find": gettext_lazy("searches"),
-    "mark": gettext_lazy("attributes marked"),
-    "zoom": gettext_lazy("zooming"),
-    "play": gettext_lazy("playback"),
-    "offline": gettext_lazy("network lost"),
-    "online": gettext_lazy("network back"),
-}
 SOURCES: dict[str, Words] = {
     "passage": gettext_lazy("from the text"),
     "own": gettext_lazy("from what you wrote here"),
     "outside": gettext_lazy("from elsewhere"),
     "sync": gettext_lazy("from another tab"),
+}
+
+
+# Events of each kind as a count of them is headed.
+KINDS: dict[str, Words] = {
+    "open": gettext_lazy("pages opened"),
+    "show": gettext_lazy("texts shown"),
+    "focus": gettext_lazy("fields entered"),
+    "blur": gettext_lazy("fields left"),
+    "visibilitychange": gettext_lazy("changes of window"),
+    "keydown": gettext_lazy("key presses"),
+    "input": gettext_lazy("changes of text"),
+    "paste": gettext_lazy("pastes"),
+    "copy": gettext_lazy("copies"),
+    "cut": gettext_lazy("cuts"),
+    "drop": gettext_lazy("drops"),
+    "scroll": gettext_lazy("scrolls"),
+    "click": gettext_lazy("clicks"),
+    "resize": gettext_lazy("resizes"),
+    "offline": gettext_lazy("network lost"),
+    "online": gettext_lazy("network back"),
+    "change": gettext_lazy("choices"),
+    "dwell": gettext_lazy("times on parts"),
+    "view": gettext_lazy("parts seen"),
+    "sources": gettext_lazy("looks at sources"),
+    "differences": gettext_lazy("looks at differences"),
+    "passage": gettext_lazy("passages opened or closed"),
+    "cite": gettext_lazy("citations"),
+    "find": gettext_lazy("searches"),
+    "mark": gettext_lazy("marks"),
+    "zoom": gettext_lazy("zooms"),
+    "play": gettext_lazy("plays"),
+}
+CHOSEN: dict[str, Words] = {
+    "left": pgettext_lazy("choice", "left"),
+    "neutral": pgettext_lazy("choice", "neutral"),
+    "right": pgettext_lazy("choice", "right"),
+    "yes": pgettext_lazy("choice", "yes"),
+    "no": pgettext_lazy("choice", "no"),
 }
 
 
@@ -88,10 +98,17 @@ KEYS: dict[str, Words] = {
     "letter": gettext_lazy("letter"),
     "digit": gettext_lazy("digit"),
     "space": gettext_lazy("space"),
+    "correction": gettext_lazy("correction"),
+    "navigation": gettext_lazy("navigation"),
+    "punctuation": gettext_lazy("punctuation"),
+    "enter": gettext_lazy("Enter"),
+    "other": gettext_lazy("other"),
 }
 
 
 def _place(name: str) -> Words:
+    if name.startswith("passage-"):
+        return _("passage %(number)s") % {"number": name.removeprefix("passage-")}
     return PLACES.get(name) or name.replace("-", " ")
 
 
@@ -107,7 +124,10 @@ def _seconds(event: Event) -> str:
 JUDGING: dict[str, Callable[[Event], str]] = {
     "change": lambda event: (
         _("chose %(choice)s for %(field)s")
-        % {"choice": event["comment"], "field": _asked(event["name"])}
+        % {
+            "choice": CHOSEN.get(event["comment"], event["comment"]),
+            "field": _asked(event["name"]),
+        }
     ),
     "dwell": lambda event: (
         _("%(place)s, %(seconds)s s") % {"place": _place(event["name"]), "seconds": _seconds(event)}
@@ -125,13 +145,17 @@ JUDGING: dict[str, Callable[[Event], str]] = {
     "find": lambda event: (
         _("searched the passages for %(length)s characters") % {"length": event.get("length", 0)}
     ),
-    "sources": lambda event: _("%(did)s the sources") % {"did": event["name"]},
+    "sources": lambda event: (
+        _("opened the sources") if event["name"] == "open" else _("closed the sources")
+    ),
     "mark": lambda event: str(MARKED[event["name"]]),
     "zoom": lambda event: _("zoomed the image to %(size)s%%") % {"size": event["comment"]},
     "play": lambda event: (
         _("%(did)s at %(seconds)s s") % {"did": PLAYED[event["name"]], "seconds": _seconds(event)}
     ),
-    "differences": lambda event: _("marks of differences %(did)s") % {"did": event["name"]},
+    "differences": lambda event: (
+        _("marked the differences") if event["name"] == "on" else _("unmarked the differences")
+    ),
 }
 
 
@@ -146,9 +170,10 @@ class Line:
     deleted: int
 
 
-def named_counts(counts: Mapping[str, int]) -> list[tuple[Words, int]]:
-    """How many events of each kind there are, with the kind in words, most first."""
-    return [(KINDS.get(method, method), number) for method, number in counts.items()]
+def counted(kinds: Mapping[str, int]) -> str:
+    """The most frequent kinds of events with how many there are, in a line."""
+    shown = sorted(kinds.items(), key=lambda row: (-row[1], row[0]))[:MOST_KINDS]
+    return ", ".join(f"{KINDS.get(kind, kind)}: {count(number)}" for kind, number in shown)
 
 
 def in_words(event: Event, names: Mapping[str, str]) -> Line:

@@ -102,7 +102,7 @@ parts AS (
     FROM given
     UNION ALL
     SELECT DISTINCT given.id, c.id, 'candidate',
-           CASE WHEN c.words > 0 THEN c.words + {UNSPACED.format("c.text")}
+           CASE WHEN c.words > 0 AND c.text !~ '{SIGNS}' THEN c.words
                 ELSE {WORDS.format("c.text")} END
     FROM given JOIN annotation_candidate c ON c.id IN (given.first_id, given.second_id)
     UNION ALL

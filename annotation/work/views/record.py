@@ -44,7 +44,7 @@ def record(request: HttpRequest) -> HttpResponse:
         "consents": work.consents_of(user),  # type: ignore[arg-type]
         "page": rows,
         "rows": [
-            (row, log_words.named_counts(kinds[row.pk]), sum(kinds[row.pk].values()))
+            (row, log_words.counted(kinds[row.pk]), sum(kinds[row.pk].values()))
             for row in rows.object_list
         ],
     }

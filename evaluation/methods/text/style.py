@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from crowdqc.web.words import spaced
+
 STYLE = ("words", "lists", "headings", "bold")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LIST = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
@@ -18,7 +20,7 @@ def style_counts(text: str) -> tuple[int, int, int, int]:
     """
     plain = _CODE.sub("", text)
     return (
-        len(text.split()),
+        len(spaced(text).split()),
         len(_LIST.findall(plain)),
         len(_HEADING.findall(plain)),
         len(_BOLD.findall(plain)),

@@ -8,7 +8,6 @@ or another response's (4.3); and where in a text they stand (4.5).
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from crowdqc.web.words import count_words
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.text.metrics import pairs as sharing
@@ -265,13 +265,12 @@ def position(statements: Statements, edges: FloatArray, draws: Draws) -> list[di
     return rows
 
 
-_WORD = re.compile(r"\w[\w'’-]*")
 MEASURES = ("words", "statements", "citations", "documents")
 
 
 def word_counts(data: Responses) -> IntArray:
     """Words (n,) as the editor counts them: no citation marks, no signs standing alone."""
-    return np.array([len(_WORD.findall(text)) for text in without_marks(data)], dtype=np.int64)
+    return np.array([count_words(text) for text in without_marks(data)], dtype=np.int64)
 
 
 def measures(data: Responses, statements: Statements) -> dict[str, FloatArray]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from crowdqc.web.words import spaced
 from evaluation.methods.writing.origins import characters, units
 from evaluation.methods.writing.presence import Change, Process
 from evaluation.methods.writing.texts import JUMP
@@ -35,7 +36,7 @@ class Rhythm:
 
 def word_count(text: str) -> int:
     """Words as readers count them: what stands between spaces and has a letter or digit."""
-    return sum(any(c.isalnum() for c in word) for word in text.split())
+    return sum(any(c.isalnum() for c in word) for word in spaced(text).split())
 
 
 def part_text(change: Change, source: str) -> str:
@@ -113,7 +114,8 @@ def time_of_words(process: Process, words: int) -> int | None:
     for change in process.changes:
         end = change.position + change.deleted
         text = text[: change.position] + units(change.inserted) + text[end:]
-        if len(text) >= 2 * words - 1 and len(text.split()) >= words and word_count(text) >= words:
+        least = 2 * words - 1 if text.isascii() else words
+        if len(text) >= least and len(spaced(text).split()) >= words <= word_count(text):
             return change.time + sum(change.ms)
     return None
 

@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, Task
 from annotation.payouts.selectors.proposals import decided_before
 from annotation.work.selectors.log import LogSummary
 from crowdqc.numbers import duration, percent
+from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.models import WorkerScore
 from evaluation.payouts.selectors.evidence import Evidence, Note, TaskEvidence, binned
 from evaluation.runs.results.figures import PASTED_SHARE
 
-CANNOT = {
+CANNOT: dict[str, Words] = {
     "Paste": "that the work was done by somebody else. "
     "Pasting one’s own draft looks the same here.",
-    "Time": "that the questions were not read. Who knows the subject is fast too.",
+    "Time": _("that the questions were not read. Who knows the subject is fast too."),
     "Away": "what was done meanwhile. Nothing outside this page is recorded.",
     "Declined": "that nothing was tried. "
     "“I don’t know” is a fair answer and is paid like any other.",
 }
-CANNOT_SCORE = (
+CANNOT_SCORE = _(
     "that the answers are right. A score is closeness to what the better workers wrote; where "
     "most share an error, who is right scores low."
 )
@@ -48,7 +50,7 @@ class Card:
     paste_chart: SafeString | str
     paste_note: str
     log: LogSummary
-    cannot: list[str]
+    cannot: list[Words]
 
 
 def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEvidence) -> Card:

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Sum
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.progress import median_seconds
 from annotation.models import (
@@ -27,6 +28,7 @@ from annotation.payouts.selectors.proposals import work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_of
 from crowdqc.numbers import count
+from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.card import CANNOT, CANNOT_SCORE, combined
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
@@ -52,12 +54,12 @@ ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
 
 
-CANNOT_COMPETENCE = (
+CANNOT_COMPETENCE = gettext_lazy(
     "that votes were careless. Who sees rightly what most others miss goes against them and is "
     "given a low competence."
 )
-CANNOT_PARTS = "how work in different parts compares: nobody there judged the same {noun}s."
-CANNOT_AGREE = "that who agrees is right. The others can share an error."
+CANNOT_PARTS = gettext_lazy("how work in parts that share nothing compares.")
+CANNOT_AGREE = gettext_lazy("that who agrees is right. The others can share an error.")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class WorkerCard:
     money: Money
     standing: Standing
     domains: list[str]
-    cannot: list[str]
+    cannot: list[Words]
     works: Page
     work_rows: list[Work]
     answers: Page
@@ -205,15 +207,15 @@ def _scores(task: Task) -> bool:
 
 def cannot_of(
     scores: Scores, attention: list[Attention], log: LogSummary | None = None
-) -> list[str]:
+) -> list[Words]:
     """What the figures of a card cannot show, each once."""
-    found = []
+    found: list[Words] = []
     if scores.texts or not scores.tasks:
         found.append(CANNOT_SCORE)
     if scores.pairs:
         found.append(CANNOT_COMPETENCE)
-    apart = {one.words.shared: None for one in scores.pairs if one.parts > 1}
-    found += [CANNOT_PARTS.format(noun=noun) for noun in apart]
+    if any(one.parts > 1 for one in scores.pairs):
+        found.append(CANNOT_PARTS)
     if scores.agreements:
         found.append(CANNOT_AGREE)
     found += dict.fromkeys(one.words.cannot for one in attention)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from annotation.models import Membership
 from annotation.models.assignments import AssignmentState
+from crowdqc.web.terms import Words
 from evaluation.people.selectors.card import cannot_of
 from evaluation.people.selectors.facts import (
     Attention,
@@ -36,7 +37,7 @@ class OwnCard:
     standing: Standing
     submitted: int
     tasks: int
-    cannot: list[str]
+    cannot: list[Words]
 
 
 def own_card(worker: Membership) -> OwnCard:

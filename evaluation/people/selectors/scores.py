@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Max
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import Quantile
 from annotation.models import ChoiceValue, Membership, Task
@@ -91,18 +92,38 @@ def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") 
     """A share with Wilson's interval; ``per`` of the n hang together and count once."""
     whole = round(n)
     if not whole:
-        return Figure(None, None, None, 0, f"no {noun}")
+        return Figure(None, None, None, 0, _("none so far"))
     value, effective = right / n, n / max(1, per)
-    if why := units.too_few(math.floor(effective), f"{noun}s", units.SHARE):
+    if why := _too_few(math.floor(effective), noun, units.SHARE):
         return Figure(value, None, None, whole, why)
     return Figure(value, *units.wilson(value, effective, LEVEL), whole)
+
+
+def _too_few(n: int, noun: str, kind: str) -> str:
+    """Why so many give no interval of a kind; "" where they do."""
+    least = units.LEAST[kind]
+    if n >= least:
+        return ""
+    counted = {
+        "pair": plural(n, "pair"),
+        "text": plural(n, "text"),
+        "known answer": plural(n, "known answer"),
+        "attention pair": plural(n, "attention pair"),
+        "comparison": plural(n, "comparison"),
+    }
+    return _("%(counted)s; an interval needs %(least)s") % {
+        "counted": counted[noun],
+        "least": least,
+    }
 
 
 def correlation_of(value: float | None, n: int) -> Figure:
     """A correlation with Fisher's interval, and why there is none."""
     if value is None:
-        return Figure(None, None, None, n, f"{plural(n, 'text')} shared, or all alike")
-    if why := units.too_few(n, "texts", units.CORRELATION):
+        return Figure(
+            None, None, None, n, _("%(texts)s shared, or all alike") % {"texts": plural(n, "text")}
+        )
+    if why := _too_few(n, "text", units.CORRELATION):
         return Figure(value, None, None, n, why)
     return Figure(value, *units.fisher(value, n, LEVEL), n)
 
@@ -247,7 +268,7 @@ def _ratings(
                 Agreement(
                     task,
                     labels.get(row.dimension, row.dimension),
-                    f"correlation with the mean of the others, run {run.number}",
+                    _("correlation with the mean of the others, run %(run)s") % {"run": run.number},
                     figure,
                     _plot(CORRELATION, figure, worker),
                 )
@@ -299,6 +320,6 @@ def _checks(worker: Membership, tasks: Mapping[int, Task]) -> list[Agreement]:
         texts = len({item for *_, item in held})
         per = max(1, round(len(held) / texts)) if texts else 1
         figure = share_of(right, len(held), per=per, noun="text")
-        what = f"with the majority of the others, {plural(texts, 'text')}"
-        made.append(Agreement(task, "Ticks", what, figure, _plot(UNIT, figure, worker)))
+        what = _("with the majority of the others, %(texts)s") % {"texts": plural(texts, "text")}
+        made.append(Agreement(task, _("Ticks"), what, figure, _plot(UNIT, figure, worker)))
     return made

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from crowdqc.numbers import duration
 from evaluation.methods.writing.origins import RUN, characters, units, words
 from evaluation.methods.writing.presence import Change, Process
@@ -85,12 +88,13 @@ def passages_of(
 def _told(process: Process, rank: int, times: int, cited: bool, used: bool) -> str:
     said = []
     if "passages" in process.recorded:
-        often = {0: "never opened", 1: "opened once"}.get(times, f"opened {times} times")
-        said.append(often)
+        often = ngettext("opened once", "opened %(times)s times", times) % {"times": times}
+        said.append(often if times else _("never opened"))
         if process.dwell.get(rank):
-            said.append(f"{duration(round(process.dwell[rank] / 1000))} in view")
+            seen = duration(round(process.dwell[rank] / 1000))
+            said.append(_("%(time)s in view") % {"time": seen})
     if not used:
-        said.append("cited, nothing taken word for word" if cited else "not used")
+        said.append(_("cited, nothing taken word for word") if cited else _("not used"))
     return ", ".join(said)
 
 

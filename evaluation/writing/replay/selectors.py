@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer
 from annotation.task_types.rendering import words_in
@@ -34,11 +36,11 @@ from evaluation.methods.writing.process import read
 FOLDED_MS = 60_000  # a longer time without a change or an opening is folded
 BIG = 100  # UTF-16 units put in or taken away at once
 FROM = {
-    "passage": "from a passage",
-    "own": "from their own text",
-    "outside": "from outside",
-    "unexplained": "no paste explains it",
-    "": "typed",
+    "passage": gettext_lazy("from a passage"),
+    "own": gettext_lazy("from their own text"),
+    "outside": gettext_lazy("from outside"),
+    "unexplained": gettext_lazy("no paste explains it"),
+    "": gettext_lazy("typed"),
 }
 
 
@@ -69,10 +71,10 @@ class Replay:
             return ""
         position, deleted, inserted = change
         there = plural(utf16_length(inserted), "character")
-        return (
-            f"from character {count(position + 1)} on, {there} of the submitted text stand where "
-            f"the log has {count(deleted)}"
-        )
+        return _(
+            "from character %(position)s on, %(there)s of the submitted text stand where the log "
+            "has %(deleted)s"
+        ) % {"position": count(position + 1), "there": there, "deleted": count(deleted)}
 
     @cached_property
     def recorded(self) -> int:
@@ -154,7 +156,10 @@ def _process(
         lost = {(event["stream"], event["seq"]) for event in own[whole:]}
         kept = [event for event in events if (event["stream"], event["seq"]) not in lost]
         at = clock((own[whole]["time"] - events[0]["time"]) / 1000)
-        told = f"The log is broken at {at}: {error} What follows cannot be played."
+        told = _("The log is broken at %(at)s: %(error)s What follows cannot be played.") % {
+            "at": at,
+            "error": error,
+        }
         if not any("delta" in event for event in own[:whole]):
             return None, told
         return read(kept, sources, target=target, first_number=first), told
@@ -177,8 +182,9 @@ def put_in(change: Change) -> str:
     """A change that brought much at once, in words."""
     words = plural(words_in(change.inserted), "word")
     if change.kind == "jump":
-        return f"{words} came in at once, {FROM[change.source or 'unexplained']}"
-    return f"Paste of {words}, {FROM[change.source]}"
+        source = FROM[change.source or "unexplained"]
+        return _("%(words)s came in at once, %(source)s") % {"words": words, "source": source}
+    return _("Paste of %(words)s, %(source)s") % {"words": words, "source": FROM[change.source]}
 
 
 def strip(replay: Replay) -> SafeString:
@@ -233,9 +239,14 @@ def jumps(replay: Replay) -> dict[str, list[tuple[int, str]]]:
         if size >= BIG:
             big.append((change.time, put_in(change)))
         else:
-            big.append((change.time, f"{count(change.deleted)} characters deleted"))
+            big.append(
+                (change.time, _("%(count)s characters deleted") % {"count": count(change.deleted)})
+            )
     pause = [
-        (round(fold.start), f"{duration((fold.end - fold.start) / 1000)} without a change")
+        (
+            round(fold.start),
+            _("%(time)s without a change") % {"time": duration((fold.end - fold.start) / 1000)},
+        )
         for fold in replay.timeline.folds
     ]
     return {"paste": paste, "big": big, "pause": pause}

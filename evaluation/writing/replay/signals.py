@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.cache import cache
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer, Task
 from annotation.work.selectors.log import target_of
@@ -32,14 +34,22 @@ from evaluation.writing.replay.selectors import Replay
 
 METHOD, FIGURE = "writing", "signals"
 OTHERS = 12  # other responses of the worker whose speed is looked at, the newest
-CANNOT = (
+CANNOT = gettext_lazy(
     "that somebody else wrote it, or a program. A draft kept elsewhere, a dictated text or a "
     "second device look the same here; and who copies by hand leaves no sign."
 )
-REFERENCE = (
-    f"A jump of 200 characters occurs in 72% of {count(903)} honest reference sessions. "
+REFERENCE = gettext_lazy(
+    "A jump of 200 characters occurs in 72%% of %(sessions)s honest reference sessions. "
     "Alone it says nothing."
 )
+LABELS = {
+    "outside_paste": gettext_lazy("Pasted from outside"),
+    "unexplained_jump": gettext_lazy("Jump without a source"),
+    "even_keys": gettext_lazy("Even key timing"),
+    "no_corrections": gettext_lazy("No corrections"),
+    "faster_than_own": gettext_lazy("Faster than usual"),
+    "before_reading": gettext_lazy("Text before reading"),
+}
 
 
 @dataclass(frozen=True)
@@ -74,9 +84,9 @@ class Row:
         return self.finding.state in (FIRED, QUIET)
 
     @property
-    def name(self) -> str:
-        """The label within a sentence."""
-        return self.signal.label[:1].lower() + self.signal.label[1:]
+    def label(self) -> str:
+        """The signal’s, in the language of the page."""
+        return str(LABELS[self.signal.slug])
 
 
 @dataclass(frozen=True)
@@ -94,9 +104,9 @@ class Signs:
     def others(self) -> list[tuple[str, list[Row]]]:
         """Those that did not fire, under what is to be said of them."""
         heads = {
-            QUIET: "Calculated, and nothing found",
-            TOO_LITTLE: "Too little to say",
-            NOT_RECORDED: "Not recorded in this log",
+            QUIET: _("Calculated, and nothing found"),
+            TOO_LITTLE: _("Too little to say"),
+            NOT_RECORDED: _("Not recorded in this log"),
         }
         found = [
             (head, [r for r in self.rows if r.finding.state == s]) for s, head in heads.items()
@@ -127,10 +137,11 @@ def base_rates(task: Task) -> tuple[int | None, dict[str, Any]]:
 
 def _rate(rate: Any) -> str:
     if not rate:
-        return "Base rate: not counted yet."
+        return _("Base rate: not counted yet.")
     if not rate["judged"]:
-        return "Base rate: no response here could be judged."
-    return f"Base rate: {count(rate['fired'])} of {count(rate['judged'])} responses here."
+        return _("Base rate: no response here could be judged.")
+    told = {"fired": count(rate["fired"]), "judged": count(rate["judged"])}
+    return _("Base rate: %(fired)s of %(judged)s responses here.") % told
 
 
 def _places(finding: Finding) -> tuple[Place, ...]:

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_task
 from annotation.models import Answer, PayoutLine, Task
 from crowdqc.errors import Missing
+from crowdqc.numbers import count
 from evaluation.writing.replay import selectors as reads
 from evaluation.writing.replay.passages import passages_of
 from evaluation.writing.replay.signals import CANNOT, REFERENCE, replay_signals
@@ -30,7 +32,7 @@ def _answers() -> Any:
 
 def _found(answer: Answer | None) -> Answer:
     if answer is None or not any(value.field == "answer" for value in answer.texts.all()):
-        raise Missing("There is no such text in this task.")
+        raise Missing(_("There is no such text in this task."))
     return answer
 
 
@@ -50,7 +52,7 @@ def _start(request: HttpRequest) -> str:
     """Seconds from ``?at=``; "" for the end, Missing where it is no number."""
     raw = request.GET.get("at", "")
     if raw and not raw.replace(".", "", 1).isdecimal():
-        raise Missing("at is no number of seconds.")
+        raise Missing(_("at is no number of seconds."))
     return raw
 
 
@@ -70,7 +72,7 @@ def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str
         else None,
         "signs": replay_signals(replay, task),
         "cannot": CANNOT,
-        "reference": REFERENCE,
+        "reference": REFERENCE % {"sessions": count(903)},
     }
 
 
@@ -78,7 +80,7 @@ def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str
 @require_safe
 def replay(request: HttpRequest, project_id: int, task_id: int, answer_id: int) -> HttpResponse:
     """The player, what was read beside it, the signals, and whether the answer counts."""
-    _, task = get_task(request, project_id, task_id)
+    task = get_task(request, project_id, task_id)[1]
     answer = _of_task(task, answer_id)
     context = _context(request, reads.replay_of(answer), task)
     context |= {
@@ -112,7 +114,7 @@ def replay_data(
     request: HttpRequest, project_id: int, task_id: int, answer_id: int
 ) -> HttpResponse:
     """The recorded changes for the player."""
-    _, task = get_task(request, project_id, task_id)
+    task = get_task(request, project_id, task_id)[1]
     return JsonResponse(reads.player_data(reads.replay_of(_of_task(task, answer_id))))
 
 

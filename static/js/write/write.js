@@ -5,7 +5,6 @@
 crowdqc.write = (() => {
   const { log, passages } = crowdqc;
   const MARK = /\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*[,;]?\s*\]/g;
-  const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_'’-]*/gu;
   const narrow = matchMedia("(max-width: 900px)");
   const page = () => document.querySelector("#work[data-write]");
   const field = () => page()?.querySelector("textarea[data-target]");
@@ -44,7 +43,7 @@ crowdqc.write = (() => {
     const text = field().value;
     const { min, max, citations } = field().dataset;
     marks = read(text);
-    const words = text.replace(MARK, " ").match(WORD)?.length ?? 0;
+    const words = countWords(text.replace(MARK, " "));
     const counts = new Map();
     for (const { numbers } of marks) {
       for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);

@@ -370,8 +370,8 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
         "pair 1",
         "chose right for quality overall",
         "the left text, 2.5 s",
-        "open the sources",
-        "marks of differences on",
+        "opened the sources",
+        "marked the differences",
     ):
         assert words in html
     assert log.replay(log.item_events(log.assignment_events(held.pk), item)) == ""

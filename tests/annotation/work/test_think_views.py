@@ -119,9 +119,9 @@ def test_a_text_stands_beside_its_source_and_lines_stand_by_component(
     held = factories.claim(thinking.make_checklist(world.project), world.worker)
     shown = page(signed_in(world.worker), held)
     assert shown.index("A garden. Books.") < shown.index("40,000 books and a garden on the roof")
-    heads = re.findall(r'<h3 class="component">(.*?)</h3>', shown)
+    heads = re.findall(r'<h3 class="component" dir="auto">(.*?)</h3>', shown)
     assert heads == ["Links", "Order"]
-    asked = re.findall(r'<span class="what">(.*?)</span>', shown)
+    asked = re.findall(r'<span class="what" dir="auto">(.*?)</span>', shown)
     assert asked == [
         "Does each sentence take up the one before it?",
         "Do names stay the same?",

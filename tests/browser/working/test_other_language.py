@@ -1,6 +1,6 @@
-"""A worker's pages in a made-up language: what stays in English on them is found.
+"""A worker's pages in a made-up language: what scripts write in English on them is found.
 
-The pages that are not visited yet, and the task types, stand in docs/limits.md.
+Every page of every task type is read without a browser in tests/test_other_language.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from annotation.models import Assignment, Project, User
 from tests.browser.sign_in import sign_in
 from tests.support import factories
 from tests.support.everything import address, everything
+from tests.support.made_up import MADE_UP, made_up
+from tests.support.words import CASES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-MADE_UP = "eo"
 PAGES = (
     *("work_earnings", "work_messages", "work_conversation", "work_consent", "own_data_erase"),
     *("entry_leave", "entry", "join"),
@@ -65,16 +66,6 @@ LEFT = """() => {
 }"""
 
 
-def made_up(_language: str, domain: str = "django", localedirs: Any = None) -> Any:
-    """A catalogue with what the German one has, each translation in brackets."""
-    german = trans_real.DjangoTranslation("de", domain=domain, localedirs=localedirs)
-    for catalog in german._catalog._catalogs:
-        catalog.update({key: f"⟦{said}⟧" for key, said in catalog.items() if key})
-    german._DjangoTranslation__language = MADE_UP
-    german._DjangoTranslation__to_language = MADE_UP
-    return german
-
-
 def test_no_page_of_a_worker_keeps_english(
     context: BrowserContext, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,4 +101,6 @@ def test_no_page_of_a_worker_keeps_english(
             continue
         page.goto(live_server.url + url)
         left[url] = page.evaluate(LEFT)
+    counted = page.evaluate("texts => texts.map(countWords)", list(CASES))
+    assert dict(zip(CASES, counted, strict=True)) == CASES, "as in Python"
     assert {url: found for url, found in left.items() if found} == {}

@@ -58,7 +58,7 @@ def opened(user: User, name: str, *args: object) -> str:
 
 
 def test_shares_and_correlations_have_intervals_or_say_why_not() -> None:
-    assert share_of(0, 0).why == "no comparison"
+    assert share_of(0, 0).why == "none so far"
     few = share_of(3, 4, noun="pair")
     assert (few.value, few.low, few.why) == (0.75, None, "4 pairs; an interval needs 5")
     one, bound = share_of(30, 40), share_of(30, 40, per=4)

@@ -95,7 +95,7 @@ def test_the_player_is_given_exactly_the_submitted_text(
     events = log.item_events(log.assignment_events(answer.assignment_id), answer.item_id)
     assert played(data) == log.replay(events) == session.text
     assert replay.exact
-    assert "the last frame equals the submitted text" in page(answer)
+    assert "The last frame equals the submitted text" in page(answer)
 
 
 def test_every_frame_is_the_one_of_the_log(written: tuple[Answer, Session, Assignment]) -> None:
@@ -111,7 +111,7 @@ def test_a_text_that_is_not_the_logged_one_is_said_plainly() -> None:
         replay_corpus.make_task(), text="Both probes were built for five years. [1]"
     )
     shown = page(answer)
-    assert "the last frame is not the submitted text" in shown
+    assert "The last frame is not the submitted text" in shown
     assert f"the log has {len(session.text) - len('Both probes were built for five years'):,}" in (
         shown
     )
@@ -123,7 +123,7 @@ def test_a_broken_log_is_played_to_where_it_breaks() -> None:
     shown = page(answer)
     assert "Not all of it can be played." in shown
     assert "The log is broken at" in shown
-    assert "the last frame is not the submitted text" in shown
+    assert "The last frame is not the submitted text" in shown
     kept = played(reads.player_data(reads.replay_of(answer)))
     assert kept
     assert session.text.startswith(kept[:60])
@@ -147,7 +147,7 @@ def test_free_text_is_replayed_too() -> None:
     session.events[-1].pop("ms")
     factories.make_log(lease, session.events)
     answer = factories.submit(lease, session.text).answers.get()
-    assert "the last frame equals the submitted text" in page(answer)
+    assert "The last frame equals the submitted text" in page(answer)
     assert played(reads.player_data(reads.replay_of(answer))) == session.text
 
 
