@@ -20,10 +20,11 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
-from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import first_place
 
-FIGURES = ("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE)
+FIGURES = (
+    *("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE),
+    *("controlled", "length"),
+)
 TOGETHER = "All together"
 RUNS_OFFERED = 8
 RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length and style
@@ -386,9 +387,8 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
         lines.append({"label": names[a], "cells": cells, "total": total})
     every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
     ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
-    place = first_place(board_rows, noun="systems", by=f"{count(every)} votes")
     return {
-        "verdict": place.then(next_steps.of_place(place, run.task)),
+        "rows": board_rows,
         "lines": lines,
         "heads": [names[pk] for pk in order],
         "votes": every,

@@ -9,6 +9,7 @@ from evaluation.models import Run
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
+from evaluation.pairwise.selectors.resistance.advice import place_of
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.selectors import lists as reads
 
@@ -28,7 +29,8 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     heads = {head["name"]: head["label"] for head in found["columns"]}
     every = pair_boards.rows_of(run, told)
     basis = pair_boards.basis(run, told)
-    said = pair_facts.verdict(found["raw"], pair_resistance.votes_behind(told, found, dimension))
+    votes = pair_resistance.votes_behind(told, found, dimension)
+    said = place_of(told, found["raw"], dimension, votes)
     fineness = found["sentence"].replace(f" {basis}", "")  # the basis stands above the verdict
     return {
         **found,
@@ -36,7 +38,9 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "rows": [
             row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
         ],
-        "verdict": replace(said, note=found["first"] or fineness),
+        "verdict": replace(
+            said, note=" ".join(part for part in (found["first"] or fineness, said.note) if part)
+        ),
         "basis": basis,
         "shown": heads[dimension],
         "method": METHOD,
@@ -44,7 +48,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "units": "judgment,judgments",
         # Notes beside the board: whatever the run's figures say of how far it can be trusted.
         "notes": [
-            *pair_resistance.public_note(told, dimension),
+            *pair_resistance.public_note(told, found["raw"], dimension),
             *pair_facts.of_run(told, asked),
         ],
         "facts": pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),

@@ -28,7 +28,7 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
-from evaluation.pairwise.selectors.resistance.advice import after_board
+from evaluation.pairwise.selectors.resistance.advice import after_board, after_place, place_of
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
@@ -95,12 +95,12 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     view = request.GET.get("score", pair_boards.RAW)
     context.update(pair_boards.board(run, told, context["asked"], dimension, view=view))
     found = pair_resistance.resistance(run, told, context["raw"], dimension)
-    place = pair_facts.verdict(
-        context["raw"], pair_resistance.votes_behind(told, context, dimension)
+    place = place_of(
+        told, context["raw"], dimension, pair_resistance.votes_behind(told, context, dimension)
     )
     offer = collecting.offer(task, run, found.times) if found else None
     context.update(
-        verdict=after_board(place, task, found, offer),
+        verdict=after_board(place, run, dimension, found, offer),
         live=pair_live.live_strip(
             task, runs, context["fresh"], last=context["last"], shown=None, dimension=dimension
         ),
@@ -194,7 +194,10 @@ def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     if run is None:
         return empty_page(request, task, runs, context)
     told = reads.figures_of(run, *pair_boards.FIGURES)
-    context.update(pair_boards.win_matrix(told, run, context["dimension"]))
+    dimension = context["dimension"]
+    context.update(pair_boards.win_matrix(told, run, dimension))
+    place = place_of(told, context["rows"], dimension, context["votes"])
+    context["verdict"] = place.then(after_place(place, run, dimension))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     return render(request, "evaluation/pairwise/wins.html", context)
 

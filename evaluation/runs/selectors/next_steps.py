@@ -79,7 +79,7 @@ def plan(task: Task, sentence: str) -> NextStep:
 def of_place(place: Place, task: Task) -> NextStep:
     """What follows from who is first, where nothing else is known of the board."""
     if place.sure:
-        return NextStep(
+        return review(task) or NextStep(
             _("Nothing to do: the first place is sure, and more answers are not needed.")
         )
     if place.open:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -54,10 +55,14 @@ class Ranked(Protocol):
 
 @dataclass(frozen=True)
 class Place(Verdict):
-    """Who is first; ``sure`` where nobody else can be, ``open`` where several can."""
+    """Who is first; ``sure`` where nobody else can be, ``open`` where several can.
+
+    ``first`` are the names of those who can be.
+    """
 
     sure: bool = False
     open: bool = False
+    first: tuple[str, ...] = ()
 
 
 def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
@@ -70,21 +75,23 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     if not own:
         return Place(_("Nobody can be called first: no interval is known yet."))
     first = [row.in_sentence for row in own if row.best == 1]
-    told = {"names": _named(first, noun), "noun": noun, "by": by, "n": word(len(own))}
+    told = {"names": named(first, noun), "noun": noun, "by": by, "n": word(len(own))}
     note = ""
     if len({row.component for row in rows if row.component}) > 1:
         note = _("This is board 1; nobody on another board compares.")
     if len(own) == 1:
         return Place(_("%(names)s is alone on its board, so nothing is compared.") % told, note)
     if len(first) == len(own):
-        said = _("These %(n)s %(noun)s cannot be separated by %(by)s.") % told
-        return Place(said, note, open=True)
+        said = _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which.")
+        if len(own) == 2:
+            said = _("Either of these %(noun)s may be the best: %(by)s are too few to say which.")
+        return Place(said % told, note, open=True, first=tuple(first))
     after = [row.in_sentence for row in own if row.best == len(first) + 1]
     rest, place = len(own) - len(first), len(first) + 1
     tells = place < len(ORDINALS) and (len(after) == 1 or 0 < len(after) < rest)
-    told |= {"after": _named(after, noun), "place": ORDINALS[place] if tells else ""}
+    told |= {"after": named(after, noun), "place": ORDINALS[place] if tells else ""}
     said = _first_words(len(first), len(after) if tells else 0) % told
-    return Place(said, note, sure=len(first) == 1, open=len(first) > 1)
+    return Place(said, note, sure=len(first) == 1, open=len(first) > 1, first=tuple(first))
 
 
 def _first_words(first: int, after: int) -> str:
@@ -95,14 +102,17 @@ def _first_words(first: int, after: int) -> str:
         if after == 1:
             return _("%(names)s is first. %(after)s is %(place)s.")
         return _("%(names)s is first. %(after)s can be %(place)s.")
+    said = _("%(names)s may all be the best: %(by)s are too few to say which.")
+    if first == 2:
+        said = _("%(names)s may both be the best: %(by)s are too few to say which.")
     if not after:
-        return _("%(names)s can be first: %(by)s cannot separate them.")
+        return said
     if after == 1:
-        return _("%(names)s can be first: %(by)s cannot separate them. %(after)s is %(place)s.")
-    return _("%(names)s can be first: %(by)s cannot separate them. %(after)s can be %(place)s.")
+        return said + " " + _("%(after)s is %(place)s.")
+    return said + " " + _("%(after)s can be %(place)s.")
 
 
-def _named(names: Sequence[str], noun: str) -> str:
+def named(names: Sequence[str], noun: str) -> str:
     """Names with "and" before the last; their number where they are many."""
     if len(names) > NAMED:
         return f"{word(len(names)).capitalize()} {noun}"
@@ -136,6 +146,18 @@ def highest(rows: Sequence[Told], what: str) -> Place:
         _("Their intervals overlap. They are compared one by one here, not in pairs."),
         open=True,
     )
+
+
+TOO_FEW = re.compile(r"(?P<units>.+); an interval needs (?P<least>\d+)")
+
+
+def why_not_exact(reason: str) -> str:
+    """Why a figure has no interval (``methods.core.units.too_few``), as the note of a verdict."""
+    found = TOO_FEW.fullmatch(reason)
+    if found is None:
+        return reason
+    said = _("How exact this is cannot be said with %(units)s: at least %(least)s are needed.")
+    return said % found.groupdict()
 
 
 def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:

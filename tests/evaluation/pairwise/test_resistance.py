@@ -107,6 +107,26 @@ def test_the_controlled_score_stands_beside_the_raw_one_and_in_its_place(
     assert 'aria-current="page">Controlled for length and style' in controlled
 
 
+def test_who_is_first_by_votes_alone_is_not_called_sure(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    task, _, run = fragile
+    rows = run.systemscore_rows.filter(dimension="overall")
+    rows.update(rank_low=2, rank_high=4)
+    top = rows.order_by("-estimate").first()
+    assert top is not None
+    rows.filter(pk=top.pk).update(rank_low=1, rank_high=1)
+    for query in ("?dimension=overall", "?dimension=overall&score=controlled"):
+        text = text_of(page(task, "pair_results", query=query))
+        assert "model-a (list) is first by the votes." in text
+        assert "at equal length and style is not shown: its texts are longer" in text
+        assert "Check whether length and style are what you want to reward" in text
+        assert "stays ahead" not in text and "the first place is sure" not in text
+    assert "the first place is sure" not in text_of(page(task, "pair_wins"))
+    shown = shared.parts(run, None)
+    assert "at equal length and style is not shown" in shown["verdict"].sentence
+
+
 def test_a_study_whose_texts_do_not_differ_says_why_there_is_no_control() -> None:
     task = pair_corpus.make_judged(workers=8, task=pair_corpus.make_task(topics=2))
     scored(task)

@@ -2,33 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
+from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money
+from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
-from evaluation.pairwise.selectors.resistance.top import Resistance
+from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow, Told, ordered, with_control
+from evaluation.pairwise.selectors.facts import verdict
+from evaluation.pairwise.selectors.resistance.top import Resistance, rounded
 from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict
+from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict, first_place, named
 
 
-def after_board(place: Place, task: Task, found: Resistance | None, offer: Offer | None) -> Verdict:
+def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
+    """Who can be first of the raw board, and whether that holds at equal length and style.
+
+    It is sure only where both scores put the same one first, by the ranks that each allows.
+    """
+    place = verdict(rows, votes)
+    equal, controlled = with_control(rows, told, dimension, CONTROLLED)
+    if not controlled or not place.first:
+        return place
+    equal = ordered([row for row in equal if row.controlled is not None])
+    held = first_place(equal, noun="systems", by="")
+    if place.sure and held.first != place.first:
+        return replace(place, sentence=_by_votes(place, held, rows), sure=False)
+    return replace(place, note=" ".join(said for said in (place.note, _equal(place, held)) if said))
+
+
+def _equal(place: Place, held: Place) -> str:
+    """Who can be first at equal length and style, beside who can be by the votes."""
+    told = {"names": named(held.first, "systems")}
+    if not held.first:
+        return _("Who would be first at equal length and style is not known.")
+    if set(held.first) == set(place.first):
+        if place.sure:
+            return _("At equal length and style, %(names)s is first as well.") % told
+        return _("The same holds at equal length and style.")
+    if held.sure:
+        return _("At equal length and style, %(names)s is first.") % told
+    return _("At equal length and style, %(names)s may all be the best.") % told
+
+
+def _by_votes(place: Place, held: Place, rows: Sequence[SystemRow]) -> str:
+    """Who is first by the votes where the controlled score does not say the same."""
+    told = {"name": place.first[0], "other": named(held.first, "systems")}
+    if held.sure:
+        return (
+            _("%(name)s is first by the votes. At equal length and style, %(other)s is first.")
+            % told
+        )
+    first, *others = [row for row in rows if row.component == 1]
+    beside = next((row for row in others if row.words is not None), None)
+    if first.words is not None and beside is not None and first.words != beside.words:
+        told |= {"words": count(round(first.words)), "fewer": count(round(beside.words))}
+        if first.words > beside.words:
+            return (
+                _(
+                    "%(name)s is first by the votes. Whether it would also be first at equal "
+                    "length and style is not shown: its texts are longer (%(words)s words at the "
+                    "median, not %(fewer)s)."
+                )
+                % told
+            )
+        return (
+            _(
+                "%(name)s is first by the votes. Whether it would also be first at equal length "
+                "and style is not shown: its texts are shorter (%(words)s words at the median, "
+                "not %(fewer)s)."
+            )
+            % told
+        )
+    return (
+        _(
+            "%(name)s is first by the votes. Whether it would also be first at equal length and "
+            "style is not shown."
+        )
+        % told
+    )
+
+
+def after_board(
+    place: Place, run: Run, dimension: str, found: Resistance | None, offer: Offer | None
+) -> Verdict:
     """The verdict on systems, and what to do: collect the votes offered, or look at the top."""
+    task = run.task
     if found is not None:
         note = " ".join(said for said in (place.note, found.note) if said)
         place = replace(place, note=note)
     return place.then(
-        NextStep(
-            _("Collect %(votes)s more votes, for %(cost)s at most, to separate the first two.")
-            % {"votes": count(offer.votes), "cost": money(offer.cost, task.project.currency)},
-            _("Collect them here"),
-            "#collect",
-            requester=True,
-        )
-        if offer
-        else None,
+        _collect(task, offer) if offer else None,
+        after_place(place, run, dimension) if not place.sure and not place.open else None,
         next_steps.warned(found.warnings) if found and place.sure else None,
+        _more(run, found) if found and place.open else None,
         next_steps.of_place(place, task),
     )
+
+
+def after_place(place: Place, run: Run, dimension: str) -> NextStep:
+    """What follows from who is first, where nothing is known of more votes."""
+    if place.sure or place.open or not place.first:
+        return next_steps.of_place(place, run.task)
+    query = {"dimension": dimension, "score": CONTROLLED, "run": str(run.number)}
+    return NextStep(
+        _("Check whether length and style are what you want to reward."),
+        _("See the ranking at equal length"),
+        f"{reverse('pair_results', args=[run.project_id, run.task_id])}?{urlencode(query)}",
+    )
+
+
+def _collect(task: Task, offer: Offer) -> NextStep:
+    """The votes that can be collected from this page."""
+    told = {"votes": count(offer.votes), "cost": money(offer.cost, task.project.currency)}
+    return NextStep(
+        _("Collect %(votes)s more votes, for %(cost)s at most, to separate the first two.") % told,
+        _("Collect them"),
+        "#collect",
+        requester=True,
+    )
+
+
+def _more(run: Run, found: Resistance) -> NextStep | None:
+    """How many votes would do where this page cannot ask for them, and what stands against it."""
+    task = run.task
+    if found.plan and not found.times:
+        return NextStep(
+            _("Choose among them by cost or another reason: too many votes would be needed.")
+        )
+    if not found.times or run.snapshot is None:
+        return None
+    judged = run.snapshot.counts["answers"]
+    told = {"votes": count(rounded(judged * (found.times - 1)))}
+    if task.state == TaskState.CLOSED:
+        said = _("Reopen the task to collect about %(votes)s more votes, or choose by cost.")
+        page = reverse("task", args=[task.project_id, task.pk])
+        return NextStep(said % told, _("Open the task"), page, requester=True)
+    said = _("Choose among them by cost or another reason, or collect about %(votes)s more votes.")
+    return NextStep(said % told)

@@ -23,6 +23,7 @@ FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
 MANY_TIMES = 20  # times the votes: so many more are not worth counting
 LEANS, LEAST = 0.7, 5  # of at least so many votes this share has a habit
 SHOWN_VOTES, QUESTION = 30, 60
+STEADY = "Removing a few votes would not change who leads."
 Told = Mapping[str, Any]
 
 
@@ -82,8 +83,8 @@ def resistance(
     split = _own(told, "split", dimension)
     needed = _needed(rows, top)
     return Resistance(
-        note=" ".join(said for said in (_equal_words(rows), needed[0]) if said),
-        warnings=[*page.fragile(changes, top), *_style_warnings(told, rows, dimension)],
+        note=needed[0],
+        warnings=[*page.fragile(changes, top, rows), *_style_warnings(told, rows, dimension)],
         rows=lines,
         more=[row for row in made if row not in first],
         votes=votes,
@@ -238,12 +239,14 @@ class _Page:
             "pair_url": self._url("pair", row["pair"]) if row["pair"] else "",
         }
 
-    def fragile(self, changes: Sequence[Told], top: Told | None) -> list[Warning]:
+    def fragile(
+        self, changes: Sequence[Told], top: Told | None, rows: Sequence[SystemRow]
+    ) -> list[Warning]:
         """That little would change the first place, or that nothing small would."""
         if top is None:
             return []
         if not _is_fragile(changes):
-            return [Warning("", "The top is robust.", "", "#change-top", "What would change it")]
+            return [Warning("", STEADY, _still_open(rows), "#change-top", "What would change it")]
         said = []
         votes, person, item = (
             next((row for row in changes if row["kind"] == kind), None)
@@ -262,13 +265,20 @@ class _Page:
         return [Warning("warn", "The top is fragile.", text, "#change-top", "See what would")]
 
 
-def public_note(told: Told, dimension: str) -> list[Warning]:
+def _still_open(rows: Sequence[SystemRow]) -> str:
+    """That who is first is open where several can be: steady is the order, not the best."""
+    several = sum(row.component == 1 and row.best == 1 for row in rows) > 1
+    return "Who is truly best is still open." if several else ""
+
+
+def public_note(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
     """How little would change the first place, for anybody: no worker and no pair is named."""
     top, changes = _own(told, "top", dimension), _all(told, "change", dimension)
     if top is None:
         return []
     if not _is_fragile(changes):
-        return [Warning("", "The top is robust.", _robust(changes))]
+        text = " ".join(part for part in (_robust(changes), _still_open(rows)) if part)
+        return [Warning("", STEADY, text)]
     votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
     said = [f"{count(votes['votes'])} of {plural(votes['of'], 'vote')}"] if votes else []
     kinds = {row["kind"] for row in changes}
@@ -306,15 +316,6 @@ def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
     """Who is first of the largest board at equal length and style."""
     own = [row for row in rows if row.component == 1 and row.controlled is not None]
     return max(own, key=lambda row: row.controlled or 0.0, default=None)
-
-
-def _equal_words(rows: Sequence[SystemRow]) -> str:
-    best = _best(rows)
-    if best is None:
-        return ""
-    first = next((row for row in rows if row.component == 1), best)
-    does = "stays ahead" if first.id == best.id else "comes out ahead"
-    return f"Controlled for length and style, {best.in_sentence} {does}."
 
 
 def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
@@ -359,21 +360,11 @@ def _style_warnings(told: Told, rows: Sequence[SystemRow], dimension: str) -> li
     own = [note.removeprefix(keyed) for note in notes if note.startswith(keyed)]
     found = [Warning("", "", f"{note[:1].upper()}{note[1:]}") for note in own]
     words = next((r for r in _all(told, "style", dimension) if r["name"] == "words"), None)
-    best = _best(rows)
-    if words is None or best is None or words["low"] is None or words["high"] is None:
+    if words is None or _best(rows) is None or words["low"] is None or words["high"] is None:
         return found
     head = "Longer texts do not clearly win or lose."
     if words["low"] > 0:
         head = "Length helps."
     elif words["high"] < 0:
         head = "Length hurts."
-    others = [
-        row.controlled
-        for row in rows
-        if row.component == 1 and row.controlled is not None and row.id != best.id
-    ]
-    if not others or best.controlled is None:
-        return found
-    lead = score(best.controlled - max(others), 2)
-    text = f"With equal words and style, {best.in_sentence} leads by {lead}."
-    return [Warning("", head, text), *found]
+    return [Warning("", head, ""), *found]
