@@ -175,7 +175,7 @@ STATISTICS = {
     ),
     "cross-fit": Term(
         _("Cross-fit"),
-        _("Workers are chosen on one half of the items, and agreement is taken on the other."),
+        _("Workers are chosen on some items, and agreement is taken on other items."),
         ((_("use"), _("this figure where figures differ")),),
         AGREEMENT,
     ),

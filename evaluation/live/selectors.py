@@ -15,7 +15,9 @@ from crowdqc.numbers import count, interval, money, plural, score
 from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
-from evaluation.runs.selectors.verdicts import NextStep, Place, highest
+from evaluation.pairwise.selectors.resistance.advice import before_use
+from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors.verdicts import NextStep, Place, highest, why_not_exact
 
 REFRESH = 5  # seconds between two looks at an open one
 
@@ -80,7 +82,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "alone": alone,
         "judges": judges_page(evaluation, task, board),
         "models_cost": money(used.models, task.project.currency),
-        "why": board.get("why_no_interval", ""),
+        "why": why_not_exact(board.get("why_no_interval", "")),
         "votes": board.get("votes", 0),
         "used": used,
         "sentence": sentence(evaluation, used, task),
@@ -110,6 +112,10 @@ def _steps(
     """What people have to do while it is open, and what its result means once it has ended."""
     if evaluation.state == LiveEvaluation.State.ENDED:
         if place.sure:
+            yield _look_at_length(evaluation, task)
+            yield next_steps.only_pay(task)
+            yield before_use(task, evaluation.dimension)
+            yield next_steps.only_pay(task)
             yield NextStep(_("Nothing to do: use the system that won."))
         yield NextStep(
             _("Choose by cost or another reason, or compare more outputs in another task."),

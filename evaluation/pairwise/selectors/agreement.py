@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
+from annotation.task_types.pairwise.sides import LEFT
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import plural, word
+from crowdqc.numbers import count, plural, score, word
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
@@ -35,10 +36,11 @@ from evaluation.pairwise.selectors.trust import (
     recipe,
     trust_notes,
 )
+from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
 
 CORE_FIGURES = (
     "agreement",
@@ -182,8 +184,10 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        verdict=Verdict(agreement_in_words(reading), reading.no_interval if reading else "").then(
-            _look_at_worker(runs.core, lowering),
+        verdict=Verdict(
+            agreement_in_words(reading), why_not_exact(reading.no_interval if reading else "")
+        ).then(
+            _look_at_worker(task, runs.core, lowering),
             _look_at_pairs(runs.core, reading, bool(checks.get("pair"))),
             NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
         ),
@@ -196,18 +200,37 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
     )
 
 
-def _look_at_worker(run: Run, workers: Sequence[Lowering]) -> NextStep | None:
-    """Whoever lowers agreement most by more than chance, if anybody."""
-    worst = next((one for one in workers if one.beyond_chance), None)
-    if worst is None:
+def _look_at_worker(task: Task, run: Run, workers: Sequence[Lowering]) -> NextStep | None:
+    """Whoever lowers agreement by more than chance, and why to read their votes, if anybody.
+
+    Somebody who chose one side every time comes first; then who lowers the figure to be used most.
+    """
+    lowering = [one for one in workers if one.beyond_chance]
+    if not lowering:
         return None
-    told = {"name": worst.name}
-    page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
-    return NextStep(
-        _("Read the votes of %(name)s: judges agree more without them, and not by chance.") % told,
-        _("Votes of %(name)s") % told,
-        f"{page}?run={run.number}",
+    chosen = sides(task, [one.id for one in lowering])
+    habit = next(
+        (one for one in lowering if one.id in chosen and one_side(chosen[one.id]) is not None), None
     )
+    worst = habit or max(lowering, key=lambda one: (one.cross_change or 0.0, one.change))
+    told = {"name": worst.name, "change": score(worst.cross_change or 0.0)}
+    if habit is not None:
+        told["n"] = count(chosen[habit.id].n)
+        if one_side(chosen[habit.id]) == LEFT:
+            said = _("Read the votes of %(name)s: all %(n)s of them are for the left text.")
+        else:
+            said = _("Read the votes of %(name)s: all %(n)s of them are for the right text.")
+    elif worst.cross_change and worst.cross_change > 0:
+        said = _(
+            "Read the votes of %(name)s: judges agree more without them (by %(change)s, cross-fit)."
+        )
+    else:
+        said = _(
+            "Read the votes of %(name)s: judges agree more without them, by the raw figure and "
+            "not by chance."
+        )
+    page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
+    return NextStep(said % told, _("Votes of %(name)s") % told, f"{page}?run={run.number}")
 
 
 def _look_at_pairs(run: Run, reading: Line | None, tested: bool) -> NextStep | None:

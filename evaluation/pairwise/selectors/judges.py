@@ -22,7 +22,7 @@ from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import Run, RunFigure, SystemScore
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = "not compared"
@@ -225,7 +225,7 @@ def _verdict(run: Run, made: Sequence[Row]) -> Verdict:
     """What is said of the one judge there is, and how to learn whether it may do people's work."""
     if len(made) != 1:
         return Verdict("")
-    return Verdict(made[0]["sentence"], made[0]["reason"]).then(
+    return Verdict(made[0]["sentence"], why_not_exact(made[0]["reason"])).then(
         NextStep(
             _("Before you rely on this model, test whether it may do the work of one person."),
             _("Test the model"),

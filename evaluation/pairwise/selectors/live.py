@@ -220,14 +220,14 @@ def _news(core: Run, since: NewAnswers) -> list[Line]:
 
 
 def _checks(runs: ShownRun, newest: Run | None) -> list[Line]:
-    """Nulls and intervals of the core run; ``newest`` is the last run of that kind, of any core."""
+    """The checks of the core run; ``newest`` is the last run of that kind, of any core."""
     if runs.core is None or runs.core.method != CORE:
         return []
-    name = f"Nulls and intervals of run {runs.core.number}"
+    name = f"The extra checks of run {runs.core.number}"
     if runs.checking is not None:
         return [_working(runs.checking, name, "wait")]
     if runs.checks is not None:
-        return [Line("done", f"{name} are ready", _run_url(runs.checks), "See them")]
+        return [Line("done", f"{name} are done", _run_url(runs.checks), "See them")]
     if newest is not None and newest.state in ACTIVE and newest.source is not None:
         before = f"those of run {newest.source.number}, {percent(newest)}% done"
         return [Line("waiting", f"{name} follow {before}", _run_url(newest), "See it")]

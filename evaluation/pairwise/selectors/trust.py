@@ -11,8 +11,12 @@ from evaluation.pairwise.selectors.runs import ShownRun
 
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
 TENTATIVE = 0.667
-STRENGTHS = ((0.8, "Strong"), (TENTATIVE, "Enough for tentative conclusions"), (0.2, "Weak"))
-WEAKEST = "Very weak"
+STRENGTHS = (
+    (0.8, "Judges agree strongly"),
+    (TENTATIVE, "Judges agree well enough for tentative conclusions"),
+    (0.2, "Judges agree only a little"),
+)
+WEAKEST = "Judges hardly agree"
 NOISE = 0.05  # alpha of shuffled votes from which a correction is called circular outright
 MUCH = 0.1  # share of votes removed that is worth a warning
 Row = Mapping[str, Any]
@@ -53,7 +57,7 @@ class Figures(Protocol):
 
 
 def strength_of(alpha: float) -> str:
-    """``Weak`` and its like, by Krippendorff's limits."""
+    """How far judges agree in words, by Krippendorff's limits."""
     return next((word for limit, word in STRENGTHS if alpha >= limit), WEAKEST)
 
 
@@ -61,12 +65,9 @@ def agreement_in_words(mean: Figures | None) -> str:
     """The header's last sentence: how strong agreement is, by the figure to be read."""
     if mean is None or mean.raw is None:
         return "No agreement can be computed."
-    if mean.crossfit is None or mean.corrected is None:
-        return f"{strength_of(mean.raw)}: raw α is {score(mean.raw, 2)}."
-    honest, shown = score(mean.crossfit, 2), score(mean.corrected, 2)
-    if honest == shown:
-        return f"{strength_of(mean.crossfit)}: {honest}."
-    return f"{strength_of(mean.crossfit)}: the honest figure is {honest}, not {shown}."
+    known = mean.crossfit is not None and mean.corrected is not None
+    honest = mean.crossfit if known and mean.crossfit is not None else mean.raw
+    return f"{strength_of(honest)}: {score(honest, 2)}, where 0 is chance and 1 is full agreement."
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:

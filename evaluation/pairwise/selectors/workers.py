@@ -64,6 +64,18 @@ class Sides:
         return self.left / decided if decided else None
 
 
+MANY = 10  # votes from which one side every time is a habit
+
+
+def one_side(chosen: Sides) -> str | None:
+    """LEFT or RIGHT where that text was chosen every time; None else, or of fewer than MANY."""
+    if chosen.n < MANY:
+        return None
+    if chosen.left == chosen.n:
+        return LEFT
+    return RIGHT if chosen.right == chosen.n else None
+
+
 @dataclass
 class WorkerRow:
     """A worker's line on the list."""

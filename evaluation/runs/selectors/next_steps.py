@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Count, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.payouts.selectors.proposals import unsettled_assignments
-from crowdqc.numbers import plural
+from crowdqc.numbers import money, plural
 from evaluation.models import Run
 from evaluation.runs.official.standing import Standing
 from evaluation.runs.schedules import NewAnswers
@@ -70,6 +71,19 @@ def review(task: Task) -> NextStep | None:
     )
 
 
+def only_pay(task: Task) -> NextStep | None:
+    """That nothing is left but to pay the submitted work of the task; one query."""
+    rows = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
+    if not rows["n"]:
+        return None
+    return NextStep(
+        _("Only the pay waits: approve %(pay)s.")
+        % {"pay": money(rows["pay"], task.project.currency)},
+        _("Review %(assignments)s") % {"assignments": plural(rows["n"], "assignment")},
+        reverse("review", args=[task.project_id, task.pk]),
+    )
+
+
 def plan(task: Task, sentence: str) -> NextStep:
     """More answers, and how many: a page says what they would bring."""
     page = reverse("task_plan", args=[task.project_id, task.pk])
@@ -79,7 +93,7 @@ def plan(task: Task, sentence: str) -> NextStep:
 def of_place(place: Place, task: Task) -> NextStep:
     """What follows from who is first, where nothing else is known of the board."""
     if place.sure:
-        return review(task) or NextStep(
+        return only_pay(task) or NextStep(
             _("Nothing to do: the first place is sure, and more answers are not needed.")
         )
     if place.open:

@@ -155,7 +155,7 @@ def why_not_exact(reason: str) -> str:
     """Why a figure has no interval (``methods.core.units.too_few``), as the note of a verdict."""
     found = TOO_FEW.fullmatch(reason)
     if found is None:
-        return reason
+        return f"{reason[:1].upper()}{reason[1:].removesuffix('.')}." if reason else ""
     said = _("How exact this is cannot be said with %(units)s: at least %(least)s are needed.")
     return said % found.groupdict()
 

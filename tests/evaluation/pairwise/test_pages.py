@@ -168,7 +168,7 @@ def test_the_strip_asks_again_until_the_study_is_complete_or_closed(task: Task) 
 
 def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task) -> None:
     first = scored(task)
-    assert "Nulls and intervals of run 1 wait for" in live(task, first.pk)
+    assert "The extra checks of run 1 wait for" in live(task, first.pk)
     item = task.items.get(key="t0-s0_t0-s1")
     newcomer = factories.make_worker(project=task.project)
     Item.objects.filter(pk=item.pk).update(redundancy=6, held=6)
@@ -191,7 +191,7 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task)
     said = live(task, first.pk)
     assert 'hx-trigger="load" hx-select="#main"' in said  # once, in place of the polling
     assert 'hx-trigger="every' not in said
-    assert f"Nulls and intervals of run {second.number} follow those of run 1, 0% done" in said
+    assert f"The extra checks of run {second.number} follow those of run 1, 0% done" in said
     pinned = live(task, first.pk, "&run=1")
     assert f"Run {second.number} is finished." in pinned and "hx-select" not in pinned
 

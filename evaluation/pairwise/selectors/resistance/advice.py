@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,10 +15,20 @@ from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, money
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
-from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow, Told, ordered, with_control
+from evaluation.pairwise.selectors.boards import (
+    CONTROLLED,
+    FIGURES,
+    SystemRow,
+    Told,
+    ordered,
+    rows_of,
+    with_control,
+)
 from evaluation.pairwise.selectors.facts import verdict
 from evaluation.pairwise.selectors.resistance.top import Resistance, rounded
+from evaluation.pairwise.selectors.runs import shown_run
 from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict, first_place, named
 
 
@@ -33,7 +44,7 @@ def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) 
     equal = ordered([row for row in equal if row.controlled is not None])
     held = first_place(equal, noun="systems", by="")
     if place.sure and held.first != place.first:
-        return replace(place, sentence=_by_votes(place, held, rows), sure=False)
+        return replace(place, sentence=_by_votes(place, held, equal), sure=False)
     return replace(place, note=" ".join(said for said in (place.note, _equal(place, held)) if said))
 
 
@@ -59,11 +70,12 @@ def _by_votes(place: Place, held: Place, rows: Sequence[SystemRow]) -> str:
             _("%(name)s is first by the votes. At equal length and style, %(other)s is first.")
             % told
         )
-    first, *others = [row for row in rows if row.component == 1]
-    beside = next((row for row in others if row.words is not None), None)
-    if first.words is not None and beside is not None and first.words != beside.words:
-        told |= {"words": count(round(first.words)), "fewer": count(round(beside.words))}
-        if first.words > beside.words:
+    first = next(row for row in rows if row.in_sentence == place.first[0])
+    beside = next((row for row in rows if row.component == 1 and row.id != first.id), first)
+    words, others = round(first.words or 0), round(beside.words or 0)
+    if words and others and words != others:
+        told |= {"words": count(words), "fewer": count(others)}
+        if words > others:
             return (
                 _(
                     "%(name)s is first by the votes. Whether it would also be first at equal "
@@ -118,6 +130,18 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
     )
 
 
+def before_use(task: Task, dimension: str) -> NextStep | None:
+    """What to check before the winner is used; None where nothing says that its lead is style."""
+    run = shown_run(task).core
+    if run is None:
+        return None
+    told = figures_of(run, *FIGURES)
+    rows = ordered([row for row in rows_of(run, told) if row.dimension == dimension])
+    place = place_of(told, rows, dimension, 0)
+    contradicted = place.first and not place.sure and not place.open
+    return after_place(place, run, dimension) if contradicted else None
+
+
 def _collect(task: Task, offer: Offer) -> NextStep:
     """The votes that can be collected from this page."""
     told = {"votes": count(offer.votes), "cost": money(offer.cost, task.project.currency)}
@@ -138,11 +162,21 @@ def _more(run: Run, found: Resistance) -> NextStep | None:
         )
     if not found.times or run.snapshot is None:
         return None
-    judged = run.snapshot.counts["answers"]
-    told = {"votes": count(rounded(judged * (found.times - 1)))}
+    version = task.current
+    if task.most_answers is not None or version is None:
+        return NextStep(_("Choose among them by cost or another reason."))
+    more = rounded(run.snapshot.counts["answers"] * (found.times - 1))
+    cost = version.pay * math.ceil(more / version.items_per_assignment)
+    told = {"votes": count(more), "cost": money(cost, task.project.currency)}
     if task.state == TaskState.CLOSED:
-        said = _("Reopen the task to collect about %(votes)s more votes, or choose by cost.")
+        said = _(
+            "Reopen the task to collect about %(votes)s more votes, about %(cost)s, or choose "
+            "among them by another reason."
+        )
         page = reverse("task", args=[task.project_id, task.pk])
         return NextStep(said % told, _("Open the task"), page, requester=True)
-    said = _("Choose among them by cost or another reason, or collect about %(votes)s more votes.")
+    said = _(
+        "Choose among them by cost or another reason, or collect about %(votes)s more votes, "
+        "about %(cost)s."
+    )
     return NextStep(said % told)
