@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from evaluation.runs.planning.precision import SEED, VERSION, Planner, PlanPage,
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 PAIRS, MOST_PAIRS = 50, 1000  # that put two sources side by side
 VOTES = tuple(range(1, 10))
+MORE_PAIRS = (75, 100, 150, 200, 300, 400, 500, 600, 800, MOST_PAIRS)  # tried where few do not do
 BUDGET = 2_000_000  # votes that are simulated, all in all; about 2 s
 FEWEST, MOST = 50, 400  # studies for each number of judges
 
@@ -70,20 +72,14 @@ class PairPlanner(Planner):
         build = Build(task)
         # As many people more as there are judgments more, each with one assignment.
         each = build.cost().assignments / max(1, build.version.redundancy)
-        designs = [
-            {
-                "workers": max(2, votes, math.ceil(each * votes)),
-                "items": pairs,
-                "votes": votes,
-                "gap": gap,
-            }
-            for votes in VOTES
-        ]
+        designs = [_design(pairs, votes, each, gap) for votes in VOTES]
         found = plan_reach("pairwise", studies, designs)
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
         verdict, note = verdict_of(reached, target, gap, pairs)
+        if all(one.low < target for one in reached):
+            note = f"{note} {_more_pairs(pairs, target, gap, each)}"
         last = reached[-1]
         return PlanPage(
             verdict,
@@ -123,6 +119,30 @@ class PairPlanner(Planner):
         )
 
 
+def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
+    """A study of so many pairs and judges per pair; ``each``: assignments per judge of a pair."""
+    workers = max(2, votes, math.ceil(each * votes))
+    return {"workers": workers, "items": pairs, "votes": votes, "gap": gap}
+
+
+def _more_pairs(pairs: int, target: float, gap: float, each: float) -> str:
+    """How many pairs would do with the most judges, by further simulations."""
+    votes, tried = VOTES[-1], [n for n in MORE_PAIRS if n > pairs]
+
+    def enough(at: int) -> bool:
+        n = tried[at]
+        studies = min(max(BUDGET // (4 * n * votes), FEWEST), MOST)
+        design = _design(n, votes, each * n / pairs, gap)
+        [found] = plan_reach("pairwise", studies, [design])
+        return Reached(votes, *found["separated"]).low >= target
+
+    at = bisect_left(range(len(tried)), True, key=enough)  # more pairs never tell less
+    if at < len(tried):
+        return f"You need more pairs, about {count(tried[at])} with {plural(votes, 'judge')} each."
+    most = max(pairs, MOST_PAIRS)
+    return f"Even {count(most)} pairs with {plural(votes, 'judge')} each would not do."
+
+
 def _half(width: Sequence[float]) -> str:
     """The range of half a width, from its lowest and highest."""
     return interval(width[0] / 2, width[1] / 2, 2)
@@ -134,10 +154,10 @@ def verdict_of(reached: list[Reached], target: float, gap: float, pairs: int) ->
     enough = next((one for one in reached if one.low >= target), None)
     if enough is None:
         return (
-            f"{plural(last.votes, 'judge')} per pair do not tell two sources apart with a chance "
-            f"of {wanted}.",
-            f"They reach {percent(last.share)} with {plural(pairs, 'pair')} that differ by "
-            f"{score(gap, 2)}. More pairs bring more than more judges.",
+            f"{'Not surely' if last.share >= target else 'Not'} reached with "
+            f"{plural(pairs, 'pair')}: {plural(last.votes, 'judge')} per pair tell two sources "
+            f"apart with a chance of {percent(last.share)}.",
+            f"Wanted is {wanted}, for sources that differ by {score(gap, 2)}.",
         )
     return (
         f"{plural(enough.votes, 'judge')} per pair tell two sources apart with a chance of "

@@ -1,19 +1,23 @@
-"""One worker of a pairwise study: evidence by dimension and over time, never a verdict."""
+"""One worker of a pairwise study: evidence by dimension and over time, never a judgment."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from django.db.models import Avg, Q
+from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, Task
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.work.selectors import speed
 from annotation.work.snapshots.judgments import AskedDimension
+from crowdqc.numbers import count, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, WorkerScore
@@ -23,7 +27,10 @@ from evaluation.pairwise.selectors import workers as pair_workers
 from evaluation.pairwise.selectors.pages import LETTERS
 from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
+LEAST_COMPARED = 3  # workers, for a median
+LEAST_AGAIN = 5  # votes on pairs that came again, from which none being the same is worth a line
 MOST = 50  # pairs listed on which the worker differs from the gold label
 Gold = Mapping[tuple[Pair, str], ItemLabel]
 
@@ -76,9 +83,16 @@ def worker_page(
     items = _items(counted)
     gold = _gold(run, items)
     found = _differences(counted, items, gold, asked)
+    again = _own(told, "repeat_worker", worker)
+    exclusion = next(
+        (one for one in pair_workers.exclusions(task) if one.worker_id == worker.pk), None
+    )
+    habit, middle = _habit(worker, counted, again), _beside_median(run, worker, scores)
     # Everything on a worker's page.
     return {
         "worker": worker,
+        "verdict": _verdict(task, worker, habit, middle, left_out=exclusion is not None),
+        "notable": bool(habit) or middle.notable,
         "mean": scores.get(POOLED),
         "rows": _rows(run, scores, counted, asked),
         "axis": charts.forest_axis(SCALE),
@@ -89,12 +103,81 @@ def worker_page(
         "different": len(found),
         "judged": len(counted),
         "attention": pair_workers.attention(task, [worker.pk]).get(worker.pk, NONE_SEEN),
-        "again": _own(told, "repeat_worker", worker),
+        "again": again,
         "straight": _own(told, "straight_worker", worker).get("share"),
-        "exclusion": next(
-            (one for one in pair_workers.exclusions(task) if one.worker_id == worker.pk), None
-        ),
+        "exclusion": exclusion,
     }
+
+
+@dataclass(frozen=True)
+class BesideMedian:
+    """How a worker stands to the median competence, in words; ``notable``: surely below it."""
+
+    sentence: str
+    notable: bool = False
+
+
+def _beside_median(
+    run: Run | None, worker: Membership, scores: Mapping[str, WorkerScore]
+) -> BesideMedian:
+    """By the interval of the worker; only those whom shared pairs connect are compared."""
+    own, told = scores.get(POOLED), {"name": worker.pseudonym}
+    if run is None or own is None or own.estimate is None or own.low is None or own.high is None:
+        said = _("How reliable %(name)s is cannot be said: there are too few votes on shared pairs.")
+        return BesideMedian(said % told)
+    others = WorkerScore.objects.filter(run=run, dimension=POOLED, component=own.component)
+    values = list(others.filter(low__isnull=False).values_list("estimate", flat=True))
+    if len(values) < LEAST_COMPARED:
+        said = _("%(name)s cannot be compared: too few workers saw the same pairs.")
+        return BesideMedian(said % told)
+    middle = median(values)
+    told |= {"own": score(own.estimate, 2), "middle": score(middle, 2)}
+    if own.high < middle:
+        said = _("%(name)s is surely below the median competence: %(own)s, the median is %(middle)s.")
+    elif own.low > middle:
+        said = _("%(name)s is surely above the median competence: %(own)s, the median is %(middle)s.")
+    else:
+        said = _("%(name)s is not shown to be more or less competent than the median worker.")
+    return BesideMedian(said % told, own.high < middle)
+
+
+def _habit(worker: Membership, given: Sequence[Vote], again: Mapping[str, Any]) -> str:
+    """That every vote is for the text on one side, or that no repeated one is the same; else ""."""
+    chosen = [vote.side(name) for vote in given for name in vote.codes]
+    side = pair_workers.one_side(
+        Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
+    )
+    told = {"name": worker.pseudonym, "n": plural(len(given), "pair")}
+    said = []
+    if side == LEFT:
+        said.append(_("%(name)s chose the left text every time, in %(n)s.") % told)
+    elif side == RIGHT:
+        said.append(_("%(name)s chose the right text every time, in %(n)s.") % told)
+    if again.get("n", 0) >= LEAST_AGAIN and again["same"] == 0:
+        told["again"] = count(again["n"])
+        said.append(
+            _("When pairs came again, %(name)s gave the same label 0 of %(again)s times.") % told
+        )
+    return " ".join(said)
+
+
+def _verdict(
+    task: Task, worker: Membership, habit: str, middle: BesideMedian, *, left_out: bool
+) -> Verdict:
+    """What stands out of a worker's votes, and what to do about it: look, before anything else."""
+    said = Verdict(habit, middle.sentence) if habit else Verdict(middle.sentence)
+    if left_out:
+        return said.then(NextStep(_("Nothing to do: these votes are left out of results.")))
+    if not habit and not middle.notable:
+        return said.then(NextStep(_("Nothing to do: no reason is shown to leave these votes out.")))
+    return said.then(
+        NextStep(
+            _("Compare the results without these votes; nothing is deleted and pay stays."),
+            _("Compare"),
+            reverse("pair_exclude", args=[task.project_id, task.pk, worker.pk]),
+            requester=True,
+        )
+    )
 
 
 def _own(told: Mapping[str, Any], figure: str, worker: Membership) -> Mapping[str, Any]:
@@ -155,20 +238,20 @@ def _rows(
     )
     made = []
     for one in asked:
-        score, chosen = scores.get(one.name), _of(given, one.name)
-        extra = score.extra if score is not None else {}
+        own, chosen = scores.get(one.name), _of(given, one.name)
+        extra = own.extra if own is not None else {}
         guess = [extra.get(f"guess_{side}") or 0.0 for side in (LEFT, NEUTRAL, RIGHT)]
         plot = pair_workers.interval_plot(
-            score.estimate if score else None,
-            score.low if score else None,
-            score.high if score else None,
+            own.estimate if own else None,
+            own.low if own else None,
+            own.high if own else None,
             one.label,
             means.get(one.name),
         )
         made.append(
             DimensionRow(
                 label=one.label,
-                score=score,
+                score=own,
                 plot=plot,
                 guess=_bar(guess, "When guessing"),
                 chosen=_bar((chosen.left, chosen.neutral, chosen.right), "Chosen"),

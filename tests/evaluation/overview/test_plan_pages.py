@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from evaluation.charts.labels import Reached
@@ -34,7 +36,8 @@ def test_a_free_text_task_says_how_many_answers_per_question_do() -> None:
 def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
     task = pair_corpus.make_task(topics=4, sources=3, redundancy=3)
     text = text_of(plan_page(task))
-    assert "do not tell two sources apart with a chance of 80%." in text
+    assert "Not reached with 4 pairs: 9 judges per pair tell two sources apart" in text
+    assert re.search(r"You need more pairs, about [\d,]+ with 9 judges each|Even 1,000 pairs", text)
     assert "4 pairs of the two, net preference .10" in text
     asked = text_of(plan_page(task, query="?target=60&gap=0.4&pairs=200"))
     assert "per pair tell two sources apart with a chance of 60%." in asked
@@ -45,7 +48,7 @@ def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
 def test_the_number_of_judges_holds_beyond_the_error_of_the_simulation() -> None:
     reached = [Reached(3, 0.82, 0.78, 0.86), Reached(4, 0.85, 0.81, 0.88)]
     assert pairs.verdict_of(reached, 0.8, 0.1, 50)[0].startswith("4 judges per pair tell")
-    assert "do not tell" in pairs.verdict_of(reached, 0.9, 0.1, 50)[0]
+    assert "Not reached" in pairs.verdict_of(reached, 0.9, 0.1, 50)[0]
 
 
 def test_a_task_of_ratings_has_no_plan() -> None:
