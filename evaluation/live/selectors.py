@@ -112,8 +112,6 @@ def _steps(
     """What people have to do while it is open, and what its result means once it has ended."""
     if evaluation.state == LiveEvaluation.State.ENDED:
         if place.sure:
-            yield _look_at_length(evaluation, task)
-            yield next_steps.only_pay(task)
             yield before_use(task, evaluation.dimension)
             yield next_steps.only_pay(task)
             yield NextStep(_("Nothing to do: use the system that won."))

@@ -19,6 +19,9 @@ from evaluation.runs.selectors.verdicts import Place, first_place
 
 Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
+APART = "parts that share no pair"  # in what the method says
+UNLIKE_MOST = "labels leave the majority"
+NOBODY_COMPARES = "Workers cannot be compared"
 LEFT_OUT = (
     ("uncounted", "Do not count"),
     ("excluded", "Of workers left out"),
@@ -31,30 +34,61 @@ def verdict(rows: Sequence[SystemRow], votes: int) -> Place:
     return first_place(rows, noun="systems", by=f"{count(votes)} votes")
 
 
+def apart_words(parts: Sequence[Told]) -> str:
+    """What it means that workers fall into parts which no shared pair connects."""
+    if all(part["workers"] == 1 for part in parts):
+        return f"{NOBODY_COMPARES}: no two workers saw the same pair."
+    return (
+        f"{NOBODY_COMPARES} across {count(len(parts))} groups: no pair was seen by workers of two "
+        "groups."
+    )
+
+
 def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
     """Everything to read first, the gravest first."""
-    found = [*published(runs), *of_run(told, asked)]
+    run = runs.core
+    page = reverse("pair_list", args=[run.project_id, run.task_id]) if run else ""
+    found = [*published(runs), *of_run(told, asked, page)]
     return sorted(found, key=lambda one: one.level != "warn")
 
 
-def of_run(told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
+def of_run(told: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list[Warning]:
     """What a run says of itself, each once for the dimensions it holds for.
 
-    What it says begins with the name of its dimension, if it is about one.
+    What it says begins with the name of its dimension, if it is about one. ``pairs`` is the address
+    of the list of pairs, where the page may link to it.
     """
     labels = {one.name: one.label for one in asked} | {EVERY: "All together"}
     said: dict[str, list[str]] = {}
-    for text in told.get("diagnostics", {}).get("warnings", []):
+    leaving: list[str] = []
+    diagnostics = told.get("diagnostics", {})
+    for text in diagnostics.get("warnings", []):
+        if APART in text:  # numbers of parts help nobody: what they mean does
+            said.setdefault(apart_words(diagnostics.get("components", [])), [])
+            continue
         name, colon, rest = text.partition(": ")
-        if colon and name in labels:
+        if UNLIKE_MOST in text:  # each dimension with its own numbers
+            leaving.append(labels.get(name, name))
+        elif colon and name in labels:
             said.setdefault(rest, []).append(labels[name])
         else:
             said.setdefault(text, [])
-    return [_warning(text, names, len(labels)) for text, names in said.items()]
+    found = [_warning(text, names, len(labels)) for text, names in said.items()]
+    return [*found, _unlike_most(leaving, len(labels), pairs)] if leaving else found
+
+
+def _unlike_most(names: Sequence[str], every: int, pairs: str) -> Warning:
+    return Warning(
+        "",
+        f"{_listed(names, every)}.",
+        "Some final labels differ from what most people chose.",
+        pairs,
+        "Look at them" if pairs else "",
+    )
 
 
 def _warning(text: str, names: Sequence[str], every: int) -> Warning:
-    grave = "parts that share no pair" in text or "no board" in text or "never compared" in text
+    grave = text.startswith(NOBODY_COMPARES) or "no board" in text or "never compared" in text
     level = "warn" if grave else ""
     text = f"{text[:1].upper()}{text[1:]}"
     if not names:

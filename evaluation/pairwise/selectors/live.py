@@ -150,7 +150,10 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
         "done": came.given,
         "total": came.wanted,
     }
-    if beyond > 0:
+    if beyond < 0 and task.state == TaskState.CLOSED:  # the rest will not come
+        judgments |= {"of": "", "total": came.given}
+        judgments["note"] = f"closed before all {count(came.wanted)} were given"
+    elif beyond > 0:
         judgments["note"] = f"{count(beyond)} more than was wanted"
     elif cost.leased:
         judgments["note"] = f"{plural(cost.leased, 'assignment')} in progress"

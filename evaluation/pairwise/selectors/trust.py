@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from crowdqc.numbers import MINUS, count, interval, percent, plural, score
+from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.pairwise.selectors.runs import ShownRun
 
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
@@ -173,13 +174,7 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
     if len(parts) == 1:
         said = ["All workers are connected by shared pairs."]
     else:
-        sizes = [part["workers"] for part in parts]
-        small = max(set(sizes), key=lambda size: (sizes.count(size), -size))
-        alike = f", {sizes.count(small)} of them of {plural(small, 'worker')}"
-        said = [
-            f"{count(len(parts))} parts that share no pair"
-            f"{alike if sizes.count(small) > 1 else ''}: competence does not compare across them."
-        ]
+        said = [apart_words(parts)]
     link, side = parts[0].get("link"), parts[0].get("side")
     if link is not None and side is not None:
         where = " in the largest" if len(parts) > 1 else ""

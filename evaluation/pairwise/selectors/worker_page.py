@@ -123,19 +123,20 @@ def _beside_median(
     """By the interval of the worker; only those whom shared pairs connect are compared."""
     own, told = scores.get(POOLED), {"name": worker.pseudonym}
     if run is None or own is None or own.estimate is None or own.low is None or own.high is None:
-        said = _("How reliable %(name)s is cannot be said: there are too few votes on shared pairs.")
+        said = _("How reliable %(name)s is cannot be said: too few votes on shared pairs.")
         return BesideMedian(said % told)
     others = WorkerScore.objects.filter(run=run, dimension=POOLED, component=own.component)
-    values = list(others.filter(low__isnull=False).values_list("estimate", flat=True))
+    rows = others.filter(low__isnull=False).values_list("estimate", flat=True)
+    values = [value for value in rows if value is not None]
     if len(values) < LEAST_COMPARED:
         said = _("%(name)s cannot be compared: too few workers saw the same pairs.")
         return BesideMedian(said % told)
     middle = median(values)
     told |= {"own": score(own.estimate, 2), "middle": score(middle, 2)}
     if own.high < middle:
-        said = _("%(name)s is surely below the median competence: %(own)s, the median is %(middle)s.")
+        said = _("%(name)s is surely below the median competence of %(middle)s: %(own)s.")
     elif own.low > middle:
-        said = _("%(name)s is surely above the median competence: %(own)s, the median is %(middle)s.")
+        said = _("%(name)s is surely above the median competence of %(middle)s: %(own)s.")
     else:
         said = _("%(name)s is not shown to be more or less competent than the median worker.")
     return BesideMedian(said % told, own.high < middle)
@@ -143,15 +144,16 @@ def _beside_median(
 
 def _habit(worker: Membership, given: Sequence[Vote], again: Mapping[str, Any]) -> str:
     """That every vote is for the text on one side, or that no repeated one is the same; else ""."""
-    chosen = [vote.side(name) for vote in given for name in vote.codes]
-    side = pair_workers.one_side(
+    by_vote = [[side for name in vote.codes if (side := vote.side(name))] for vote in given]
+    chosen = [side for sides in by_vote for side in sides]
+    every = pair_workers.one_side(
         Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
     )
-    told = {"name": worker.pseudonym, "n": plural(len(given), "pair")}
+    told = {"name": worker.pseudonym, "n": plural(sum(map(bool, by_vote)), "judgment")}
     said = []
-    if side == LEFT:
+    if every == LEFT:
         said.append(_("%(name)s chose the left text every time, in %(n)s.") % told)
-    elif side == RIGHT:
+    elif every == RIGHT:
         said.append(_("%(name)s chose the right text every time, in %(n)s.") % told)
     if again.get("n", 0) >= LEAST_AGAIN and again["same"] == 0:
         told["again"] = count(again["n"])

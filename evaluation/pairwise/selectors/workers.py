@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -21,6 +22,7 @@ from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
+from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, against_middle
 
@@ -163,7 +165,6 @@ def worker_list(
         "gone": [one for one in out if one.worker_id not in known],
         "scored": sum(row.estimate is not None for row in rows),
         "workers": len(rows),
-        "apart": len({row.component for row in rows if row.component}),
         "any_attention": any(row.attention.seen for row in listed),
         "any_again": any(row.again_n for row in rows),
     }
@@ -171,7 +172,11 @@ def worker_list(
 
 def verdict(task: Task, run: Run, rows: Sequence[WorkerRow]) -> Verdict:
     """How workers stand to the median, and whose votes to read before anything is decided."""
-    said, below = against_middle([vars(row) for row in rows])
+    # The largest group alone: others share no pair with it.
+    said, below = against_middle([vars(row) for row in rows if row.component == 1])
+    sizes = Counter(row.component for row in rows if row.component)
+    if not said.sentence and len(sizes) > 1:
+        said = Verdict(apart_words([{"workers": n} for n in sizes.values()]))
     read = None
     if below:
         page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])
@@ -204,12 +209,14 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[dict[s
     for row in rows:
         sizes[row.component] = sizes.get(row.component, 0) + 1
     many = sum(number > 0 for number in sizes) > 1
+    if many and all(n == 1 for number, n in sizes.items() if number):
+        return [{"number": 1, "heading": "", "rows": list(listed)}]
     made = []
     for number in dict.fromkeys(row.component for row in listed):
         inside = [row for row in listed if row.component == number]
         if number and many:
             people = plural(sizes[number], "worker")
-            heading = f"Part {number}: {people} who share no pair with the others"
+            heading = f"Group {number}: {people} who saw no pair of the others"
         else:
             heading = "" if number else "Not scored: too few shared pairs"
         # Workers who share pairs, directly or through others: only they compare.

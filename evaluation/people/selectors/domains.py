@@ -182,7 +182,7 @@ def joined(
         said = _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
         return Verdict(said).then(another)
     if any(row.component == 1 and row.best for row in rows):
-        by = _t("their work in %(tasks)s") % {"tasks": plural(len(inside), "task")}
+        by = plural(len(inside), "task")
         place = first_place(rows, noun=f"{noun}s", by=by)
         said = _t("Nothing to do: the first place is sure, and more answers are not needed.")
         return place.then(NextStep(said) if place.sure else another)

@@ -150,7 +150,7 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task)
         assert row.low is not None and row.low <= row.estimate <= row.high
     text = text_of(page(task, "pair_workers"))
     assert "12 workers, 12 with a competence." in text
-    assert f"{left.name}" in text and "Compare without these votes" in text
+    assert f"{left.name}" in text and "Preview leaving out" in text
 
 
 def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Task) -> None:
@@ -207,7 +207,9 @@ def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> N
         if core.labels.get(item=value.answer.item_id, dimension=value.field).label != value.code
     }
     assert f"{len(differing)} of {votes.count()} pairs" in text
-    assert "Evidence, never a verdict" in text
+    n = votes.filter(counts=True).count()
+    assert f"{worker.pseudonym} chose the left text every time, in {n} judgments." in text
+    assert "Compare the results without these votes; nothing is deleted and pay stays." in text
     assert "Cannot be concluded: that the texts were not read." in text
     assert "Compare without these votes" in text
     assert f"{votes.count()} pairs in the order judged" in html

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 
 from annotation.models import Item
 from annotation.work.snapshots.answers import pseudonyms
-from crowdqc.numbers import count, percent, plural, score
+from crowdqc.numbers import count, percent, plural
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
