@@ -29,6 +29,7 @@ from evaluation.runs.run_types import title_of
 
 MOST = 400  # rows of a table; the bundle has them all
 ALL = "all together"
+BY_VOTES = " by the votes; at equal length and style this is not shown"
 ESTIMATE = {"key": "estimate", "low": "low", "high": "high"}
 Row = Mapping[str, Any]
 
@@ -282,10 +283,18 @@ def _verdict(
         rows = read_jsonl(files[results_file(model)]) if results_file(model) in files else []
         first = [row for row in rows if not row["dimension"] and row["rank_low"] == 1]
         if len(first) == 1:
-            return f"{names[f'{who}s'][str(first[0][f'{who}_id'])]} is first among {who}s."
+            top = first[0][f"{who}_id"]
+            said = f"{names[f'{who}s'][str(top)]} is first among {who}s"
+            return f"{said}{'' if _at_equal_length(told, top) else BY_VOTES}."
         if first:
             return f"{len(first)} {who}s may be first; the data cannot tell them apart."
     return ""
+
+
+def _at_equal_length(told: Row, top: int) -> bool:
+    """Whether the controlled score, if the run has one, puts the same system alone first."""
+    rows = [row for row in told.get("controlled") or () if not row["dimension"]]
+    return not rows or [row["system"] for row in rows if row["rank_low"] == 1] == [top]
 
 
 # Holding a report against a bundle -------------------------------------------------------------
