@@ -15,6 +15,7 @@ TENTATIVE = 0.667
 STRENGTHS = (
     (0.8, "Judges agree strongly"),
     (TENTATIVE, "Judges agree well enough for tentative conclusions"),
+    (0.4, "Judges agree in part"),
     (0.2, "Judges agree only a little"),
 )
 WEAKEST = "Judges hardly agree"

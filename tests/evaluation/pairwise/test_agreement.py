@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -127,6 +128,15 @@ def test_who_lowers_agreement_most_stands_first_and_is_one_of_those_who_do_not_l
     lower = text[text.index("Workers who lower it most") :]
     assert min(lower.index(name) for name in careless if name in lower) < 600
     assert " 25 " in lower and " 48 s " in lower  # 20 minutes for 25 pairs
+
+
+def test_whoever_chose_one_side_every_time_is_named_with_that_reason(task: Task) -> None:
+    run = make_official(core(task))
+    checks = check(run)
+    rows = [{**row, "lowers": True} for row in figure(checks, "without")]
+    RunFigure.objects.filter(run=checks, name="without").update(data=rows)
+    text = page(task, "pair_agreement")
+    assert re.search(r"Read the votes of [a-z]+-\d+: all \d+ of them are for the left text\.", text)
 
 
 # Exclusion -------------------------------------------------------------------------------------

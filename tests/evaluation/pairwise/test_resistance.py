@@ -23,6 +23,7 @@ from evaluation.bundles.kinds import KINDS
 from evaluation.models import AdaptivePlan, Run, RunFigure
 from evaluation.pairwise import collecting
 from evaluation.pairwise.selectors import shared
+from evaluation.pairwise.selectors.resistance.advice import before_use
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import client_of, page, scored, text_of
@@ -122,6 +123,8 @@ def test_who_is_first_by_votes_alone_is_not_called_sure(
         assert "Check whether length and style are what you want to reward" in text
         assert "stays ahead" not in text and "the first place is sure" not in text
     assert "the first place is sure" not in text_of(page(task, "pair_wins"))
+    before = before_use(task, "overall")  # what the page of a live evaluation says to do
+    assert before is not None and "score=controlled" in before.url
     shown = shared.parts(run, None)
     assert "at equal length and style is not shown" in shown["verdict"].sentence
 

@@ -7,13 +7,21 @@ from typing import Any
 
 import pytest
 
+from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
+from evaluation.pairwise.selectors.facts import of_run
 from evaluation.pairwise.selectors.pages import told_apart
 from evaluation.people.selectors.card import against_medians
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place, highest
+from evaluation.runs.selectors.verdicts import (
+    NextStep,
+    Verdict,
+    first_place,
+    highest,
+    why_not_exact,
+)
 
 
 @dataclass
@@ -97,6 +105,35 @@ def side(low: float, high: float) -> dict[str, Any]:
 )
 def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> None:
     assert said in made.sentence
+
+
+def test_a_missing_interval_says_how_much_is_needed() -> None:
+    assert why_not_exact("10 topics; an interval needs 15") == (
+        "How exact this is cannot be said with 10 topics: at least 15 are needed."
+    )
+    assert why_not_exact("every resample gives this value") == "Every resample gives this value."
+    assert why_not_exact("") == ""
+
+
+def test_parts_that_share_no_pair_and_labels_unlike_most_are_told_once() -> None:
+    asked = [AskedDimension(name, name.title()) for name in ("clarity", "depth", "overall")]
+    told = {
+        "diagnostics": {
+            "components": [{"workers": 1}, {"workers": 1}],
+            "warnings": [
+                "The workers fall into 2 parts that share no pair (of 1, 1 workers): competence "
+                "does not compare across them.",
+                "clarity: labels leave the majority on 9 of 49 items (18%; those of ...",
+                "depth: labels leave the majority on 7 of 49 items (14%; those of ...",
+            ],
+        }
+    }
+    apart, unlike = of_run(told, asked, "/pairs/")
+    assert f"{apart.head} {apart.text}" == (
+        "Workers cannot be compared. No two workers saw the same pair."
+    )
+    assert (unlike.head, unlike.url) == ("Clarity, Depth.", "/pairs/")
+    assert unlike.text == "Some final labels differ from what most people chose."
 
 
 def test_a_verdict_tells_the_first_step_that_there_is() -> None:
