@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -157,7 +156,7 @@ def worker_list(
     known = {row.id for row in rows}
     return {
         "page": shown_page,
-        "verdict": verdict(task, run, rows),
+        "verdict": verdict(task, run, rows, told.get("diagnostics", {}).get("components", [])),
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),
@@ -170,13 +169,15 @@ def worker_list(
     }
 
 
-def verdict(task: Task, run: Run, rows: Sequence[WorkerRow]) -> Verdict:
-    """How workers stand to the median, and whose votes to read before anything is decided."""
+def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[Told]) -> Verdict:
+    """How workers stand to the median, and whose votes to read before anything is decided.
+
+    ``groups`` are the parts of the workers that share no pair.
+    """
     # The largest group alone: others share no pair with it.
     said, below = against_middle([vars(row) for row in rows if row.component == 1])
-    sizes = Counter(row.component for row in rows if row.component)
-    if not said.sentence and len(sizes) > 1:
-        said = Verdict(apart_words([{"workers": n} for n in sizes.values()]))
+    if not said.sentence and len(groups) > 1:
+        said = Verdict(apart_words(groups))
     read = None
     if below:
         page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])

@@ -81,10 +81,8 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
         note = _("This is board 1; nobody on another board compares.")
     if len(own) == 1:
         return Place(_("%(names)s is alone on its board, so nothing is compared.") % told, note)
-    if len(first) == len(own):
+    if len(first) == len(own) > NAMED:
         said = _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which.")
-        if len(own) == 2:
-            said = _("Either of these %(noun)s may be the best: %(by)s are too few to say which.")
         return Place(said % told, note, open=True, first=tuple(first))
     after = [row.in_sentence for row in own if row.best == len(first) + 1]
     rest, place = len(own) - len(first), len(first) + 1

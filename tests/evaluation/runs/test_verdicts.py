@@ -58,7 +58,8 @@ def side(low: float, high: float) -> dict[str, Any]:
         (first(1, 2), "A is first. B is second."),
         (first(1, 2, 3, 3), "A is first. B is second."),
         (first(1, 2, 2), "A is first."),
-        (first(1, 1), "Either of these systems may be the best: 9 votes are too few"),
+        (first(1, 1), "A and B may both be the best: 9 votes are too few to say which."),
+        (first(1, 1, 1, 1), "Any of these four systems may be the best: 9 votes are too few"),
         (
             first(1, 1, 3),
             "A and B may both be the best: 9 votes are too few to say which. C is third.",

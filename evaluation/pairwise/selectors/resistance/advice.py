@@ -59,6 +59,8 @@ def _equal(place: Place, held: Place) -> str:
         return _("The same holds at equal length and style.")
     if held.sure:
         return _("At equal length and style, %(names)s is first.") % told
+    if len(held.first) == 2:
+        return _("At equal length and style, %(names)s may both be the best.") % told
     return _("At equal length and style, %(names)s may all be the best.") % told
 
 
@@ -120,13 +122,20 @@ def after_board(
 
 def after_place(place: Place, run: Run, dimension: str) -> NextStep:
     """What follows from who is first, where nothing is known of more votes."""
-    if place.sure or place.open or not place.first:
+    if place.sure or not place.first:
         return next_steps.of_place(place, run.task)
-    query = {"dimension": dimension, "score": CONTROLLED, "run": str(run.number)}
+    page = reverse("pair_results", args=[run.project_id, run.task_id])
+    query = {"dimension": dimension, "run": str(run.number)}
+    if place.open:
+        return NextStep(
+            _("Choose among them by cost or another reason, or collect more votes."),
+            _("See how many more it takes"),
+            f"{page}?{urlencode(query)}",
+        )
     return NextStep(
         _("Check whether length and style are what you want to reward."),
         _("See the ranking at equal length"),
-        f"{reverse('pair_results', args=[run.project_id, run.task_id])}?{urlencode(query)}",
+        f"{page}?{urlencode(query | {'score': CONTROLLED})}",
     )
 
 
@@ -160,14 +169,25 @@ def _more(run: Run, found: Resistance) -> NextStep | None:
         return NextStep(
             _("Choose among them by cost or another reason: too many votes would be needed.")
         )
-    if not found.times or run.snapshot is None:
-        return None
     version = task.current
-    if task.most_answers is not None or version is None:
-        return NextStep(_("Choose among them by cost or another reason."))
+    if not found.times or run.snapshot is None or version is None:
+        return None
     more = rounded(run.snapshot.counts["answers"] * (found.times - 1))
     cost = version.pay * math.ceil(more / version.items_per_assignment)
     told = {"votes": count(more), "cost": money(cost, task.project.currency)}
+    if task.most_answers is not None and task.state == TaskState.CLOSED:
+        said = _(
+            "Choose among them by cost or another reason: about %(votes)s more votes, about "
+            "%(cost)s, would be needed."
+        )
+        return NextStep(said % told)
+    if task.most_answers is not None:
+        said = _(
+            "About %(votes)s more votes, about %(cost)s, would be needed. The live evaluation asks "
+            "for votes by itself, up to its limits."
+        )
+        page = reverse("live_evaluation", args=[task.project_id, task.pk])
+        return NextStep(said % told, _("See the live evaluation"), page)
     if task.state == TaskState.CLOSED:
         said = _(
             "Reopen the task to collect about %(votes)s more votes, about %(cost)s, or choose "
