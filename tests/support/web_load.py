@@ -19,6 +19,7 @@ from tests.security.proxy.front import free_port
 from tests.support.processes import until
 
 PROCESSES, CLIENTS = 2, 4
+PAUSE_SECONDS = 0.1  # between two pages of a client: some are under way at any time, not all cores
 
 
 class Load:
@@ -67,6 +68,7 @@ class Load:
                 self.failures.append(f"{answer.status} {page}")
             self.answered += 1
             self.longest = max(self.longest, time.perf_counter() - began)
+            self._end.wait(PAUSE_SECONDS)
             if not keeps or answer.will_close:
                 connection.close()
                 connection = None
