@@ -22,6 +22,7 @@ import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandlerMixin
 from django.db import connection, transaction
 from django.http import HttpRequest
+from hypothesis.internal.conjecture import providers
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
@@ -46,6 +47,11 @@ CHROMIUM_ARGS = [
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("suite")
+# It would mix every text and number of our own modules into its examples: reading and sifting them
+# took a third of the time in which the API's requests are made, and any change of a text anywhere
+# changed the examples of all tests.
+assert callable(providers._get_local_constants)
+providers._get_local_constants = partial(getattr, providers, "_local_constants")
 NO_CHROMIUM = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
 _cluster = pytest.StashKey[Cluster]()
 
