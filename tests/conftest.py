@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandlerMixin
 from django.db import connection, transaction
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.http import HttpRequest
 from hypothesis.internal.conjecture import providers
 
@@ -192,8 +193,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO CURRENT_USER")
         cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = CURRENT_USER")
         quickly = cursor.fetchone() == (True,)
-    usual = connection.ops.sql_flush
-    connection.ops.sql_flush = partial(_empty_tables, usual, quickly)  # type: ignore[method-assign]
+    usual = DatabaseOperations.sql_flush
+
+    def emptied(self: Any, style: Any, tables: Sequence[str], **options: Any) -> list[str]:
+        return _empty_tables(partial(usual, self), quickly, style, tables, **options)
+
+    # Of the class: once Playwright's loop runs, this thread has another connection.
+    DatabaseOperations.sql_flush = emptied  # type: ignore[method-assign]
     yield
     kombu.pools.reset()
     app.pool.force_close_all()
