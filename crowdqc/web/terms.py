@@ -299,7 +299,10 @@ STATISTICS = {
     "advantage": Term(
         _("Advantage probability"),
         _("How often the model is at least as close to the other people as the person left out."),
-        ((_("50%"), _("as good as a person")), (_("higher"), _("better"))),
+        (
+            (_("not the verdict"), _("the winning rate decides")),
+            (_("compare with"), _("how often the person left out is as close")),
+        ),
         REPLACEMENT,
         "`methods/replacement/annotator.py`",
     ),

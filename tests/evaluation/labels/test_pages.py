@@ -129,6 +129,13 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task) -
     for one in differ:
         assert one.item.key in shown
     assert shown.count("Claim number") == differ.count()
+    n = differ.count()
+    assert n > 1 and f"On {n} of 60 items the label depends" in text
+    steps = [step.sentence for step in what_now(run, reads.figures_of(run), None) if step]
+    assert any(f"Decide these {n} items by hand" in one for one in steps)
+    listed = page(task, "label_items", query="?show=differ")
+    for one in differ:
+        assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in listed
     known = page(task, "label_items", query="?show=known")
     assert text_of(known).count("Claim number") == 12
     least = text_of(page(task, "label_items", query="?show=unsure"))
