@@ -68,6 +68,16 @@ STATISTICS = {
         MACE,
         "`methods/competence/mace`",
     ),
+    "label-competence": Term(
+        _("Competence in labels"),
+        _("How often a worker gives the right label (Dawid-Skene), averaged over the classes."),
+        (
+            (_("1"), _("always right")),
+            (_("1 / classes"), _("cannot be told from guessing")),
+        ),
+        LABELS,
+        "`methods/labels`",
+    ),
     "posterior": Term(
         _("Posterior"),
         _("How probable the label is, given all votes, if the model is right."),

@@ -96,7 +96,7 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
 
 def test_epsilon_is_moved_on_the_page_without_another_run(task: Task) -> None:
     finished_run(task)
-    assert "Passes down to" in page(task, "?epsilon=15") or "can replace" in page(task)
+    assert "Still passes if" in page(task, "?epsilon=15") or "can replace" in page(task)
     strict, mild = page(task, "?epsilon=0&model=2"), page(task, "?epsilon=30&model=2")
     assert strict != mild
     drawn = html_of(client_of(task).get(reverse("replacement", args=[task.project_id, task.pk])))
