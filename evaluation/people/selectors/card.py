@@ -191,7 +191,9 @@ def against_medians(spans: Sequence[tuple[float, float, float]]) -> Verdict:
         said = _("Better than most workers in %(above)s of %(of)s scored tasks, not by chance.")
         if len(spans) == 1:
             said = _("Better than most workers in the one scored task, and not by chance.")
-        return Verdict(said % told).then(NextStep(_("Nothing to do: this worker’s scores are good.")))
+        return Verdict(said % told).then(
+            NextStep(_("Nothing to do: this worker’s scores are good."))
+        )
     said = _("Worse than most workers in %(below)s of %(of)s scored tasks, not by chance.")
     if len(spans) == 1:
         said = _("Worse than most workers in the one scored task, and not by chance.")
