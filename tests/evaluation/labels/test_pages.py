@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
+from evaluation.labels.selectors.study import what_now
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -131,7 +132,7 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task) -
     assert shown.count("Claim number") == differ.count()
     n = differ.count()
     assert n > 1 and f"On {n} of 60 items the label depends" in text
-    steps = [step.sentence for step in what_now(run, reads.figures_of(run), None) if step]
+    steps = [step.sentence for step in what_now(run, reads.figures_of(run)) if step]
     assert any(f"Decide these {n} items by hand" in one for one in steps)
     listed = page(task, "label_items", query="?show=differ")
     for one in differ:

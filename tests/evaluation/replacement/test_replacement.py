@@ -82,11 +82,13 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
     ]
     assert "Alder Can take the place of one annotator" in now
     assert "Birch Keep all annotators. Not good enough to take anybody’s place." in now
-    assert re.search(
-        r"Cedar Do not decide yet. Let people answer about \d+ items that the model "
-        r"answered too \(70 now\), then test again.",
+    more = re.search(
+        r"Cedar Do not decide yet. Let people label about (\d+) more of the items that the model "
+        r"labelled: 70 now, about (\d+) are needed.",
         now,
     )
+    assert more is not None and int(more[1]) + 70 == int(more[2])
+    assert "What now? Alder can take the place of one annotator" in text
     told = reads.figures_of(run)
     assert [row["items"] for row in told["model"]] == [SEEN, SEEN, 70]
     cedar = page(task, "?model=2")
