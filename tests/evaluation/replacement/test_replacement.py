@@ -102,6 +102,8 @@ def test_epsilon_is_moved_on_the_page_without_another_run(task: Task) -> None:
     strict, mild = page(task, "?epsilon=0&model=2"), page(task, "?epsilon=30&model=2")
     assert strict != mild
     drawn = html_of(client_of(task).get(reverse("replacement", args=[task.project_id, task.pk])))
+    # Alder passes already, so more items are not the main button.
+    assert re.search(r'class="button" href="[^"]*">Label \d+ more items for \w+<', drawn)
     assert "winning rate from" in drawn and "Winning rate of Alder, by ε" in drawn
     client = Client()
     client.force_login(task.project.owner)
