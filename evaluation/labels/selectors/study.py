@@ -20,7 +20,7 @@ from evaluation.runs.selectors import next_steps, shell
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 Told = Mapping[str, Any]
-FIGURES = ("field", "summary", "recipe", "votes", "diagnostics")
+FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
 NAMES = {
     "majority": "Majority vote",
     "dawid_skene": "Dawid-Skene",
@@ -31,7 +31,7 @@ NAMES = {
 # From which alpha on, by Krippendorff's limits.
 EXTENTS = (
     (0.8, "People agree strongly"),
-    (0.667, "People agree enough for tentative conclusions"),
+    (0.667, "People agree well"),
     (0.2, "People agree weakly"),
 )
 
@@ -71,7 +71,7 @@ def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
     """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
     summary = told["summary"]
     n = summary["workers"]
-    return Verdict(_sentence(run, told, summary, n, reliable), _note(summary))
+    return Verdict(_sentence(run, told, summary, n, reliable), _note(told, summary))
 
 
 def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
@@ -146,11 +146,25 @@ def _listed(parts: list[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def alpha_of(told: Told) -> Told | None:
+    """Nominal alpha of all workers."""
+    rows = (row for row in told["agreement"] if row["scope"] == "all")
+    return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
+
+
 def _extent(alpha: float) -> str:
     return next((said for limit, said in EXTENTS if alpha >= limit), "People hardly agree")
 
 
-def _note(summary: Told) -> str:
+def _agreement_in_words(row: Told | None) -> str:
+    """A word for it only where the whole interval lies within that word's limits."""
+    if row is None or row["low"] is None:
+        return "How far people agree is not sure"
+    low, high = _extent(row["low"]), _extent(row["high"])
+    return low if low == high else f"{high} at best"
+
+
+def _note(told: Told, summary: Told) -> str:
     said = []
     alpha, without = summary.get("alpha"), summary.get("alpha_better")
     others = summary["workers"] - summary["better"] if summary["better"] else 0
@@ -161,7 +175,7 @@ def _note(summary: Told) -> str:
         if others and without is not None:
             people = "1 worker" if others == 1 else f"{count(others)} workers"
             extent += f"; {score(without, 2)} at most without the other {people}"
-        said.append(f"{_extent(alpha)} ({extent}).")
+        said.append(f"{_agreement_in_words(alpha_of(told))} ({extent}).")
     differ, items = summary["any_differ"], summary["items"]
     if differ:
         said.append(
