@@ -42,7 +42,7 @@ def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     expect(rows.filter(has_text="Halcyon-7B")).to_contain_text("Yes")
     expect(rows.filter(has_text="Pellet-3B")).to_contain_text("No")
     expect(rows.filter(has_text="Orrery-M")).to_contain_text("Cannot be decided")
-    page.get_by_label("how much worse than a person").fill("5")
+    page.get_by_label("how much worse a model may be").fill("5")
     expect(page.locator("output")).to_have_text(".05")
     page.locator("#models").get_by_role("link", name="Orrery-M", exact=True).click()
     expect(page.get_by_role("heading", name="Orrery-M against each annotator")).to_be_visible()
