@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.utils.safestring import SafeString
 
-from annotation.models import Task
 from evaluation.checklists.selectors.attributes import more_diverse
-from evaluation.checklists.selectors.checks import Board, Line
-from evaluation.checklists.selectors.verdicts import against_others, follows
+from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.pairwise.selectors.pages import told_apart
@@ -100,19 +97,3 @@ def test_a_verdict_tells_the_first_step_that_there_is() -> None:
     pay, wait = NextStep("Review the work."), NextStep("Nothing to do.")
     assert Verdict("So it is.").then(None, pay, wait).next == pay
     assert Verdict("So it is.").then(None).next is None
-
-
-def correlated(low: float | None, articles: int) -> Board:
-    rho = {"estimate": 0.97, "low": low, "high": 0.99, "articles": articles, "undefined": 0}
-    line = Line("people", "", 1, True, rho | {"setting": "sample-level"}, {}, SafeString())
-    return Board("fluency", "Fluency", "people", SafeString(), [line])
-
-
-def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
-    task = Task(pk=1, project_id=1)
-    few = follows(task, [correlated(None, 2)])
-    assert few.sentence == "With only 2 sources nobody can tell yet whether the checklist works."
-    assert "ρ .97" in few.note and "It takes 5 sources" in few.note
-    assert few.next is not None and few.next.url.endswith("?part=text")
-    assert follows(task, [correlated(-0.1, 9)]).sentence.startswith("It is not shown")
-    assert follows(task, [correlated(0.5, 9)]).sentence == "Scores of people follow human scores."
