@@ -21,7 +21,9 @@ import psycopg
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandlerMixin
 from django.db import connection, transaction
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.http import HttpRequest
+from hypothesis.internal.conjecture import providers
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
@@ -46,6 +48,11 @@ CHROMIUM_ARGS = [
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("suite")
+# It would mix every text and number of our own modules into its examples: reading and sifting them
+# took a third of the time in which the API's requests are made, and any change of a text anywhere
+# changed the examples of all tests.
+assert callable(providers._get_local_constants)
+providers._get_local_constants = partial(getattr, providers, "_local_constants")
 NO_CHROMIUM = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
 _cluster = pytest.StashKey[Cluster]()
 
@@ -113,11 +120,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: (-length[item.path], item.path, _commits(item)))
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: looking through it for garbage took 4 % of the suite's time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage while tests are loaded, and never through what is loaded by then.
+
+    It took 4 % of the suite's time, and a fifth of the time of loading.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def _commits(item: pytest.Item) -> bool:
@@ -178,8 +193,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO CURRENT_USER")
         cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = CURRENT_USER")
         quickly = cursor.fetchone() == (True,)
-    usual = connection.ops.sql_flush
-    connection.ops.sql_flush = partial(_empty_tables, usual, quickly)  # type: ignore[method-assign]
+    usual = DatabaseOperations.sql_flush
+
+    def emptied(self: Any, style: Any, tables: Sequence[str], **options: Any) -> list[str]:
+        return _empty_tables(partial(usual, self), quickly, style, tables, **options)
+
+    # Of the class: once Playwright's loop runs, this thread has another connection.
+    DatabaseOperations.sql_flush = emptied  # type: ignore[method-assign]
     yield
     kombu.pools.reset()
     app.pool.force_close_all()

@@ -68,6 +68,16 @@ STATISTICS = {
         MACE,
         "`methods/competence/mace`",
     ),
+    "label-competence": Term(
+        _("Competence in labels"),
+        _("How often a worker gives the right label (Dawid-Skene), averaged over the classes."),
+        (
+            (_("1"), _("always right")),
+            (_("1 / classes"), _("cannot be told from guessing")),
+        ),
+        LABELS,
+        "`methods/labels`",
+    ),
     "posterior": Term(
         _("Posterior"),
         _("How probable the label is, given all votes, if the model is right."),
@@ -286,7 +296,10 @@ STATISTICS = {
     "winning-rate": Term(
         _("Winning rate"),
         _("The share of people to whom the model is shown to be as good, less a margin ε."),
-        ((_("50% and more"), _("the model passes")), (_("under 50%"), _("it does not"))),
+        (
+            (_("50% and more"), _("the model passes")),
+            (_("under 50%"), _("it does not, or the items are too few to tell")),
+        ),
         REPLACEMENT,
         "`methods/replacement/annotator.py`",
     ),
@@ -299,7 +312,10 @@ STATISTICS = {
     "advantage": Term(
         _("Advantage probability"),
         _("How often the model is at least as close to the other people as the person left out."),
-        ((_("50%"), _("as good as a person")), (_("higher"), _("better"))),
+        (
+            (_("not the verdict"), _("the winning rate decides")),
+            (_("compare with"), _("how often the person left out is as close")),
+        ),
         REPLACEMENT,
         "`methods/replacement/annotator.py`",
     ),

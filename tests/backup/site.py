@@ -16,6 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
 from django.apps import apps  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 
 from annotation.models import Payment, Project, Recruitment  # noqa: E402
 from annotation.payouts.selectors.balance import trial_balances  # noqa: E402
@@ -32,7 +33,8 @@ ENDPOINT_KEY = "sk-the-key-of-an-endpoint"
 
 
 def fill() -> None:
-    """One of each thing, a finished run, a sealed key, and a bonus that waits to be sent."""
+    """Tables, one of each thing, a finished run, a sealed key, and a bonus that is to be sent."""
+    call_command("migrate", verbosity=0)
     everything()
     task = label_corpus.make_labelled(items=20, known=4, workers=6)
     run = runs.start(

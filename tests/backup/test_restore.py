@@ -160,7 +160,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def source(sites: Callable[..., Site]) -> Site:
     site = sites()
-    site.manage("migrate", "--verbosity", "0")
     site.run("-m", "tests.backup.site", "fill")
     return site
 
@@ -208,11 +207,13 @@ def test_books_scores_bundles_and_sealed_keys_are_the_same(source: Site, restore
 
 
 def test_tables_guards_and_rights_are_those_of_a_migrated_database(
-    sites: Callable[..., Site], restored: Site
+    sites: Callable[..., Site], source: Site, restored: Site
 ) -> None:
-    fresh = sites(servers()[-1])
-    fresh.manage("migrate", "--verbosity", "0")
-    assert restored.structure() == fresh.structure()
+    migrated = source  # unless another server words its rules in another way
+    if server := servers()[-1]:
+        migrated = sites(server)
+        migrated.manage("migrate", "--verbosity", "0")
+    assert restored.structure() == migrated.structure()
 
 
 def test_new_rows_go_on_counting_and_books_stay_append_only(restored: Site) -> None:

@@ -80,6 +80,8 @@ SERIOUS = """async ([only, known]) => {
     .map(([one, html]) => `${one.id} (${one.impact}): ${html.slice(0, 160)}`);
   return [found, [...counts.keys()]];
 }"""
+# Loads axe, and says whether the page is dark.
+AXE = f"{Axe().axe_script}; matchMedia('(prefers-color-scheme: dark)').matches"
 # The kinds of elements whose contrast was read in a colour scheme, by this process.
 _known: dict[str, set[int]] = {"light": set(), "dark": set()}
 # What reaches beyond the window and no box of its own cuts off or scrolls.
@@ -136,6 +138,8 @@ SEEN_BY = {
     "worker2": {"work_home", "work_assignment", "work_done", "work_record_assignment"},
     "empty": {"project", "task_list", "results", "run_list", "payout_list", "ledger", "people"},
 }
+# Long, and the same to everybody who opens it.
+ALIKE = {"api_docs"}
 BAD_ROWS = (
     "item_id,question,topic\n"
     "new-01,What does the writer ask for?,letters\n"
@@ -182,8 +186,9 @@ def misled(page: Page) -> list[str]:
 def violations(page: Page, schemes: tuple[str, ...] = ("light", "dark")) -> list[str]:
     """What axe finds serious on the page as it stands, in each colour scheme."""
     page.wait_for_load_state()
-    page.evaluate(Axe().axe_script)
     found = []
+    if page.evaluate(AXE):  # it is dark: first as it stands, since each change draws it anew
+        schemes = schemes[::-1]
     for scheme in schemes:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         only = COLOURS if scheme == "dark" else None
@@ -224,7 +229,9 @@ class Inspector:
 
     def knows(self, name: str, *, wanted: bool) -> bool:
         """Whether the page was looked at and looks the same to this role."""
-        return not self.thorough and not wanted and re.sub(r"-\d$", "", name) in self.read
+        if self.thorough or (wanted and name not in ALIKE):
+            return False
+        return re.sub(r"-\d$", "", name) in self.read
 
     def look(self, page: Page, role: str, name: str, *, wanted: bool = True) -> None:
         """Everything about the page as it stands; ``wanted``: it looks its own way to this role."""

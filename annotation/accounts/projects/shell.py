@@ -8,29 +8,7 @@ from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from annotation.models import Membership, Message, Notice, PayoutBatch, Project, Role, Task, User
-
-
-def unread_of(user: User) -> QuerySet[Notice]:
-    """Notices that the person has not opened."""
-    return Notice.objects.filter(user=user, read_at=None)
-
-
-def new_messages_of(user: User) -> QuerySet[Message]:
-    """Messages to the person as a worker that they have not seen."""
-    return Message.objects.filter(
-        conversation__worker__user=user,
-        conversation__worker__removed_at=None,
-        from_worker=False,
-        removed_at=None,
-        pk__gt=F("conversation__seen"),
-    )
-
-
-def own_counts(user: User) -> dict[str, int]:
-    """The person's unread notices, and their new messages as a worker: one query."""
-    told = {"unread_there": _number(unread_of(user)), "new_there": _number(new_messages_of(user))}
-    row: Any = User.objects.values(**told).get(pk=user.pk)
-    return {"unread": row["unread_there"], "messages": row["new_there"]}
+from crowdqc.database.compiled import CompiledQuery, Given
 
 
 def _number(rows: QuerySet[Any]) -> Coalesce:
@@ -38,18 +16,63 @@ def _number(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(grouped.values("n")), 0)
 
 
-def tab_counts(project: Project, user: User) -> dict[str, int]:
-    """Tasks, working people, proposals that wait, and the person's unread notices: one query."""
+def _unread() -> Coalesce:
+    """How many notices the person has not opened."""
+    return _number(Notice.objects.filter(user_id=Given("user"), read_at=None))
+
+
+def _new_messages() -> Coalesce:
+    """How many messages to the person as a worker they have not seen."""
+    return _number(
+        Message.objects.filter(
+            conversation__worker__user_id=Given("user"),
+            conversation__worker__removed_at=None,
+            from_worker=False,
+            removed_at=None,
+            pk__gt=F("conversation__seen"),
+        )
+    )
+
+
+def _tabs() -> QuerySet[Project]:
     here = OuterRef("pk")
     people = Membership.objects.filter(project=here, role=Role.WORKER, removed_at__isnull=True)
     waiting = PayoutBatch.objects.filter(project=here, state=PayoutBatch.State.PROPOSED)
-    counts = {
-        "tasks": Task.objects.filter(project=here),
-        "people": people,
-        "payouts": waiting,
-        "unread": unread_of(user),
-    }
     # Under names that are no fields of a project.
-    told = {f"{name}_there": _number(rows) for name, rows in counts.items()}
-    row: Any = Project.objects.values(**told).get(pk=project.pk)
-    return {name: row[f"{name}_there"] for name in counts}
+    return (
+        Project.objects.filter(pk=Given("project"))
+        .only("pk")
+        .annotate(
+            tasks_there=_number(Task.objects.filter(project=here)),
+            people_there=_number(people),
+            payouts_there=_number(waiting),
+            unread_there=_unread(),
+        )
+    )
+
+
+# On every page, where writing their SQL anew took an eighth of the time of a page.
+OWN = CompiledQuery(
+    lambda: (
+        User.objects.filter(pk=Given("user"))
+        .only("pk")
+        .annotate(unread_there=_unread(), messages_there=_new_messages())
+    )
+)
+TABS = CompiledQuery(_tabs)
+
+
+def own_counts(user: User) -> dict[str, int]:
+    """The person's unread notices, and their new messages as a worker: one query."""
+    [row] = OWN.all(user=user.pk)
+    return _counts(row, "unread", "messages")
+
+
+def tab_counts(project: Project, user: User) -> dict[str, int]:
+    """Tasks, working people, proposals that wait, and the person's unread notices: one query."""
+    [row] = TABS.all(project=project.pk, user=user.pk)
+    return _counts(row, "tasks", "people", "payouts", "unread")
+
+
+def _counts(row: User | Project, *names: str) -> dict[str, int]:
+    return {name: getattr(row, f"{name}_there") for name in names}

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Task
-from crowdqc.numbers import count
-from evaluation.checklists.selectors.checks import Board, Row
+from crowdqc.numbers import count, score
+from evaluation.checklists.selectors.checks import Board, Line, Row
+from evaluation.methods.checklists.correlation import LEAST, SAMPLE_LEVEL
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
 
 
@@ -23,20 +25,11 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
         for name in ("task_build", "task_models", "checklist_results")
     )
     best = own[0]
-    told = {"name": best.name}
-    return Verdict(
-        change(
-            best.rho["low"],
-            best.rho["high"],
-            up=_("Scores of %(name)s follow human scores.") % told,
-            down=_("Scores of %(name)s run against human scores.") % told,
-            unknown=_("It is not shown that any score of this checklist follows human scores."),
-        )
-    ).then(
+    return _follows(best).then(
         NextStep(
             _("Add texts of more sources and score them by hand: these are too few to tell."),
             _("Add texts"),
-            build,
+            f"{build}?part=text",
             requester=True,
         )
         if best.rho["low"] is None
@@ -53,6 +46,33 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
             _("Questions"),
             f"{page}?view=questions",
         ),
+    )
+
+
+def _follows(best: Line) -> Verdict:
+    """The verdict of the best scorer, or that its sources are too few for an interval."""
+    rho, told = best.rho, {"name": best.name}
+    usable = rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0)
+    if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
+        few = ngettext(
+            "With only %(n)s source nobody can tell yet whether the checklist works.",
+            "With only %(n)s sources nobody can tell yet whether the checklist works.",
+            usable,
+        )
+        so_far = _(
+            "So far scores of %(name)s go with human scores by ρ %(rho)s, where 1 is the same "
+            "order and 0 no relation. It takes %(least)s sources to say how sure that is."
+        )
+        told |= {"rho": score(rho["estimate"], 2), "least": count(LEAST)}
+        return Verdict(few % {"n": count(usable)}, so_far % told)
+    return Verdict(
+        change(
+            rho["low"],
+            rho["high"],
+            up=_("Scores of %(name)s follow human scores.") % told,
+            down=_("Scores of %(name)s run against human scores.") % told,
+            unknown=_("It is not shown that any score of this checklist follows human scores."),
+        )
     )
 
 

@@ -15,10 +15,9 @@ def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     return {part["number"]: part for part in told.get("components", [])}
 
 
-def state_words(run: Run, told: Mapping[str, Any]) -> str:
-    """``Converged in 11 rounds``."""
-    rounds = max((part["rounds"] for part in told.get("components", [])), default=0)
-    return f"Converged in {plural(rounds, 'round')}"
+def state_words(run: Run) -> str:
+    """``Run 3 finished``."""
+    return f"Run {run.number} finished"
 
 
 def workers_board(
@@ -61,7 +60,7 @@ def workers(
         "rows": rows,
         "names": {row.id: row.name for row in rows},
         "any_log": any(row.pasted is not None for row in rows),
-        "state_words": state_words(run, told),
+        "state_words": state_words(run),
         "sentence": f"{plural(counts.get('workers', 0), 'worker')}, "
         f"{plural(counts.get('answers', 0), 'answer')} to "
         f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{found['ending']}",
@@ -106,7 +105,7 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
             for number, part in parts.items()
         ],
         "own_included": not params.get("leave_one_out", True),
-        "state_words": state_words(run, told),
+        "state_words": state_words(run),
         "sentence": f"{plural(counts.get('systems', 0), 'system')}, "
         f"{plural(counts.get('system_answers', 0), 'answer')}. {ending}",
     }

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Item
 from annotation.work.snapshots import answers
-from crowdqc.numbers import percent, plural, score
+from crowdqc.numbers import count, percent, plural, score
 from evaluation.embeddings.vectors import stored_vectors
 from evaluation.methods.aqer import diagnostics
 from evaluation.models import Run
@@ -85,15 +85,20 @@ def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
     ).reshape(len(words), len(words))
 
 
-def what_now(run: Run, parts: Sequence[Told]) -> Verdict:
-    """The verdict of the list of questions, and which of them to read."""
+def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verdict:
+    """The verdict of the list of questions, and which to read; ``least``: numbers of the lowest."""
     page = reverse("task_results_questions", args=[run.project_id, run.task_id])
     if any(part["found"] for part in parts):
         said = _("Read the typical answers of both camps before you use the best ones.")
     else:
         said = _("Read the questions with the lowest agreement before you use their best answers.")
     link = f"{page}?run={run.number}&sort=agreement"
-    return one_truth(parts).then(NextStep(said, _("Lowest agreement first"), link))
+    found = one_truth(parts)
+    if least and not any(part["found"] for part in parts):
+        numbers = ", ".join(count(one) for one in least)
+        head = _("People agree least on these questions: %(numbers)s.") % {"numbers": numbers}
+        found = Verdict(head, found.sentence)
+    return found.then(NextStep(said, _("Lowest agreement first"), link))
 
 
 def one_truth(parts: Sequence[Told]) -> Verdict:
@@ -107,9 +112,7 @@ def one_truth(parts: Sequence[Told]) -> Verdict:
     reasons = [part["reason"] for part in parts if part["found"] is None]
     if reasons:
         return Verdict(_unknown(reasons[0]))
-    return Verdict(
-        _("No two camps of workers are shown: what differs between answers can be chance.")
-    )
+    return Verdict(_("No two groups with different views are shown: what differs can be chance."))
 
 
 def _unknown(reason: str) -> str:

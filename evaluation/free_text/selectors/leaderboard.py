@@ -211,21 +211,21 @@ def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
             sides.append(f"above the {word(under)} below" if under > 1 else "above the one below")
         return f"{ranks}: {' and '.join(sides)}" if sides else ranks
     text = f"{ranks}: these {word(size)} cannot be separated"
+    if worst is not None and worst > below + size:
+        # Why more can be first than stand in the first group.
+        text += ", and some below may be as good"
     return f"{text}, and lie below {lies}" if group["clear_above"] else text
 
 
 def groups_sentence(groups: Sequence[Mapping[str, Any]]) -> str:
-    """How many groups a board of one component has, and whether the borders between are sure."""
+    """How many groups a board of one component has, where the borders between them are sure."""
     if not groups:
         return "Nobody has enough answers for an interval yet."
     if len(groups) == 1:
         return "They cannot be told apart."
-    head = word(len(groups)).capitalize()
     if all(group["clear_above"] for group in groups[1:]):
-        return f"{head} groups can be told apart, nothing finer."
-    if len(groups) == 2:
-        return "Two groups, but the border between them is not sure."
-    return f"{head} groups, but not every border between them is sure."
+        return f"{word(len(groups)).capitalize()} groups can be told apart, nothing finer."
+    return ""  # the verdict and the headings say it
 
 
 def boards(

@@ -28,6 +28,7 @@ SORTS = {
     "unknown": ("-unknown", "item_id"),
 }
 EXCERPT = 140
+LEAST = 3  # questions of least agreement that are named
 
 
 def _best_text() -> Subquery:
@@ -57,6 +58,22 @@ def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QueryS
     down = first.startswith("-")
     order = column.desc(nulls_last=True) if down else column.asc(nulls_last=True)
     return found.order_by(order, *rest)
+
+
+def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
+    """The number of each question by its place in the task, and those of least agreement."""
+    rows = list(
+        ItemScore.objects.filter(run=run, dimension="")
+        .order_by("item__position", "item_id")
+        .values_list("item_id", Cast(KT("extra__agreement"), FloatField()))
+    )
+    known = sorted(
+        (agreement, number)
+        for number, (_, agreement) in enumerate(rows, start=1)
+        if agreement is not None
+    )
+    least = [number for _, number in known[:LEAST]] if len(known) > 2 * LEAST else []
+    return {pk: number for number, (pk, _) in enumerate(rows, start=1)}, least
 
 
 def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:

@@ -23,7 +23,9 @@ def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[st
     numbers = warnings.item_numbers(run)
     return {
         "warnings": warnings.warnings(run, told, names, numbers),
-        "facts": facts(run, told),
+        "fine_warnings": warnings.of_the_computation(told, names),
+        "facts": facts(told),
+        "fine_facts": fine_facts(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
         "leave_one_out": leave_one_out(run, told),
         "redundancy": redundancy(told),
@@ -46,19 +48,27 @@ def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def facts(run: Run, told: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Small facts: name and value."""
     parts = told.get("components", [])
     missing, cells = sum(p["missing"] for p in parts), sum(p["cells"] for p in parts)
-    found = [
-        ("Graph", plural(len(parts), "component")),
-        ("Answers missing", f"{count(missing)} of {count(cells)}" if missing else "none"),
-    ]
+    found = [("Answers missing", f"{count(missing)} of {count(cells)}" if missing else "none")]
     left = told.get("left_out", {})
     if left.get("uncounted"):
         found.append(("Do not count", count(left["uncounted"])))
     if left.get("repeated"):
         found.append(("Given twice, left out", count(left["repeated"])))
+    return found
+
+
+def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What only statisticians need."""
+    parts = told.get("components", [])
+    rounds = max((part["rounds"] for part in parts), default=0)
+    found = [
+        ("Rounds until it converged", count(rounds)),
+        ("Graph", plural(len(parts), "component")),
+    ]
     bounds = [one for one in told.get("bounds", []) if "worst" in one and not one["vacuous"]]
     if bounds:
         found.append(("Error bound, eq. (8)", score(bounds[0]["worst"], 2)))

@@ -49,7 +49,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "measure": "Score",
         "units": "answer,answers",
         "notes": [],
-        "facts": run_facts.facts(run, told),
+        "facts": [*run_facts.facts(told), *run_facts.fine_facts(told)],
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }

@@ -48,12 +48,21 @@ def warnings(
         *_camps(told, names),
         *_graph(told),
         *_clusters(run, told, names, numbers),
-        *_bounds(told),
-        *_swaps(told, names),
-        *_resamples(told),
         *_left_out(told),
     ]
     return sorted(found, key=lambda warning: warning.level != "warn")
+
+
+def of_the_computation(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
+    """What only statisticians need: bounds, what iterating changed, and resamples."""
+    return [*_bounds(told), *_swaps(told, names), *_resamples(told)]
+
+
+def of_questions(
+    run: Run, told: Mapping[str, Any], names: Mapping[int, str], numbers: Mapping[int, int]
+) -> list[Warning]:
+    """What the list of questions warns of: near-identical answers; two queries where any are."""
+    return _clusters(run, told, names, numbers)
 
 
 def _redundancy(told: Mapping[str, Any]) -> list[Warning]:

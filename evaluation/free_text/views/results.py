@@ -18,7 +18,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import parse_whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
-from evaluation.free_text.selectors import disagreement, run_facts
+from evaluation.free_text.selectors import disagreement, run_facts, warnings
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors import questions as question_reads
 from evaluation.free_text.selectors.boards import state_words
@@ -248,16 +248,21 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     sort, group = request.GET.get("sort", "order"), number_of(request, "text")
     sort = sort if sort in question_reads.SORTS else "order"
     told = reads.figures_of(run, "components", "recipe", "camps", "clusters")
+    numbers, least = question_reads.numbers_and_least(run)
+    page = question_reads.page_of(
+        question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
+    )
+    names = board.names_of(run, told)
     context.update(
-        disagreement=disagreement.overview(run, told, board.names_of(run, told)),
-        verdict=disagreement.what_now(run, told.get("camps", [])),
-        page=question_reads.page_of(
-            question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
-        ),
+        disagreement=disagreement.overview(run, told, names),
+        verdict=disagreement.what_now(run, told.get("camps", []), least),
+        warnings=warnings.of_questions(run, told, names, numbers),
+        page=page,
+        rows=[(numbers[row.item_id], row) for row in page.object_list],
         sort=sort,
         groups=question_reads.groups_of(task),
         group=group,
-        state_words=state_words(run, told),
+        state_words=state_words(run),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
     return render(request, "evaluation/free_text/questions.html", context)

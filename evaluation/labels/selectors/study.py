@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
@@ -19,13 +20,20 @@ from evaluation.runs.selectors import next_steps, shell
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 Told = Mapping[str, Any]
-FIGURES = ("field", "summary", "recipe", "votes", "diagnostics")
+FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
 NAMES = {
     "majority": "Majority vote",
     "dawid_skene": "Dawid-Skene",
     "mace": "MACE",
     "glad": "GLAD",
 }
+
+# From which alpha on, by Krippendorff's limits.
+EXTENTS = (
+    (0.8, "People agree strongly"),
+    (0.667, "People agree well"),
+    (0.2, "People agree weakly"),
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
     """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
     summary = told["summary"]
     n = summary["workers"]
-    return Verdict(_sentence(run, told, summary, n, reliable), _note(summary))
+    return Verdict(_sentence(run, told, summary, n, reliable), _note(told, summary))
 
 
 def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
@@ -87,9 +95,14 @@ def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
             task, _("Collect more labels: some workers gave too few to be told from guessing.")
         )
     yield next_steps.review(task)
-    if summary["differ"]:
+    if n := summary["any_differ"]:
+        said = ngettext(
+            "Decide this item by hand: our ways of counting disagree on it.",
+            "Decide these %(n)s items by hand: our ways of counting disagree on them.",
+            n,
+        )
         yield NextStep(
-            _("Decide the items by hand on which the methods give different labels."),
+            said % {"n": count(n)},
             _("Show these items"),
             f"{items}?run={run.number}&show=differ",
         )
@@ -133,28 +146,44 @@ def _listed(parts: list[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _note(summary: Told) -> str:
+def alpha_of(told: Told) -> Told | None:
+    """Nominal alpha of all workers."""
+    rows = (row for row in told["agreement"] if row["scope"] == "all")
+    return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
+
+
+def _extent(alpha: float) -> str:
+    return next((said for limit, said in EXTENTS if alpha >= limit), "People hardly agree")
+
+
+def _agreement_in_words(row: Told | None) -> str:
+    """A word for it only where the whole interval lies within that word's limits."""
+    if row is None or row["low"] is None:
+        return "How far people agree is not sure"
+    low, high = _extent(row["low"]), _extent(row["high"])
+    return low if low == high else f"{high} at best"
+
+
+def _note(told: Told, summary: Told) -> str:
     said = []
     alpha, without = summary.get("alpha"), summary.get("alpha_better")
     others = summary["workers"] - summary["better"] if summary["better"] else 0
     if alpha is None:
         said.append("Agreement cannot be computed from these labels.")
-    elif others and without is not None:
-        people = "1 worker" if others == 1 else f"{count(others)} workers"
-        said.append(
-            f"Agreement is α {score(alpha, 2)}; without the other {people} it is "
-            f"{score(without, 2)}, an upper limit."
-        )
     else:
-        said.append(f"Agreement is α {score(alpha, 2)}.")
-    differ, items = summary["differ"], summary["items"]
+        extent = f"α {score(alpha, 2)}, where 0 is chance and 1 is full agreement"
+        if others and without is not None:
+            people = "1 worker" if others == 1 else f"{count(others)} workers"
+            extent += f"; {score(without, 2)} at most without the other {people}"
+        said.append(f"{_agreement_in_words(alpha_of(told))} ({extent}).")
+    differ, items = summary["any_differ"], summary["items"]
     if differ:
         said.append(
-            f"Majority vote and Dawid-Skene give {count(differ)} of the {plural(items, 'item')} a "
-            "different label."
+            f"On {count(differ)} of {plural(items, 'item')} the label depends on how votes are "
+            "counted: all alike, or better workers more."
         )
     else:
-        said.append("Majority vote and Dawid-Skene give every item the same label.")
+        said.append("However votes are counted, every item gets the same label.")
     return " ".join(said)
 
 

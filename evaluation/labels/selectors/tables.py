@@ -172,12 +172,6 @@ def rail_agreement(told: Told) -> list[tuple[str, Told]]:
     ]
 
 
-def alpha_of(told: Told) -> Told | None:
-    """Nominal alpha of all workers."""
-    rows = (row for row in told["agreement"] if row["scope"] == "all")
-    return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
-
-
 # Classes ---------------------------------------------------------------------------------------
 
 

@@ -232,7 +232,7 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     names = worker_reads.names_of(run)
     context["kinds"] = kind_reads.kinds(told, names)
     context["pairs"] = tables.pairs(told, names, request.GET.get("page"))
-    context["trust"] = tables.trust_words(tables.alpha_of(told))
+    context["trust"] = tables.trust_words(study.alpha_of(told))
     return render(request, "evaluation/labels/agreement.html", context)
 
 

@@ -22,7 +22,7 @@ SEES = {
     "requester": "authors tasks, starts runs, proposes payouts",
     "manager": "reviews; one proposal and one reply to a rejection wait",
     "worker1": "paid work, work that waits, five tasks to take",
-    "worker2": "a rejection with a reply, work that waits, five tasks to take",
+    "worker2": "a rejection with a reply, work that waits, seven tasks to take",
 }
 
 

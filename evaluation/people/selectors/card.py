@@ -188,14 +188,19 @@ def against_medians(spans: Sequence[tuple[float, float, float]]) -> Verdict:
             _("This worker’s scores cannot be separated from the median of all workers.")
         ).then(NextStep(_("Nothing to do: these scores are no reason to decide anything.")))
     if not below:
-        return Verdict(
-            _("Surely above the median of all workers on %(above)s of %(of)s boards.") % told
-        ).then(NextStep(_("Nothing to do: this worker’s scores are good.")))
-    said = _("Surely below the median of all workers on %(below)s of %(of)s boards.")
-    if above:
+        said = _("Better than most workers in %(above)s of %(of)s scored tasks, not by chance.")
+        if len(spans) == 1:
+            said = _("Better than most workers in the one scored task, and not by chance.")
+        return Verdict(said % told).then(
+            NextStep(_("Nothing to do: this worker’s scores are good."))
+        )
+    said = _("Worse than most workers in %(below)s of %(of)s scored tasks, not by chance.")
+    if len(spans) == 1:
+        said = _("Worse than most workers in the one scored task, and not by chance.")
+    elif above:
         said = _(
-            "Surely below the median of all workers on %(below)s of %(of)s boards, and above it "
-            "on %(above)s."
+            "Worse than most workers in %(below)s of %(of)s scored tasks and better in %(above)s, "
+            "not by chance."
         )
     return Verdict(said % told).then(read)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
         "advice": advice(rows, told),
         "untested": _untested(rows),
         "no_choice": next_items.OF_TEXTS if run.method == texts.SLUG else "",
-        "offer": asking.offer(told, at, opened),
+        "offer": _offered(rows, told, at, model),
         "draw": told["frame"].get("drawn"),
         "rates": rate_rows(run, told, opened),
     }
@@ -204,9 +205,9 @@ def _advice(row: Told, told: Told) -> str:
         return "Passed, but only just. Keep all annotators until more items confirm it."
     if kind == UNDECIDED and needed is not None:
         return (
-            f"Do not decide yet. Let people answer about {count(needed)} items that the model "
-            f"answered too ({count(row['items'])} now), then test again. Keep all annotators "
-            "until then."
+            f"Do not decide yet. Let people label about {_missing(row)} more of the items that "
+            f"the model labelled: {count(row['items'])} now, about {count(needed)} are needed. "
+            "Then test again. Keep all annotators until then."
         )
     if kind == UNDECIDED:
         return (
@@ -239,11 +240,12 @@ def _changes(curve: Sequence[Told], at: int) -> str:
     passes = [point["verdict"] in (YES, NARROWLY) for point in curve]
     if passes[at]:
         below = [k for k in range(at) if not passes[k]]
-        return f"Passes down to ε = {score((below[-1] + 1) / 100, 2)}." if below else ""
+        least = score((below[-1] + 1) / 100, 2) if below else ""
+        return f"Still passes if you accept only ε = {least}." if below else ""
     above = [k for k in range(at, len(passes)) if passes[k]]
     if above:
-        return f"Would pass from ε = {score(above[0] / 100, 2)}."
-    return f"Passes at no ε up to {score((len(passes) - 1) / 100, 2)}."
+        return f"Would pass if you accepted ε = {score(above[0] / 100, 2)}."
+    return f"Would not pass even if you accepted ε = {score((len(passes) - 1) / 100, 2)}."
 
 
 def verdict(rows: Sequence[Told]) -> Verdict:
@@ -257,14 +259,20 @@ def verdict(rows: Sequence[Told]) -> Verdict:
     if untested:
         said.append(f"{_listed(untested)} could not be tested.")
     note = _(
-        "A model passes when it is as good as at least half of the people it is compared with, "
-        "within ε."
+        "A model passes when it is as good as at least half of the people it is compared with. "
+        "It may be worse by ε: what you accept, because a model costs less."
     )
     return Verdict(" ".join(said), note)
 
 
 def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[NextStep | None]:
-    """More items where they would decide about a model; else what may be replaced, if anything."""
+    """What may be replaced; else more items where they would decide about a model."""
+    passed = [row["short"] for row in rows if row["verdict"] == YES]
+    if passed:
+        said = _(
+            "%(names)s can take the place of one annotator on items like these. Keep the others."
+        )
+        yield NextStep(said % {"names": _listed(passed)})
     for row in rows:
         wanted = asking.offer(told, at, row["place"])
         if row["verdict"] == UNDECIDED and wanted and run.method != texts.SLUG:
@@ -277,13 +285,28 @@ def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[Ne
                 f"{page}?model={wanted['model']}&wanted={wanted['wanted']}",
                 requester=True,
             )
-    passed = [row["short"] for row in rows if row["verdict"] == YES]
-    if passed:
-        said = _(
-            "%(names)s can take the place of one annotator on items like these. Keep the others."
-        )
-        yield NextStep(said % {"names": _listed(passed)})
     yield NextStep(_("Keep all annotators: no model is shown to be good enough."))
+
+
+def _offered(
+    rows: Sequence[Told], told: Told, at: int, model: int | None
+) -> dict[str, int | str | bool]:
+    """More items for the chosen model, else for one that they would decide about; or {}.
+
+    ``main``: no model passes yet, so this is what to do.
+    """
+    undecided = [row for row in rows if row["verdict"] == UNDECIDED]
+    chosen = [row for row in rows if row["place"] == model]
+    for row in chosen or [*undecided, *rows[:1]]:
+        if found := asking.offer(told, at, row["place"]):
+            passes = any(one["verdict"] in (YES, NARROWLY) for one in rows)
+            return {**found, "name": row["short"], "main": not passes}
+    return {}
+
+
+def _missing(row: Told) -> str:
+    """How many items are still missing for a decision."""
+    return count(max(math.ceil(row["needed"] - row["items"]), 1))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -108,12 +108,18 @@ def raised(told: NamedFigures) -> Verdict:
     said = change(
         row["low"],
         row["high"],
-        up=_("People agree more after rescaling."),
-        down=_("People agree less after rescaling."),
-        unknown=_("It is not shown that rescaling changes how far people agree."),
+        up=_("People agree more after the ratings were adjusted by their explanations."),
+        down=_("People agree less after the ratings were adjusted by their explanations."),
+        unknown=_("Adjusting the ratings by their explanations made no provable difference."),
     )
     ends = {"before": score(row["before"], 2), "after": score(row["after"], 2)}
-    note = _("Mean Kendall’s τ-b of two people: %(before)s before, %(after)s after.") % ends
+    note = (
+        _(
+            "Rescaling gives each rating a score by what its explanation says. Mean agreement of "
+            "two people (Kendall’s τ-b, 1 is full agreement): %(before)s before, %(after)s after."
+        )
+        % ends
+    )
     own = [told.run.project_id, told.run.task_id]
     if row["low"] is not None and row["low"] > 0:
         moved = f"{reverse('rescaling', args=own)}?view=moved&run={told.run.number}"

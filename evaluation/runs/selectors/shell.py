@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from annotation.models import Project
+from crowdqc.database.compiled import CompiledQuery, Given
 from evaluation.models import Run, RunState
+
+ACTIVE = CompiledQuery(
+    lambda: Run.objects.filter(
+        project_id=Given("project"), state__in=[RunState.QUEUED, RunState.RUNNING]
+    ).order_by("-id")[:1]
+)
 
 
 def active_run(project: Project) -> Run | None:
     """The newest run that is queued or in work, if any."""
-    return (
-        Run.objects.filter(project=project, state__in=[RunState.QUEUED, RunState.RUNNING])
-        .order_by("-id")
-        .first()
-    )
+    return ACTIVE.first(project=project.pk)
 
 
 def percent(run: Run) -> int:

@@ -181,6 +181,18 @@ def test_a_task_without_systems_says_how_to_bring_them(client: Client, project: 
     assert "Import system answers" in text
 
 
+def test_questions_are_numbered_and_those_of_least_agreement_named(
+    client: Client, task: Task
+) -> None:
+    run = scored(task)
+    found = list(run.itemscore_rows.filter(dimension="").order_by("item__position"))
+    order = sorted(range(len(found)), key=lambda at: found[at].extra["agreement"])
+    text = page(client, "task_results_questions", task.project_id, task.pk, query="?sort=agreement")
+    least = ", ".join(str(at + 1) for at in order[:3])
+    assert f"People agree least on these questions: {least}." in text
+    assert re.findall(r'data-label="No.">(\d+)<', text) == [str(at + 1) for at in order]
+
+
 def test_a_question_shows_its_answers_by_score_with_the_best_and_the_systems(
     client: Client, task: Task
 ) -> None:

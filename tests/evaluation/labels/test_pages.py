@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
+from evaluation.labels.selectors.study import what_now
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -129,6 +130,14 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task) -
     for one in differ:
         assert one.item.key in shown
     assert shown.count("Claim number") == differ.count()
+    n = differ.count()
+    assert "People agree weakly at best" in text  # its interval reaches below .2, the limit of weak
+    assert n > 1 and f"On {n} of 60 items the label depends" in text
+    steps = [step.sentence for step in what_now(run, reads.figures_of(run)) if step]
+    assert any(f"Decide these {n} items by hand" in one for one in steps)
+    listed = page(task, "label_items", query="?show=differ")
+    for one in differ:
+        assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in listed
     known = page(task, "label_items", query="?show=known")
     assert text_of(known).count("Claim number") == 12
     least = text_of(page(task, "label_items", query="?show=unsure"))

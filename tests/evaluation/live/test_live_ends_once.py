@@ -160,16 +160,18 @@ def test_a_process_of_its_own_shares_no_connection_with_where_a_browser_was_begu
         with connection.cursor() as cursor:
             return int(cursor.execute("SELECT pg_backend_pid()").fetchone()[0])
 
+    usual, loop = asyncio.events._get_running_loop(), asyncio.new_event_loop()
+    asyncio.events._set_running_loop(None)
     before = backend()  # as of the first tests of a session, before its first browser
-    loop = asyncio.new_event_loop()
     asyncio.events._set_running_loop(loop)
     try:
         reader, writer = os.pipe()
         killed(lambda: os.write(writer, str(backend()).encode()))
         assert int(os.read(reader, 20)) not in (before, backend())
-    finally:
         connections.close_all()
         asyncio.events._set_running_loop(None)
+        assert backend() == before
+    finally:
+        asyncio.events._set_running_loop(usual)  # of a browser that another test began
         loop.close()
         os.close(reader), os.close(writer)
-    assert backend() == before

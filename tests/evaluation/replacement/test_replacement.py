@@ -82,11 +82,13 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
     ]
     assert "Alder Can take the place of one annotator" in now
     assert "Birch Keep all annotators. Not good enough to take anybody’s place." in now
-    assert re.search(
-        r"Cedar Do not decide yet. Let people answer about \d+ items that the model "
-        r"answered too \(70 now\), then test again.",
+    more = re.search(
+        r"Cedar Do not decide yet. Let people label about (\d+) more of the items that the model "
+        r"labelled: 70 now, about (\d+) are needed.",
         now,
     )
+    assert more is not None and int(more[1]) + 70 == int(more[2])
+    assert "What now? Alder can take the place of one annotator" in text
     told = reads.figures_of(run)
     assert [row["items"] for row in told["model"]] == [SEEN, SEEN, 70]
     cedar = page(task, "?model=2")
@@ -96,10 +98,12 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
 
 def test_epsilon_is_moved_on_the_page_without_another_run(task: Task) -> None:
     finished_run(task)
-    assert "Passes down to" in page(task, "?epsilon=15") or "can replace" in page(task)
+    assert "Still passes if" in page(task, "?epsilon=15") or "can replace" in page(task)
     strict, mild = page(task, "?epsilon=0&model=2"), page(task, "?epsilon=30&model=2")
     assert strict != mild
     drawn = html_of(client_of(task).get(reverse("replacement", args=[task.project_id, task.pk])))
+    # Alder passes already, so more items are not the main button.
+    assert re.search(r'class="button" href="[^"]*">Label \d+ more items for \w+<', drawn)
     assert "winning rate from" in drawn and "Winning rate of Alder, by ε" in drawn
     client = Client()
     client.force_login(task.project.owner)

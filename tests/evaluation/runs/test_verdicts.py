@@ -81,7 +81,7 @@ def side(low: float, high: float) -> dict[str, Any]:
         (one_truth([{"found": None, "reason": "something"}]), "two camps is not known."),
         (one_truth([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "takes 6 workers and 8"),
         (one_truth([{"found": None, "reason": TOO_MANY_WORKERS}]), "among so many workers"),
-        (one_truth([{"found": False}]), "No two camps"),
+        (one_truth([{"found": False}]), "No two groups with different views"),
         (one_truth([{"found": False}, {"found": True}]), "Workers form two camps"),
         (told_apart(0, 0), "not computed"),
         (told_apart(0, 9), "every pair apart"),
@@ -99,9 +99,12 @@ def side(low: float, high: float) -> dict[str, Any]:
         (more_diverse([side(-0.2, -0.1), side(0.1, 0.2)]), "those of models on 1."),
         (against_medians([]), "has an interval yet"),
         (against_medians([(0.4, 0.6, 0.6)]), "cannot be separated"),
-        (against_medians([(0.4, 0.6, 0.7)]), "below the median of all workers on 1 of 1"),
-        (against_medians([(0.4, 0.6, 0.3)]), "above the median of all workers on 1 of 1"),
-        (against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]), "and above it on 1."),
+        (against_medians([(0.4, 0.6, 0.7)]), "Worse than most workers in the one scored task"),
+        (against_medians([(0.4, 0.6, 0.3)]), "Better than most workers in the one scored task"),
+        (
+            against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]),
+            "Worse than most workers in 1 of 2 scored tasks and better in 1,",
+        ),
     ],
 )
 def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> None:

@@ -49,6 +49,7 @@ SERIES = (
     2709398569 / 367873228800,
     -499769010050743 / 24103053950976000,
 )
+SINGLE = 3  # of its terms; the next is below 1e-8 of them, which single precision cannot hold
 
 
 UNIFORM = Priors()
@@ -205,13 +206,14 @@ def exp_digamma(x: FloatArray) -> FloatArray:
     (2x + 9) / (x (x + 9) + k (9 - k)). In pieces that stay in the cache: it is most of a round.
     """
     flat, found = np.ravel(x), np.empty(x.size, dtype=x.dtype)
+    series = SERIES if x.itemsize == 8 else SERIES[:SINGLE]
     for first in range(0, x.size, CHUNK):
         at, out = flat[first : first + CHUNK], found[first : first + CHUNK]
         small = at.min() < SERIES_FROM
         y = at + (9.5 if small else -0.5)
         inverse = 1.0 / (y * y)
-        out[:] = SERIES[-1]
-        for coefficient in SERIES[-2::-1]:
+        out[:] = series[-1]
+        for coefficient in series[-2::-1]:
             out *= inverse
             out += coefficient
         out *= y
