@@ -47,6 +47,14 @@ class Figures(Protocol):
     @property
     def crossfit(self) -> float | None: ...
     @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def cross_low(self) -> float | None: ...
+    @property
+    def cross_high(self) -> float | None: ...
+    @property
     def removed(self) -> float | None: ...
     @property
     def thin(self) -> float | None: ...
@@ -69,7 +77,12 @@ def agreement_in_words(mean: Figures | None) -> str:
         return "No agreement can be computed."
     known = mean.crossfit is not None and mean.corrected is not None
     honest = mean.crossfit if known and mean.crossfit is not None else mean.raw
-    return f"{strength_of(honest)}: {score(honest, 2)}, where 0 is chance and 1 is full agreement."
+    low, high = (mean.cross_low, mean.cross_high) if known else (mean.low, mean.high)
+    scale = "where 0 is chance and 1 is full agreement"
+    if low is None or high is None or strength_of(low) == strength_of(high):
+        return f"{strength_of(honest)}: {score(honest, 2)}, {scale}."
+    told = f"{score(honest, 2)} (95% CI {interval(low, high, 2)}), {scale}"
+    return f"How far judges agree is not sure: {told}."
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
