@@ -80,7 +80,7 @@ ENDED = LiveStudy(
     right=(0.98, 0.35),
     liked=0.7,
     lights=slice(0, 10),
-    half_width=0.25,
+    half_width=0.28,
     judgments=600,
 )
 OPEN = LiveStudy(

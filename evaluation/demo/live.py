@@ -30,8 +30,9 @@ def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
     """Both tasks and what came to them; says what was loaded."""
     load.clock.to(load.ago(BEGIN))
     ended, going = Live(load, project, ENDED), Live(load, project, OPEN)
-    while not ended.judged(len(PEOPLE)):
-        pass
+    times = len(PEOPLE)
+    while not ended.judged(times):
+        times = 1
     going.judged(SO_FAR)
     load.say(
         f"two live evaluations: one that {ended.turns * BUNDLE} judgments ended, and one that is "
@@ -77,11 +78,12 @@ class Live:
         self.task.refresh_from_db()
         held = assignments.claim(by=user, task=self.task, worker=member)
         held = assignments.open_assignment(by=user, assignment=held)
-        rng = seeded("demo live votes", self.study.title, str(self.turns))
         drafts = {}
-        for entry in held.entries.select_related("item__first__system", "item__second"):
+        for entry in held.entries.select_related("item__first__system", "item__second", "item__group"):
             sides = ("right", "left") if entry.flipped else ("left", "right")
-            at = 0 if self._first_is_better(entry.item, rng.random()) else 1
+            # By the item: in which order items come differs from one installation to the next.
+            chance = seeded("demo live votes", self.study.title, entry.item.group.key).random()
+            at = 0 if self._first_is_better(entry.item, chance) else 1
             drafts[entry.item_id] = {"d-quality_overall": sides[at]}
         self.load.clock.to(self.load.clock.moment + TURN * DAY)
         answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)

@@ -45,6 +45,10 @@ OWN = {
     "annotation_answer": "worker_id = %(w)s",
     "annotation_consent": "membership_id = %(w)s",
     "annotation_panelmember": "worker_id = %(w)s",
+    "annotation_conversation": "worker_id = %(w)s",
+    "annotation_message": (
+        "conversation_id IN (SELECT id FROM annotation_conversation WHERE worker_id = %(w)s)"
+    ),
     "annotation_notice": "user_id = %(u)s",
     "annotation_apitoken": "user_id = %(u)s",
     "annotation_keptreply": "user_id = %(u)s",

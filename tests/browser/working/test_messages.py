@@ -9,9 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Conversation
-from tests.browser.people.test_notices import tab_to
 from tests.browser.sign_in import misfits, sign_in
-from tests.browser.working.keys import is_saved
+from tests.browser.working.keys import is_saved, tab_to
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -32,12 +31,12 @@ def test_a_message_is_asked_answered_and_read_on_a_phone(
     is_saved(page)
     page.locator("body").press("Escape")
     page.locator("#main").focus()
-    tab_to(page, ".ask-requester a")
+    tab_to(page, page.locator(".ask-requester a"))
     page.keyboard.press("Enter")
     expect(page.locator(".thread-open")).to_contain_text("About question 1")
-    tab_to(page, "textarea")
+    tab_to(page, page.locator("textarea"))
     page.keyboard.type("Is a crane a stork?")
-    tab_to(page, ".message-form button")
+    tab_to(page, page.locator(".message-form button"))
     page.keyboard.press("Enter")
     expect(page.locator(".message.own")).to_contain_text("Is a crane a stork?")
     assert misfits(page, "ask") == []
