@@ -79,7 +79,9 @@ class Live:
         held = assignments.claim(by=user, task=self.task, worker=member)
         held = assignments.open_assignment(by=user, assignment=held)
         drafts = {}
-        for entry in held.entries.select_related("item__first__system", "item__second", "item__group"):
+        for entry in held.entries.select_related(
+            "item__first__system", "item__second", "item__group"
+        ):
             sides = ("right", "left") if entry.flipped else ("left", "right")
             # By the item: in which order items come differs from one installation to the next.
             chance = seeded("demo live votes", self.study.title, entry.item.group.key).random()
