@@ -59,8 +59,11 @@ def test_a_manager_searches_among_a_thousand_people_and_approves_those_found(
     page.get_by_label("Search by pseudonym or ID").press_sequentially("heron")
     expect(page.get_by_text("60 workers found.")).to_be_visible()
     expect(page).to_have_url(f"{live_server.url}/projects/{world.project.pk}/people/?q=heron")
+    page.locator("[id^=list-]").first.evaluate("list => list.dataset.before = ''")
     page.get_by_role("combobox", name="Work").select_option(label="Pay awaits approval")
     expect(page).to_have_url(f"{page.url.split('?')[0]}?q=heron&work=proposed")
+    # What is opened before the new list has come is replaced by it.
+    expect(page.locator("[id^=list-][data-before]")).to_have_count(0)
     page.get_by_text("Saved views").click()
     page.get_by_label("Name of the view").fill("Herons to pay")
     manager.press("Save", exact=True)
