@@ -28,7 +28,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
-PER_PAGE = 100
+PER_PAGE = 50
 # Column -> how the database sorts by it, the most wanted first.
 SORTS: dict[str, tuple[Any, ...]] = {
     "uncertain": (F("entropy").desc(nulls_last=True),),

@@ -25,7 +25,7 @@ from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, against_middle
 
-PER_PAGE = 100
+PER_PAGE = 50
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
 # Column -> the attribute that it sorts by.
 SORTS = {
