@@ -17,7 +17,7 @@ from tests.bench.harness import ROOT, Client, figure, percentile
 TIMES = 25  # looks at each page, after one that is not counted
 PLANS = ROOT / "build" / "plans-million.txt"
 PEER = "trivial Django view, one read and one insert, p95"
-AIM = 200
+AIM = 80
 
 
 def look(client: Client, pages: dict[str, str]) -> None:
