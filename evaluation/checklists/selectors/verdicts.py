@@ -29,7 +29,7 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
         NextStep(
             _("Add texts of more sources and score them by hand: these are too few to tell."),
             _("Add texts"),
-            f"{build}?part=text",
+            f"{build}?part=texts",
             requester=True,
         )
         if best.rho["low"] is None
