@@ -43,20 +43,12 @@ from evaluation.runs.recipe import main_method
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.replay import Session
 from tests.support import factories
-from tests.support.made_up import ARABIC, MADE_UP, Page, in_arabic, made_up
+from tests.support.made_up import ARABIC, LOG, MADE_UP, Page, in_arabic, made_up
 from tests.support.studies import judging, labels, ratings, thinking, writing
 
 pytestmark = pytest.mark.django_db
 OWN = f"{ARABIC} قلم دفتر ورقة حبر مكتبة"
 RESPONSE = f"{OWN} [1]."
-LOG: tuple[dict[str, Any], ...] = (
-    {"method": "open", "time": 0},
-    {"method": "visibilitychange", "name": "hidden", "time": 10},
-    {"method": "keydown", "name": "letter", "length": 3, "time": 20},
-    {"method": "paste", "length": 7, "comment": "outside", "time": 30},
-    {"method": "change", "name": "r-depth", "comment": "2", "time": 40},
-    {"method": "scroll", "time": 50},
-)
 OPTIONS = [{"value": "a", "label": "Place"}, {"value": "b", "label": "Date"}]
 MORE = [
     {**labels.DAMAGE, "required": False},

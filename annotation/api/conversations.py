@@ -20,6 +20,11 @@ from annotation.notifications.actions.notices import mark_read_at
 from crowdqc.errors import Invalid, Missing
 
 KEY = "The client's key: sent again, it is the same message"
+SHOWN: dict[str, Any] = {
+    "source": "messages_shown",
+    "many": True,
+    "help_text": f"The newest {selectors.NEWEST}, in their order",
+}
 
 
 class TextIn(Body):
@@ -105,22 +110,14 @@ class StaffConversationOut(ConversationOut):
 
 
 class OwnThreadOut(OwnConversationOut):
-    messages = MessageOut(
-        source="messages_shown",
-        many=True,
-        help_text=f"The newest {selectors.NEWEST}, in their order",
-    )
+    messages = MessageOut(**SHOWN)
 
     class Meta(OwnConversationOut.Meta):
         fields = (*OwnConversationOut.Meta.fields, "messages")  # type: ignore[assignment]
 
 
 class StaffThreadOut(ConversationOut):
-    messages = StaffMessageOut(
-        source="messages_shown",
-        many=True,
-        help_text=f"The newest {selectors.NEWEST}, in their order",
-    )
+    messages = StaffMessageOut(**SHOWN)
 
     class Meta(ConversationOut.Meta):
         fields = (*ConversationOut.Meta.fields, "waits", "messages")  # type: ignore[assignment]

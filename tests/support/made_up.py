@@ -14,6 +14,15 @@ from django.utils.translation import trans_real
 
 MADE_UP = "eo"
 ARABIC = "كتاب"
+# What a page recorded, with one event of several kinds.
+LOG: tuple[dict[str, Any], ...] = (
+    {"method": "open", "time": 0},
+    {"method": "visibilitychange", "name": "hidden", "time": 10},
+    {"method": "keydown", "name": "letter", "length": 3, "time": 20},
+    {"method": "paste", "length": 7, "comment": "outside", "time": 30},
+    {"method": "change", "name": "r-depth", "comment": "2", "time": 40},
+    {"method": "scroll", "time": 50},
+)
 # Keys of settings under which people's own words stand.
 WRITTEN = {"label", "question", "description", "text", "title", "instructions", "component"} | {
     *("dimension", "caption", "tools_note", "source", "author")

@@ -26,9 +26,7 @@ def count_words_shown() -> int:
 @transaction.atomic
 def _count_some() -> int:
     due = (
-        Assignment.objects.filter(
-            state=AssignmentState.SUBMITTED, words_shown=None, quiz=None, version__isnull=False
-        )
+        Assignment.objects.filter(state=AssignmentState.SUBMITTED, words_shown=None, quiz=None)
         .exclude(source="import")
         .select_for_update(of=("self",), skip_locked=True)
         .order_by("pk")

@@ -64,11 +64,8 @@ def review(task: Task) -> NextStep | None:
     n = unsettled_assignments(task).count()
     if not n:
         return None
-    return NextStep(
-        _("Review the work that waits to be paid, with these results beside it."),
-        _("Review %(assignments)s") % {"assignments": plural(n, "assignment")},
-        reverse("review", args=[task.project_id, task.pk]),
-    )
+    said = _("Review the work that waits to be paid, with these results beside it.")
+    return _to_review(task, said, n)
 
 
 def only_pay(task: Task) -> NextStep | None:
@@ -76,12 +73,14 @@ def only_pay(task: Task) -> NextStep | None:
     rows = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
     if not rows["n"]:
         return None
-    return NextStep(
-        _("Only the pay waits: approve %(pay)s.")
-        % {"pay": money(rows["pay"], task.project.currency)},
-        _("Review %(assignments)s") % {"assignments": plural(rows["n"], "assignment")},
-        reverse("review", args=[task.project_id, task.pk]),
-    )
+    told = {"pay": money(rows["pay"], task.project.currency)}
+    return _to_review(task, _("Only the pay waits: approve %(pay)s.") % told, rows["n"])
+
+
+def _to_review(task: Task, sentence: str, n: int) -> NextStep:
+    """To the queue of the assignments that wait for a decision, with how many they are."""
+    label = _("Review %(assignments)s") % {"assignments": plural(n, "assignment")}
+    return NextStep(sentence, label, reverse("review", args=[task.project_id, task.pk]))
 
 
 def plan(task: Task, sentence: str) -> NextStep:

@@ -8,8 +8,9 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from annotation.models import Assignment, AuditEntry, Message, Notice, User
+from annotation.models import Assignment, AuditEntry, Message, User
 from crowdqc import limits
+from tests.annotation.conversations.test_conversations import notices_of
 from tests.support import factories
 from tests.support.factories import World
 
@@ -44,11 +45,6 @@ def held(world: World) -> Assignment:
     return factories.claim(world.task, world.worker)
 
 
-def unread(user: User | None) -> list[str]:
-    rows = Notice.objects.filter(user=user, read_at=None, kind__startswith="message.")
-    return list(rows.order_by("pk").values_list("kind", flat=True))
-
-
 def test_a_question_is_asked_answered_and_read_without_a_name(
     world: World, held: Assignment
 ) -> None:
@@ -58,16 +54,16 @@ def test_a_question_is_asked_answered_and_read_without_a_name(
         sent = works.post(f"work/assignments/{held.pk}/messages/", **asked)
         assert sent.status_code == 201
     assert Message.objects.count() == 1
-    assert unread(world.requester) == ["message.worker"]
+    assert notices_of(world.requester) == ["message.worker"]
     own, there = f"work/conversations/{sent.json()['id']}/", f"tasks/{world.task.pk}/conversations/"
     [listed] = staff.get(f"{there}?show=waiting").json()["results"]
     assert listed["waits"] and listed["worker"] == world.worker.pseudonym
     found = f"{there}{listed['id']}/"
     [line] = staff.get(found).json()["messages"]
     assert (line["by"], line["number"]) == (world.worker.pseudonym, 2)
-    assert unread(world.requester) == ["message.worker"]  # reading marks nothing
+    assert notices_of(world.requester) == ["message.worker"]  # reading marks nothing
     assert staff.post(f"{found}read/").status_code == 204
-    assert unread(world.requester) == []
+    assert notices_of(world.requester) == []
     answered = staff.post(f"{found}messages/", text="A stork.")
     assert answered.status_code == 201 and answered.json()["messages"][-1]["by"] == "Rita Own"
     assert staff.get(f"{there}?show=waiting").json()["results"] == []
@@ -76,7 +72,7 @@ def test_a_question_is_asked_answered_and_read_without_a_name(
     told = works.get(own)
     assert "A stork." in told.content.decode() and "Rita" not in told.content.decode()
     works.post(f"{own}read/", upto=told.json()["messages"][-1]["id"])
-    assert works.get(own).json()["new"] == 0 and unread(world.worker.user) == []
+    assert works.get(own).json()["new"] == 0 and notices_of(world.worker.user) == []
     assert AuditEntry.objects.filter(action="message.send").count() == 2
 
 

@@ -18,7 +18,7 @@ from annotation.models import Assignment, Project, User
 from tests.browser.sign_in import sign_in
 from tests.support import factories
 from tests.support.everything import address, everything
-from tests.support.made_up import MADE_UP, made_up
+from tests.support.made_up import LOG, MADE_UP, made_up
 from tests.support.words import CASES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -27,14 +27,6 @@ PAGES = (
     *("entry_leave", "entry", "join"),
 )
 OUTSIDE = ("login", "signup", "password_reset", "join", "entry", "notice_stop")
-EVENTS: tuple[dict[str, Any], ...] = (
-    {"method": "open", "time": 0},
-    {"method": "visibilitychange", "name": "hidden", "time": 10},
-    {"method": "keydown", "name": "letter", "length": 3, "time": 20},
-    {"method": "paste", "length": 7, "comment": "outside", "time": 30},
-    {"method": "change", "name": "r-depth", "comment": "2", "time": 40},
-    {"method": "scroll", "time": 50},
-)
 # Text that is seen and is neither translated (it would be in brackets), nor a name or what people
 # wrote (dir="auto"), nor a key. A message may hold elements, so brackets are counted over all text.
 LEFT = """() => {
@@ -80,7 +72,7 @@ def test_no_page_of_a_worker_keeps_english(
     assert worker.user is not None
     worker.user.language = MADE_UP
     worker.user.save(update_fields=["language"])
-    factories.make_log(rejected, EVENTS)
+    factories.make_log(rejected, LOG)
     task = factories.make_task(project, 2, instructions="Γράψε.")
     held = factories.claim(task, worker)
     done = Assignment.objects.filter(worker=worker, state="submitted").first()
