@@ -313,8 +313,9 @@ class _Folds:
 class CrossFit:
     """The cross-fitted alpha alone, in two steps, so that many can be fitted together.
 
-    ``others``: the votes outside each of ``folds`` random parts of the items; ``alpha``: of the
-    votes that stay under competence from them, NaN where it is not defined. Raises BadParameter.
+    ``others``: the votes outside each of ``folds`` random parts of the items; ``kept``: the votes
+    that stay under competence from them; ``alpha``: of these, NaN where it is not defined. Raises
+    BadParameter.
     """
 
     def __init__(
@@ -330,9 +331,12 @@ class CrossFit:
         self.votes, self.folds = votes, _Folds(votes, _folds(len(votes.items), None, folds, rng)[0])
         self.others = self.folds.others()
 
-    def alpha(self, competence: list[FloatArray]) -> float:
-        """From the competence (workers,) of each of ``others``."""
-        kept, _ = self.folds.kept(competence, self.threshold)
+    def kept(self, competence: list[FloatArray]) -> NDArray[np.bool_]:
+        """Which votes (n,) stay under the competence (workers,) of each of ``others``."""
+        return self.folds.kept(competence, self.threshold)[0]
+
+    def alpha(self, kept: NDArray[np.bool_]) -> float:
+        """Of the votes that stay."""
         return _alpha(self.votes, kept, self.level, None)
 
 

@@ -14,12 +14,15 @@ judged and how they voted, not which topics and texts were chosen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy
 
 from evaluation.methods.agreement.corrected_alpha import CrossFit, corrected_alpha
+from evaluation.methods.agreement.counts import alpha_rows, draw_sums, grouped
 from evaluation.methods.core.base import (
     BadParameter,
     DataError,
@@ -31,9 +34,11 @@ from evaluation.methods.core.base import (
     of_rows,
 )
 from evaluation.methods.core.params import LEVEL, Params, choice, flag, real_number, whole_number
+from evaluation.methods.core.units import AGREEMENT, too_few
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
+    alphas,
     differentiable,
     split_alphas,
     without_each,
@@ -41,7 +46,14 @@ from evaluation.methods.pairwise.agreement import (
 from evaluation.methods.pairwise.gold import quick_labels, spam_fits
 from evaluation.methods.pairwise.grades import candidates
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
-from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, one_hot, votes_behind
+from evaluation.methods.pairwise.tables import (
+    EVERY,
+    LABELS,
+    count_votes,
+    mean_of,
+    one_hot,
+    votes_behind,
+)
 
 RESAMPLED = "gold labels resampled"
 STABILITY = ("dimension", "pair", "s_first", "s_neutral", "s_second")
@@ -112,7 +124,7 @@ def _spread(base: Table, grades: FloatArray, level: float) -> Table:
     return Table({name: columns[name] for name in INTERVAL})
 
 
-NAME, VERSION = "pairwise_checks", "1.1"
+NAME, VERSION = "pairwise_checks", "1.2"
 FEWEST = 100  # resamples that intervals take at least
 PARAMS = Params(
     NAME,
@@ -150,7 +162,11 @@ FIGURES = (
     "unknown_share",
 )
 CORRECTED = ("dimension", "n", *FIGURES, "reason")
-LOWEST = ("worker", "alpha", "change", "cross_fitted", "cross_change", "n")
+LOWEST = (
+    *("worker", "alpha", "change", "cross_fitted", "cross_change", "cross_low", "cross_high"),
+    *("n", "reason"),
+)
+MOST_LOWERING = 12  # workers, beside the ``worst``, who are left out since they lower plain alpha
 
 
 def fit(
@@ -172,7 +188,9 @@ def fit(
     removed_share of votes, thin_share of pairs left with fewer than 3, unknown_share, as of
     ``corrected_alpha``; the bounds of a mean are means of bounds, which is too wide where
     dimensions err apart. ``without``: as of ``without_each``. ``worst``: worker, alpha (mean,
-    without this worker) and change, cross_fitted and cross_change likewise, n. ``pair``: pair,
+    without this worker) and change, cross_fitted and cross_change likewise, n; cross_low and
+    cross_high of the cross_change, at ``level`` for all workers at once, or the ``reason`` why there
+    are none (whoever ``lowers`` plain alpha is among them). ``pair``: pair,
     agreeing, differentiable, n; ``split``: as of ``split_alphas``. ``label_stability`` and
     ``candidate_interval``: as of ``resampled_gold``.
 
@@ -182,11 +200,12 @@ def fit(
     people = data.votes.once()
     rngs, level = rng.spawn(5), settings["level"]
     needed = _needed(settings["agreeing"], len(data.dimensions))
-    corrected = _corrected(data, people, settings, rng=rngs[0], hooks=hooks)
+    seed = int(rngs[0].integers(2**62))  # every cross-fitted figure is from the same folds
+    corrected = _corrected(data, people, settings, seed=seed, hooks=hooks)
     without = without_each(
         people, rng=rngs[1], permutations=settings["permutations"], level=level, hooks=hooks
     )
-    worst = _worst(data, people, without, settings, rng=rngs[2], hooks=hooks)
+    worst = _worst(data, people, without, settings, seed=seed, rng=rngs[2], hooks=hooks)
     hooks.step(PAIRS, 0, 1)
     split = {"needed": needed, "share": settings["share"]}
     pairs = differentiable(data, people, **split)
@@ -217,10 +236,9 @@ def _corrected(
     people: ShownVotes,
     settings: dict[str, Any],
     *,
-    rng: np.random.Generator,
+    seed: int,
     hooks: Hooks,
 ) -> Table:
-    seed = int(rng.integers(2**62))  # every dimension has the same folds
     rows = []
     for k in range(len(data.dimensions)):
         hooks.step(NULLS, k, len(data.dimensions))
@@ -275,32 +293,58 @@ def _worst(
     without: Table,
     settings: dict[str, Any],
     *,
+    seed: int,
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> Table:
     """The cross-fitted alpha without those who lower the plain one most, one at a time."""
-    rows = [row for row in without.rows() if row["dimension"] == EVERY]
-    rows = sorted(rows, key=lambda row: -row["change"])[: settings["worst"]]
+    tested = [row for row in without.rows() if row["dimension"] == EVERY]
+    ranked = sorted(tested, key=lambda row: -row["change"])
+    size = settings["worst"]
+    rows = ranked[:size]
+    if size:
+        rows += [row for row in ranked[size:] if row["lowers"]][:MOST_LOWERING]
     if not rows:
         return of_rows([], LOWEST)
     hooks.step(WORST, 0, len(rows) + 1)
     cases = [people, *(people.take(people.worker != row["worker"]) for row in rows)]
-    crossed = _crossed(data, cases, settings, seed=int(rng.integers(2**62)), hooks=hooks)
+    crossed = _crossed(data, cases, settings, seed=seed, hooks=hooks)
     hooks.step(WORST, len(rows) + 1, len(rows) + 1)
+    spans, reason = _spans(data, crossed, settings, workers=len(tested), rng=rng)
+    whole = mean_of(crossed.alpha[0])
+    changes = [mean_of(one) - whole for one in crossed.alpha[1:]]
     return of_rows(
         [
-            {**row, "cross_fitted": value, "cross_change": value - crossed[0]}
-            for row, value in zip(rows, crossed[1:], strict=True)
+            {
+                **row,
+                "cross_fitted": whole + change,
+                "cross_change": change,
+                "cross_low": low,
+                "cross_high": high,
+                "reason": reason,
+            }
+            for row, change, (low, high) in zip(rows, changes, spans, strict=True)
         ],
         LOWEST,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Crossed:
+    """Cross-fitted ``alpha`` (cases, d), NaN where it is not defined.
+
+    ``rows`` (pairs, cases, d, s) is what each pair adds to its sums.
+    """
+
+    alpha: FloatArray
+    rows: FloatArray
+
+
 def _crossed(
     data: Judgments, cases: list[ShownVotes], settings: dict[str, Any], *, seed: int, hooks: Hooks
-) -> list[float]:
-    """The cross-fitted alpha of each case, a mean over dimensions, each from the same draws."""
-    fits: list[tuple[int, CrossFit, np.random.Generator]] = []
+) -> _Crossed:
+    """The cross-fitted alpha of each case, each from the same folds."""
+    fits: list[tuple[int, int, CrossFit, np.random.Generator]] = []
     for k, case in product(range(len(data.dimensions)), range(len(cases))):
         own = np.random.default_rng(seed)
         try:
@@ -314,13 +358,68 @@ def _crossed(
             level="ordinal",
             rng=own,
         )
-        fits.append((case, fit, own))
-    every = ((votes, own) for _, fit, own in fits for votes in fit.others)
+        fits.append((k, case, fit, own))
+    every = ((votes, own) for *_, fit, own in fits for votes in fit.others)
     spam = spam_fits(every, settings, hooks=hooks.quiet())
-    found: list[list[float]] = [[] for _ in cases]
-    for case, fit, _ in fits:
-        found[case].append(fit.alpha([1 - next(spam) for _ in fit.others]))
-    return [mean_of(values) for values in found]
+    pairs, size = len(cases[0].pairs), LABELS * LABELS + LABELS
+    alpha = np.full((len(cases), len(data.dimensions)), np.nan)
+    rows = np.zeros((pairs, len(cases), len(data.dimensions), size))
+    for k, case, fit, _ in fits:
+        kept = fit.kept([1 - next(spam) for _ in fit.others])
+        alpha[case, k] = fit.alpha(kept)
+        # Where neutral is not offered, the second label is the third of all.
+        label = fit.votes.label[kept] * (2 if data.forced[k] else 1)
+        rows[:, case, k] = alpha_rows(count_votes(label, fit.votes.item[kept], pairs))
+    return _Crossed(alpha, rows)
+
+
+def _spans(
+    data: Judgments,
+    found: _Crossed,
+    settings: dict[str, Any],
+    *,
+    workers: int,
+    rng: np.random.Generator,
+) -> tuple[list[tuple[float, float]], str]:
+    """Intervals of the changes of cross-fitted alpha, or why there are none.
+
+    Units are drawn with replacement, the same for the figure with and without a worker; the
+    standard error of the change is that of the draws, competences taken as known. Somebody always
+    changes it most, so the intervals hold at once for all ``workers`` that could have been left
+    out, not only for those that were (Bonferroni), by t quantiles of (units - 1) degrees.
+    """
+    cases = len(found.alpha) - 1
+    shared = (found.rows[:, 0, :, -LABELS:].sum(axis=2) > 0).any(axis=1)
+    units = data.units
+    if not shared.any():
+        return [(np.nan, np.nan)] * cases, "no two votes left are on one pair"
+    flat = found.rows[shared].reshape(int(shared.sum()), -1)
+    drawn = grouped(flat, units.of[shared])
+    n = len(drawn)
+    if reason := too_few(n, units.noun, AGREEMENT):
+        return [(np.nan, np.nan)] * cases, reason
+    size = settings["resamples"]
+    sums = draw_sums(drawn, np.ones(n), rng, size).reshape(size, *found.rows.shape[1:])
+    means = _means(alphas(sums))
+    moved = means[:, 1:] - means[:, :1]
+    error = np.array([_deviation(one) for one in moved.T]) * np.sqrt(n / (n - 1))
+    reach = -scipy.special.stdtrit(n - 1, (1 - settings["level"]) / (2 * workers)) * error
+    change = np.array([mean_of(one) for one in found.alpha])
+    change = change[1:] - change[0]
+    return list(zip((change - reach).tolist(), (change + reach).tolist(), strict=True)), ""
+
+
+def _deviation(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.std(ddof=1)) if len(known) > 1 else float("nan")
+
+
+def _means(alpha: FloatArray) -> FloatArray:
+    """Means (..., cases) of alpha (..., cases, d) over the dimensions that have one."""
+    known = ~np.isnan(alpha)
+    total = np.where(known, alpha, 0.0).sum(axis=-1)
+    count = known.sum(axis=-1)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
 
 
 def _fold_count(settings: dict[str, Any], people: ShownVotes) -> int:
