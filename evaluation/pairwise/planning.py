@@ -8,6 +8,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.models import Task
@@ -15,9 +19,19 @@ from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
-from evaluation.runs.planning.precision import SEED, VERSION, Planner, PlanPage, plan_reach
+from evaluation.pairwise.measured import Measured, measured
+from evaluation.pairwise.price import Price, price_of
+from evaluation.runs.planning.precision import (
+    SEED,
+    VERSION,
+    Planner,
+    PlanPage,
+    PlanStart,
+    plan_reach,
+)
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
+LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
 PAIRS, MOST_PAIRS = 50, 1000  # that put two sources side by side
 VOTES = tuple(range(1, 10))
 MORE_PAIRS = (75, 100, 150, 200, 300, 400, 500, 600, 800, MOST_PAIRS)  # tried where few do not do
@@ -28,43 +42,53 @@ FEWEST, MOST = 50, 400  # studies for each number of judges
 class PairPlanner(Planner):
     """Two sources that differ by a stated net preference, on one dimension."""
 
-    lead = "How many judges per pair, to tell two sources apart."
-    limits = (
+    lead = gettext_lazy("How many judges per pair, to tell two sources apart.")
+    limits = gettext_lazy(
         "The crowd agrees, ties and guesses as that of one published study did. Comparisons with "
         "third sources, which a ranking uses as well, and pairs that are asked again are not "
-        "counted in."
+        "counted in. A measured difference is that of all votes, guesses included, so the plan "
+        "rather asks for too many votes than too few."
     )
     units = {"target": "%"}
 
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
         meetings = PairBuild(Build(task)).meetings().values()
         usual = round(statistics.median(meetings)) if meetings else PAIRS
+        found = measured(task, run)
         return (
             real_number(
                 "target",
                 80,
                 10,
                 99.9,
-                label="Wanted",
-                help="Chance to tell the two apart, the right way round.",
+                label=_("Wanted"),
+                help=_("Chance to tell the two apart, the right way round."),
             ),
             real_number(
                 "gap",
-                GAP,
-                0.02,
-                0.5,
-                label="Difference",
-                help="Share for one source minus share for the other.",
+                GAP if found is None else start_of(found),
+                LEAST_GAP,
+                MOST_GAP,
+                label=_("Difference"),
+                help=_("Share for one source minus share for the other."),
             ),
             whole_number(
                 "pairs",
                 min(max(2, usual), MOST_PAIRS),
                 2,
                 MOST_PAIRS,
-                label="Pairs of the two",
-                help="How many put the two sources side by side.",
+                label=_("Pairs of the two"),
+                help=_("How many put the two sources side by side."),
             ),
         )
+
+    def start(self, task: Task, run: Run | None) -> PlanStart | None:
+        """The difference of the two leaders in the run shown, how sure it is, and other values."""
+        found = measured(task, run)
+        if found is None or run is None:
+            return None
+        usual = {one.name: one.default for one in self.options(task, run)}
+        return start_in_words(found, run.number, usual)
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target, gap, pairs = values["target"] / 100, values["gap"], values["pairs"]
@@ -77,32 +101,45 @@ class PairPlanner(Planner):
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
+        price = price_of(build)
         verdict, note = verdict_of(reached, target, gap, pairs)
-        if all(one.low < target for one in reached):
-            note = f"{note} {_more_pairs(pairs, target, gap, each)}"
+        enough = next((one.votes for one in reached if one.low >= target), None)
+        if enough is not None:
+            note = f"{note} {price.sentence(pairs * enough)}"
+        else:
+            note = f"{note} {_more_pairs(pairs, target, gap, each, price)}"
         last = reached[-1]
         return PlanPage(
             verdict,
             note,
-            "Chance to tell the two apart",
-            f"{count(pairs)} pairs of the two, net preference {score(gap, 2)}",
+            _("Chance to tell the two apart"),
+            _("%(pairs)s pairs of the two, difference %(gap)s. %(price)s")
+            % {"pairs": count(pairs), "gap": score(gap, 2), "price": price.basis},
             reached_curves(
                 reached,
                 target=target,
-                axis="judges per pair",
-                sentence=f"Chance to tell two sources apart by judges per pair; with {last.votes}: "
-                f"{percent(last.share)}",
+                axis=_("judges per pair"),
+                sentence=_(
+                    "Chance to tell two sources apart by judges per pair; with %(n)s: %(share)s"
+                )
+                % {"n": last.votes, "share": percent(last.share)},
             ),
             (
-                ("interval", f"share of {studies} simulated studies, 95% CI"),
-                ("reference", f"wanted, {percent(target)}"),
+                (
+                    "interval",
+                    _("share of %(n)s simulated studies, 95%% CI") % {"n": count(studies)},
+                ),
+                ("reference", _("wanted, %(share)s") % {"share": percent(target)}),
             ),
             (
-                "Judges per pair",
-                "Chance",
-                "95% CI of the simulation",
-                "Preference is known to ±",
-                "95 of 100 studies",
+                _("Judges per pair"),
+                _("Chance"),
+                _("95% CI of the simulation"),
+                _("Preference is known to ±"),
+                _("95 of 100 studies"),
+                _("Judgments"),
+                _("Cost"),
+                *([_("Days")] if price.a_day else []),
             ),
             [
                 [
@@ -111,6 +148,7 @@ class PairPlanner(Planner):
                     (f"{round(100 * one.low)}–{percent(one.high)}", "dim"),
                     (score(more["difference_width"][0] / 2, 2), ""),
                     (_half(more["difference_width"][1:]), "dim"),
+                    *((text, "") for text in price.cells(pairs * one.votes)),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -125,7 +163,7 @@ def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
     return {"workers": workers, "items": pairs, "votes": votes, "gap": gap}
 
 
-def _more_pairs(pairs: int, target: float, gap: float, each: float) -> str:
+def _more_pairs(pairs: int, target: float, gap: float, each: float, price: Price) -> str:
     """How many pairs would do with the most judges, by further simulations."""
     votes, tried = VOTES[-1], [n for n in MORE_PAIRS if n > pairs]
 
@@ -138,9 +176,11 @@ def _more_pairs(pairs: int, target: float, gap: float, each: float) -> str:
 
     at = bisect_left(range(len(tried)), True, key=enough)  # more pairs never tell less
     if at < len(tried):
-        return f"You need more pairs, about {count(tried[at])} with {plural(votes, 'judge')} each."
-    most = max(pairs, MOST_PAIRS)
-    return f"Even {count(most)} pairs with {plural(votes, 'judge')} each would not do."
+        told = {"pairs": count(tried[at]), "judges": plural(votes, "judge")}
+        said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
+        return f"{said} {price.sentence(tried[at] * votes)}"
+    told = {"pairs": count(max(pairs, MOST_PAIRS)), "judges": plural(votes, "judge")}
+    return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
 
 
 def _half(width: Sequence[float]) -> str:
@@ -150,18 +190,66 @@ def _half(width: Sequence[float]) -> str:
 
 def verdict_of(reached: list[Reached], target: float, gap: float, pairs: int) -> tuple[str, str]:
     """The fewest judges per pair whose chance is above the target beyond the simulation's error."""
-    wanted, last = percent(target), reached[-1]
+    last = reached[-1]
     enough = next((one for one in reached if one.low >= target), None)
+    told = {"wanted": percent(target), "gap": score(gap, 2), "pairs": plural(pairs, "pair")}
     if enough is None:
-        return (
-            f"{'Not surely' if last.share >= target else 'Not'} reached with "
-            f"{plural(pairs, 'pair')}: {plural(last.votes, 'judge')} per pair tell two sources "
-            f"apart with a chance of {percent(last.share)}.",
-            f"Wanted is {wanted}, for sources that differ by {score(gap, 2)}.",
+        told |= {"judges": plural(last.votes, "judge"), "share": percent(last.share)}
+        said = _(
+            "Not reached with %(pairs)s: %(judges)s per pair tell two sources apart with a chance "
+            "of %(share)s."
         )
+        if last.share >= target:
+            said = _(
+                "Not surely reached with %(pairs)s: %(judges)s per pair tell two sources apart "
+                "with a chance of %(share)s."
+            )
+        note = _("Wanted is %(wanted)s, for sources that differ by %(gap)s.")
+        return said % told, note % told
+    told |= {"judges": plural(enough.votes, "judge"), "share": percent(enough.share)}
     return (
-        f"{plural(enough.votes, 'judge')} per pair tell two sources apart with a chance of "
-        f"{wanted}.",
-        f"They reach {percent(enough.share)}, if the two differ by {score(gap, 2)} on "
-        f"{plural(pairs, 'pair')}.",
+        _("%(judges)s per pair tell two sources apart with a chance of %(wanted)s.") % told,
+        _("They reach %(share)s, if the two differ by %(gap)s on %(pairs)s.") % told,
+    )
+
+
+def start_of(found: Measured) -> float:
+    """The difference that the plan starts from, within what is simulated."""
+    return min(max(round(found.gap, 2), LEAST_GAP), MOST_GAP)
+
+
+def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanStart:
+    """Where the plan starts from, how sure that is, and what else could be planned for."""
+    told = {
+        "run": run,
+        "first": found.first,
+        "second": found.second,
+        "on": found.dimension,
+        "gap": score(found.gap, 2),
+        "interval": interval(found.low, found.high, 2),
+        "start": score(start_of(found), 2),
+    }
+    said = [
+        _(
+            "Run %(run)s measured a difference of %(gap)s between its two leaders, %(first)s and "
+            "%(second)s (%(on)s; 95%% CI %(interval)s). The plan starts from %(start)s."
+        )
+        % told
+    ]
+    choices = [(start_of(found), _("As measured: %(gap)s"))]
+    if found.low <= 0:
+        said.append(
+            _("The interval includes 0: the two may be equal, and then no plan separates them.")
+        )
+    else:
+        said.append(_("The true difference may be smaller. To be careful, plan for the lower end."))
+        low = min(max(math.floor(100 * found.low) / 100, LEAST_GAP), MOST_GAP)
+        choices.append((low, _("Lower end: %(gap)s")))
+    choices.append((GAP, _("A small difference: %(gap)s")))
+    return PlanStart(
+        " ".join(said),
+        [
+            (words % {"gap": score(gap, 2)}, urlencode({**usual, "gap": f"{gap:g}"}))
+            for gap, words in choices
+        ],
     )

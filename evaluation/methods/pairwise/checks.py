@@ -189,8 +189,8 @@ def fit(
     ``corrected_alpha``; the bounds of a mean are means of bounds, which is too wide where
     dimensions err apart. ``without``: as of ``without_each``. ``worst``: worker, alpha (mean,
     without this worker) and change, cross_fitted and cross_change likewise, n; cross_low and
-    cross_high of the cross_change, at ``level`` for all workers at once, or the ``reason`` why there
-    are none (whoever ``lowers`` plain alpha is among them). ``pair``: pair,
+    cross_high of the cross_change, at ``level`` for all workers at once, or the ``reason`` why
+    there are none (whoever ``lowers`` plain alpha is among them). ``pair``: pair,
     agreeing, differentiable, n; ``split``: as of ``split_alphas``. ``label_stability`` and
     ``candidate_interval``: as of ``resampled_gold``.
 

@@ -32,6 +32,7 @@ from evaluation.pairwise.selectors.trust import (
     Note,
     agreement_in_words,
     graph_words,
+    join_words,
     order_facts,
     recipe,
     trust_notes,
@@ -116,7 +117,14 @@ class Lowering:
     change: float
     cross: float | None
     cross_change: float | None
-    beyond_chance: bool
+    cross_low: float | None  # of the change, for all workers at once
+    cross_high: float | None
+    beyond_chance: bool  # of the raw figure
+
+    @property
+    def lowers(self) -> bool:
+        """Whether both figures are surely higher without the worker."""
+        return self.beyond_chance and self.cross_low is not None and self.cross_low > 0
 
     @property
     def straight_much(self) -> bool:
@@ -133,8 +141,7 @@ class Agreement:
     top: float  # of the heat map
     waiting: ChecksProgress | None
     workers: list[Lowering]
-    beyond: int  # workers who lower it by more than chance
-    tested: int
+    of_workers: list[str]  # what the table of workers says, a sentence each
     excluded: list[Exclusion]
     overtaken: bool  # somebody was left out, or taken in again, since the run began
     notes: list[Note]
@@ -166,7 +173,9 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
     tests = [row for row in checks.get("without", []) if not row["dimension"]]
     reading = mean or (lines[0] if lines else None)
     early = core["recipe"]["params"].get("early", 7)
-    lowering = _lowering(task, runs.core, core, tests, checks.get("worst", []))
+    worst = checks.get("worst", [])
+    lowering = _lowering(task, runs.core, core, checks.get("without", []), worst, start=reading)
+    unknown = _why_unknown(worst)
     exclusions = list(task.exclusions.select_related("worker", "by"))
     return Agreement(
         lines=lines,
@@ -175,8 +184,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         top=top,
         waiting=None if "corrected" in checks else checks_progress(runs),
         workers=lowering,
-        beyond=sum(row["lowers"] for row in tests),
-        tested=len(tests),
+        of_workers=_of_workers(lowering, len(tests), unknown) if tests else [],
         excluded=[one for one in exclusions if one.undone_at is None],
         overtaken=any(
             max(one.created_at, one.undone_at or one.created_at) > runs.core.created_at
@@ -187,8 +195,10 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         verdict=Verdict(
             agreement_in_words(reading), why_not_exact(reading.no_interval if reading else "")
         ).then(
-            _look_at_worker(task, runs.core, lowering),
-            _look_at_pairs(runs.core, reading, bool(checks.get("pair"))),
+            _look_at_worker(task, runs.core, lowering, reading),
+            _look_at_pairs(
+                runs.core, reading, bool(checks.get("pair")), known=bool(tests) and not unknown
+            ),
             NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
         ),
         no_interval=reading.no_interval if reading else "",
@@ -200,61 +210,115 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
     )
 
 
-def _look_at_worker(task: Task, run: Run, workers: Sequence[Lowering]) -> NextStep | None:
-    """Whoever lowers agreement by more than chance, and why to read their votes, if anybody.
+def _look_at_worker(
+    task: Task, run: Run, workers: Sequence[Lowering], reading: Line | None
+) -> NextStep | None:
+    """Whoever lowers both figures beyond chance, and why to read their votes, if anybody.
 
-    Somebody who chose one side every time comes first; then who lowers the figure to be used most.
+    Somebody who chose one side every time comes first; then who lowers the figure to be read most.
     """
-    lowering = [one for one in workers if one.beyond_chance]
-    if not lowering:
+    lowering = [one for one in workers if one.lowers]
+    if not lowering or reading is None:
         return None
     chosen = sides(task, [one.id for one in lowering])
     habit = next(
         (one for one in lowering if one.id in chosen and one_side(chosen[one.id]) is not None), None
     )
-    worst = habit or max(lowering, key=lambda one: (one.cross_change or 0.0, one.change))
-    told = {"name": worst.name, "change": score(worst.cross_change or 0.0)}
+    worst = habit or max(lowering, key=lambda one: one.cross_change or 0.0)
+    told = {"name": worst.name}
     if habit is not None:
         told["n"] = count(chosen[habit.id].n)
         if one_side(chosen[habit.id]) == LEFT:
             said = _("Read the votes of %(name)s: all %(n)s of them are for the left text.")
         else:
             said = _("Read the votes of %(name)s: all %(n)s of them are for the right text.")
-    elif worst.cross_change and worst.cross_change > 0:
-        said = _(
-            "Read the votes of %(name)s: judges agree more without them (by %(change)s, cross-fit)."
-        )
     else:
+        told |= {"start": score(reading.crossfit, 2), "without": score(worst.cross, 2)}
         said = _(
-            "Read the votes of %(name)s: judges agree more without them, by the raw figure and "
-            "not by chance."
+            "Read the votes of %(name)s: without them, agreement rises from %(start)s to "
+            "%(without)s."
         )
     page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
     return NextStep(said % told, _("Votes of %(name)s") % told, f"{page}?run={run.number}")
 
 
-def _look_at_pairs(run: Run, reading: Line | None, tested: bool) -> NextStep | None:
-    """What to do where agreement is low and no one worker is the reason."""
+def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool) -> NextStep | None:
+    """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
     if reading is None or reading.raw is None:
         return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
     honest = reading.raw if reading.crossfit is None else reading.crossfit
     if honest >= TENTATIVE:
         return None
+    said = _(
+        "Read the pairs on which judges differ most, and say in the instructions how to decide "
+        "such pairs."
+    )
+    if known:
+        said = _(
+            "No single worker lowers agreement by more than chance. Read the pairs on which judges "
+            "differ most, and say in the instructions how to decide such pairs."
+        )
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
-        _(
-            "Judges differ and no one worker is the reason. Read the pairs on which they differ "
-            "most, and say in the instructions how to decide such pairs."
-        ),
-        _("Pairs to read"),
-        f"{page}?run={run.number}{'&show=same' if tested else ''}",
+        said, _("Pairs to read"), f"{page}?run={run.number}{'&show=same' if tested else ''}"
     )
 
 
+def _why_unknown(worst: Sequence[Row]) -> str:
+    """Why nobody knows what agreement would be without one worker; "" where it is known."""
+    if any(row.get("cross_low") is not None for row in worst):
+        return ""
+    reason = next((row["reason"] for row in worst if row.get("reason")), "")
+    return reason or _("this run is from before that was computed")
+
+
+def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[str]:
+    """Who lowers agreement beyond chance, or that nobody does, or why that is not known."""
+    lowering = [one.name for one in workers if one.lowers]
+    raw = [one.name for one in workers if one.beyond_chance and not one.lowers]
+    told = {
+        "names": join_words(lowering or [""]),
+        "raw": join_words(raw or [""]),
+        "tested": plural(tested, "worker"),
+        "why": unknown,
+    }
+    if unknown:
+        said = [_("Whether a single worker lowers agreement is not known: %(why)s.") % told]
+    elif lowering:
+        said = [
+            _(
+                "These lower agreement by more than chance: %(names)s. The 95%% intervals of the "
+                "change hold for all %(tested)s at once."
+            )
+            % told
+        ]
+    else:
+        said = [
+            _(
+                "No single worker lowers agreement by more than chance. Somebody always comes "
+                "first; the 95%% intervals of the change hold for all %(tested)s at once."
+            )
+            % told
+        ]
+    if raw and not unknown:
+        said.append(
+            _(
+                "Without %(raw)s the raw figure rises by more than chance. The cross-fit figure is "
+                "not shown to change: it leaves out workers who mostly guess already."
+            )
+            % told
+        )
+    return said
+
+
 def _sentence(counts: Mapping[str, int]) -> str:
-    judgments = plural(counts["first_judgments"], "judgment")
-    pairs, people = plural(counts["pairs"], "pair"), plural(counts["workers"], "worker")
-    return f"Krippendorff’s α, ordinal, {judgments} of {pairs} by {people}."
+    told = {
+        "judgments": plural(counts["first_judgments"], "judgment"),
+        "pairs": plural(counts["pairs"], "pair"),
+        "workers": plural(counts["workers"], "worker"),
+    }
+    said = _("Krippendorff’s α, ordinal, from %(judgments)s of %(pairs)s by %(workers)s.")
+    return said % told
 
 
 # The table -------------------------------------------------------------------------------------
@@ -271,7 +335,9 @@ def _lines(
     made = {}
     for row in raw:
         name = row["dimension"]
-        label = labels.get(name, name) if name else f"Mean of {word(len(raw) - 1)}"
+        label = labels.get(name, name)
+        if not name:
+            label = _("Mean of %(n)s") % {"n": word(len(raw) - 1)}
         made[name] = _line(label, row, found.get(name, {}), scale, top)
     mean = made.pop("", None)
     lines = list(made.values())
@@ -321,22 +387,38 @@ def checks_progress(runs: ShownRun) -> ChecksProgress:
     ended = Run.objects.filter(source=runs.core, method=CHECKS).exclude(state=RunState.DONE)
     last = ended.order_by("-id").first()
     if last is None:
-        return ChecksProgress(None, 0, "", "The checks of this run have not been asked for.")
+        return ChecksProgress(None, 0, "", _("The checks of this run have not been asked for."))
+    told = {"run": last.number, "error": last.error}
     if last.state == RunState.CANCELLED:
-        return ChecksProgress(last, 0, "", f"Run {last.number}, the checks, was cancelled.")
-    return ChecksProgress(
-        last, 0, "", f"Run {last.number}, the checks, failed. {last.error}".strip()
-    )
+        return ChecksProgress(last, 0, "", _("Run %(run)s, the checks, was cancelled.") % told)
+    said = _("Run %(run)s, the checks, failed. %(error)s") % told
+    return ChecksProgress(last, 0, "", said.strip())
 
 
 # Workers who lower it --------------------------------------------------------------------------
 
 
 def _lowering(
-    task: Task, core: Run, told: Mapping[str, Any], tests: Sequence[Row], worst: Sequence[Row]
+    task: Task,
+    core: Run,
+    told: Mapping[str, Any],
+    without: Sequence[Row],
+    worst: Sequence[Row],
+    *,
+    start: Line | None,
 ) -> list[Lowering]:
-    """Those without whom alpha would be highest, and who lower it by more than chance."""
+    """Those without whom alpha would be highest, and who lower it by more than chance.
+
+    Changes of the cross-fitted figure start from that of ``start``: older runs stored another one,
+    of other folds.
+    """
+    tests = [row for row in without if not row["dimension"]]
     ranked = sorted(tests, key=lambda row: (-row["change"], row["worker"]))
+    judged: dict[int, int] = {}  # pairs, each once
+    for row in without:
+        if row["dimension"]:
+            judged[row["worker"]] = max(row["n"], judged.get(row["worker"], 0))
+    crossfit = start.crossfit if start else None
     size = len(worst) or SHOWN_WORKERS
     rows = [row for at, row in enumerate(ranked) if at < size or row["lowers"]][:MOST_WORKERS]
     ids = [row["worker"] for row in rows]
@@ -350,11 +432,12 @@ def _lowering(
         pk = row["worker"]
         rated_as = scores.get(pk)
         other, line = cross.get(pk, {}), straight.get(pk, {})
+        moved = other.get("cross_change")
         found.append(
             Lowering(
                 id=pk,
                 name=rated_as.worker.pseudonym if rated_as else "",
-                judgments=line.get("n", row["n"]),
+                judgments=judged.get(pk, row["n"]),
                 straight=line.get("share"),
                 seconds=seconds.get(pk),
                 competence=rated_as.estimate if rated_as else None,
@@ -362,8 +445,10 @@ def _lowering(
                 high=rated_as.high if rated_as else None,
                 alpha=row["alpha"],
                 change=row["change"],
-                cross=other.get("cross_fitted"),
-                cross_change=other.get("cross_change"),
+                cross=None if moved is None or crossfit is None else crossfit + moved,
+                cross_change=moved,
+                cross_low=other.get("cross_low"),
+                cross_high=other.get("cross_high"),
                 beyond_chance=row["lowers"],
             )
         )

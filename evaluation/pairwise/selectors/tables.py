@@ -16,6 +16,9 @@ from django.core.paginator import Paginator
 from django.db.models import FloatField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Candidate
 from annotation.work.snapshots.judgments import AskedDimension
@@ -28,12 +31,12 @@ from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.verdicts import Verdict
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
 MOST_GROUPS = 12  # shown by name; more are not a table any more
-ALL_STYLES, NO_STYLE = "All styles", "Without a style"
+ALL_STYLES, NO_STYLE = "All styles", gettext_lazy("Without a style")
 EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
 
 
@@ -113,8 +116,9 @@ def grades(
         "left_out": left_out,
         "topic_page": paged,
         "topic_rows": [_topic(held, key) for key in paged.object_list],
-        "sentence": f"{plural(len(held.texts), 'text')} on {plural(len(topics), 'topic')}.",
-        "verdict": Verdict(_differing(blocks[-1], first, second)),
+        "sentence": _("%(texts)s on %(topics)s.")
+        % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
+        "verdict": _verdict(run, blocks, first, second),
     }
 
 
@@ -195,7 +199,7 @@ def _means(values: FloatArray, number: Any, size: int) -> FloatArray:
 def _pooled(cells: Cells) -> Cells:
     """All styles of a group: the mean of what the topic has."""
     found: dict[str, list[FloatArray]] = {}
-    for (_, name), values in cells.items():
+    for (_style, name), values in cells.items():
         found.setdefault(name, []).append(values)
     return {
         (ALL_STYLES, name): _means(
@@ -308,15 +312,63 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
+def _verdict(run: Run, blocks: Sequence[dict[str, Any]], first: str, second: str) -> Verdict:
+    """Whether the two groups differ, in which styles, and what to do about it."""
+    last, single = blocks[-1], [one for one in blocks[:-1] if one["differing"]]
+    said = _differing(last, first, second)
+    if not said:
+        return Verdict("")
+    found = [
+        _("In %(style)s they differ on %(n)s of %(all)s.")
+        % {"style": one["style"], "n": one["differing"], "all": len(one["differences"])}
+        for one in single
+    ]
+    if found:
+        found.append(_("Each style is tested on its own."))
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    told = {"first": first, "second": second}
+    if last["differing"] or single:
+        step = NextStep(
+            _("Read some pairs of %(first)s and %(second)s to see what makes the difference.")
+            % told,
+            _("Pairs to read"),
+            f"{page}?run={run.number}",
+        )
+    else:
+        step = NextStep(
+            _(
+                "Do not prefer %(first)s or %(second)s by these grades. Only more topics can show "
+                "a difference: more votes on these topics cannot."
+            )
+            % told
+        )
+    return Verdict(said, " ".join(found)).then(step)
+
+
 def _differing(last: dict[str, Any], first: str, second: str) -> str:
     """On how many dimensions the tests tell the two groups of texts apart."""
     if not last["differences"]:
         return ""
-    size = len(last["differences"])
-    where = {ALL_STYLES: "Over all styles, ", NO_STYLE: ""}.get(
-        last["style"], f"In {last['style']}, "
-    )
-    return f"{where}{first} and {second} differ on {last['differing']} of {size} dimensions."
+    told = {
+        "first": first,
+        "second": second,
+        "n": last["differing"],
+        "all": len(last["differences"]),
+        "style": last["style"],
+    }
+    if last["style"] == ALL_STYLES:
+        said = _(
+            "Over all styles, %(first)s and %(second)s are shown to differ on %(n)s of %(all)s "
+            "dimensions."
+        )
+    elif last["style"] == NO_STYLE:
+        said = _("%(first)s and %(second)s are shown to differ on %(n)s of %(all)s dimensions.")
+    else:
+        said = _(
+            "In %(style)s, %(first)s and %(second)s are shown to differ on %(n)s of %(all)s "
+            "dimensions."
+        )
+    return said % told
 
 
 # Similarity to the best text -------------------------------------------------------------------
@@ -336,12 +388,12 @@ def overlap(runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] |
         {
             "label": one.label,
             # (best against worst, all others) of each measure
-            "cells": [_rho(found.get((scorer, one.name), {})) for scorer, _ in measures],
+            "cells": [_rho(found.get((scorer, one.name), {})) for scorer, _protocol in measures],
         }
         for one in asked
     ]
     means = []
-    for scorer, _ in measures:
+    for scorer, _protocol in measures:
         own = [row for row in told if row["scorer"] == scorer]
         means.append(_rho({key: mean_of([row[key] for row in own]) for key in ("ends", "full")}))
     why = next(filter(None, (row.get("reason", "") for row in told)), "")

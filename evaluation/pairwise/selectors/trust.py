@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from crowdqc.numbers import MINUS, count, interval, percent, plural, score
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -13,12 +17,31 @@ from evaluation.pairwise.selectors.runs import ShownRun
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
 TENTATIVE = 0.667
 STRENGTHS = (
-    (0.8, "Judges agree strongly"),
-    (TENTATIVE, "Judges agree well enough for tentative conclusions"),
-    (0.4, "Judges agree in part"),
-    (0.2, "Judges agree only a little"),
+    (
+        0.8,
+        gettext_lazy(
+            "Judges agree strongly: %(value)s, where 0 is chance and 1 is full agreement."
+        ),
+    ),
+    (
+        TENTATIVE,
+        gettext_lazy(
+            "Judges agree well enough for tentative conclusions: %(value)s, where 0 is chance and "
+            "1 is full agreement."
+        ),
+    ),
+    (
+        0.4,
+        gettext_lazy("Judges agree in part: %(value)s, where 0 is chance and 1 is full agreement."),
+    ),
+    (
+        0.2,
+        gettext_lazy(
+            "Judges agree only a little: %(value)s, where 0 is chance and 1 is full agreement."
+        ),
+    ),
 )
-WEAKEST = "Judges hardly agree"
+WEAKEST = gettext_lazy("Judges hardly agree: %(value)s, where 0 is chance and 1 is full agreement.")
 NOISE = 0.05  # alpha of shuffled votes from which a correction is called circular outright
 MUCH = 0.1  # share of votes removed that is worth a warning
 Row = Mapping[str, Any]
@@ -66,76 +89,103 @@ class Figures(Protocol):
     def why(self) -> str: ...
 
 
-def strength_of(alpha: float) -> str:
-    """How far judges agree in words, by Krippendorff's limits."""
-    return next((word for limit, word in STRENGTHS if alpha >= limit), WEAKEST)
+def strength_of(alpha: float) -> str | Promise:
+    """How far judges agree, by Krippendorff's limits: a sentence about %(value)s."""
+    return next((said for limit, said in STRENGTHS if alpha >= limit), WEAKEST)
 
 
 def agreement_in_words(mean: Figures | None) -> str:
     """The header's last sentence: how strong agreement is, by the figure to be read."""
     if mean is None or mean.raw is None:
-        return "No agreement can be computed."
+        return _("No agreement can be computed.")
     known = mean.crossfit is not None and mean.corrected is not None
     honest = mean.crossfit if known and mean.crossfit is not None else mean.raw
     low, high = (mean.cross_low, mean.cross_high) if known else (mean.low, mean.high)
-    scale = "where 0 is chance and 1 is full agreement"
+    told = {"value": score(honest, 2)}
     if low is None or high is None or strength_of(low) == strength_of(high):
-        return f"{strength_of(honest)}: {score(honest, 2)}, {scale}."
-    told = f"{score(honest, 2)} (95% CI {interval(low, high, 2)}), {scale}"
-    return f"How far judges agree is not sure: {told}."
+        return str(strength_of(honest)) % told
+    told["interval"] = interval(low, high, 2)
+    return (
+        _(
+            "How far judges agree is not sure: %(value)s (95%% CI %(interval)s), where 0 is chance "
+            "and 1 is full agreement."
+        )
+        % told
+    )
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
     """What the corrected alpha is worth, what it costs, and what to use instead."""
     if None in (mean.raw, mean.corrected, mean.null, mean.crossfit):
-        return [Note("warn", "Nothing can be said of a correction.", mean.why)]
-    return [_circular(mean), _cost(mean), _use(mean, lines)]
+        return [Note("warn", _("Nothing can be said of a correction."), mean.why)]
+    return [_use(mean, lines), _circular(mean), _cost(mean)]
 
 
 def _circular(mean: Figures) -> Note:
     null, gain = mean.null or 0.0, (mean.corrected or 0.0) - (mean.raw or 0.0)
     if gain <= 0.005:
-        return Note("", "The correction changes nothing.", "Corrected and raw α are alike.")
-    text = "It drops the votes that disagree and then measures agreement. "
+        return Note("", _("The correction changes nothing."), _("Corrected and raw α are alike."))
+    told = {"null": score(null, 2)}
     if null >= NOISE:
-        text += "On shuffled votes, where nothing is shared, the same recipe still gives "
-        return Note("bad", "The corrected α is circular.", f"{text}{score(null, 2)}.")
-    text += f"Here that does little harm: on shuffled votes the same recipe gives {score(null, 2)}."
-    return Note("warn", "The corrected α is circular by its making.", text)
+        said = _(
+            "It leaves out votes that disagree, then measures agreement. Shuffled votes, which "
+            "share nothing, still give %(null)s that way."
+        )
+        return Note("bad", _("Do not use the corrected α."), said % told)
+    said = _(
+        "It leaves out votes that disagree, then measures agreement. Here that does little harm: "
+        "shuffled votes give %(null)s that way."
+    )
+    return Note("warn", _("The corrected α is circular."), said % told)
 
 
 def _cost(mean: Figures) -> Note:
     if not mean.removed:
-        return Note("", "It removes no vote.", "Nobody is under the limit of competence.")
-    rest = "and leaves every pair with three or more."
+        return Note("", _("The correction leaves no vote out."), _("No worker guesses that often."))
+    told = {"removed": percent(mean.removed), "thin": percent(mean.thin)}
+    rest = _("Every pair keeps three votes or more.")
     if mean.thin:
-        rest = f"and leaves {percent(mean.thin)} of the pairs with fewer than three."
+        rest = _("Then %(thin)s of the pairs have fewer than three votes.") % told
     level = "warn" if mean.thin or mean.removed > MUCH else ""
-    return Note(level, f"It removes {percent(mean.removed)} of the votes", rest)
+    return Note(level, _("The correction leaves out %(removed)s of the votes.") % told, rest)
 
 
 def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
+    """Which figure to read, and how it differs from the raw one, in plain words."""
     apart = (mean.crossfit or 0.0) - (mean.raw or 0.0)
-    text = "Competence comes from other pairs than those it is applied to. "
-    if score(abs(apart), 2) == ".00":
-        text += "It is the same as raw: leaving votes out gains nothing."
-        return Note("accent", "Use cross-fit.", text)
-    text += f"It lies {score(abs(apart), 2)} {'above' if apart > 0 else 'below'} raw"
-    reaching = [line.label.lower() for line in lines if line.down_to_raw]
+    told = {
+        "cross": score(mean.crossfit, 2),
+        "raw": score(mean.raw, 2),
+        "apart": score(abs(apart), 2),
+    }
+    said = [_("It leaves out workers who mostly guess, as judged by other pairs.")]
+    if told["apart"] == ".00":
+        said.append(_("The raw figure, from every vote, is the same.") % told)
+    elif apart > 0:
+        said.append(_("The raw figure, from every vote, is %(raw)s: lower by %(apart)s.") % told)
+    else:
+        said.append(_("The raw figure, from every vote, is %(raw)s: higher by %(apart)s.") % told)
+    reaching = [line.label for line in lines if line.down_to_raw]
     if apart > 0 and reaching:
-        where = "everywhere" if len(reaching) == len(lines) else f"on {join_words(reaching)}"
-        text += f"; {where} the interval reaches down to raw"
+        if len(reaching) == len(lines):
+            said.append(_("The intervals include the raw figures, so this may be chance."))
+        else:
+            told["where"] = join_words(reaching)
+            said.append(_("On these dimensions that may be chance: %(where)s.") % told)
     if mean.unknown and mean.unknown >= 0.005:
-        text += (
-            f". Of {percent(mean.unknown)} of the votes nobody could say how competent the worker "
-            "is; they stay"
+        told["unknown"] = percent(mean.unknown)
+        said.append(
+            _("Of %(unknown)s of the votes nobody knows how often the worker guesses; they stay.")
+            % told
         )
-    return Note("accent", "Use cross-fit.", f"{text}.")
+    return Note("accent", _("Read the cross-fit figure: %(cross)s.") % told, " ".join(said))
 
 
 def join_words(words: Sequence[str]) -> str:
     """``a, b and c``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    if len(words) == 1:
+        return words[0]
+    return _("%(names)s and %(last)s") % {"names": ", ".join(words[:-1]), "last": words[-1]}
 
 
 @dataclass(frozen=True)
@@ -168,16 +218,17 @@ def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
         if side["low"] is not None and side["high"] is not None:
             low, high = within_shares(side["low"], side["high"])
             more = interval(100 * low, 100 * high, 1)
-        facts.append(Fact("Right side wins", percent(side["right"], 1), more))
+        facts.append(Fact(_("Right side wins"), percent(side["right"], 1), more))
     drift = next((r for r in core.get("drift", []) if not r["dimension"]), None)
     if drift and drift["early"] is not None and drift["late"] is not None:
         more = change_words(drift["late"] - drift["early"], drift["se"])
-        facts.append(Fact(f"Neutral, first {early} pairs", percent(drift["early"], 1)))
-        facts.append(Fact("Neutral, later", percent(drift["late"], 1), more))
+        name = _("Neutral, first %(n)s pairs") % {"n": early}
+        facts.append(Fact(name, percent(drift["early"], 1)))
+        facts.append(Fact(_("Neutral, later"), percent(drift["late"], 1), more))
     straight = next(iter(core.get("straight", [])), None)
     if straight and straight["share"] is not None:
-        name = f"One answer on all {size}"
-        facts.append(Fact(name, percent(straight["share"], 1), "of judgments"))
+        name = _("One answer on all %(n)s dimensions") % {"n": size}
+        facts.append(Fact(name, percent(straight["share"], 1), _("of judgments")))
     return facts
 
 
@@ -186,17 +237,18 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
     if not parts:
         return []
     if len(parts) == 1:
-        said = ["All workers are connected by shared pairs."]
+        said = [_("All workers are connected by shared pairs.")]
     else:
         said = [apart_words(parts)]
     link, side = parts[0].get("link"), parts[0].get("side")
     if link is not None and side is not None:
-        where = " in the largest" if len(parts) > 1 else ""
-        hang = "hangs" if side == 1 else "hang"
-        said.append(
-            f"The thinnest link{where} is {plural(link, 'shared pair')}, on which "
-            f"{plural(side, 'worker')} {hang}."
-        )
+        told = {"link": plural(link, "shared pair"), "side": plural(side, "worker")}
+        thin = _("Weakest link to the others: %(side)s, through %(link)s.")
+        if len(parts) > 1:
+            thin = _(
+                "The weakest link in the largest group: %(link)s connect %(side)s to the rest."
+            )
+        said.append(thin % told)
     return said
 
 

@@ -84,10 +84,14 @@ def worker_page(
     gold = _gold(run, items)
     found = _differences(counted, items, gold, asked)
     again = _own(told, "repeat_worker", worker)
+    pairs = len({pair_of(items[vote.item]) for vote in counted})
     exclusion = next(
         (one for one in pair_workers.exclusions(task) if one.worker_id == worker.pk), None
     )
-    habit, middle = _habit(worker, counted, again), _beside_median(run, worker, scores)
+    repeats = len(counted) - pairs
+    tested = pair_workers.attention(task, [worker.pk]).get(worker.pk, NONE_SEEN)
+    habit = _habit(worker, counted, again, repeats)
+    middle = _beside_median(run, worker, scores)
     # Everything on a worker's page.
     return {
         "worker": worker,
@@ -102,8 +106,13 @@ def worker_page(
         "differences": found[:MOST],
         "different": len(found),
         "judged": len(counted),
-        "attention": pair_workers.attention(task, [worker.pk]).get(worker.pk, NONE_SEEN),
+        "pairs": pairs,
+        "counts": _counts(len(counted), pairs, len(asked), tested.seen),
+        "attention": tested,
         "again": again,
+        "repeats": repeats,
+        # labels that were another when a pair came again
+        "changed": _changed(again),
         "straight": _own(told, "straight_worker", worker).get("share"),
         "exclusion": exclusion,
     }
@@ -142,7 +151,40 @@ def _beside_median(
     return BesideMedian(said % told, own.high < middle)
 
 
-def _habit(worker: Membership, given: Sequence[Vote], again: Mapping[str, Any]) -> str:
+def _counts(judged: int, pairs: int, dimensions: int, attention: int) -> str:
+    """What each number of the page counts, and why they differ."""
+    told = {
+        "judgments": plural(judged, "judgment"),
+        "pairs": plural(pairs, "pair"),
+        "again": plural(judged - pairs, "pair"),
+        "dimensions": plural(dimensions, "dimension"),
+    }
+    said = [_("%(judgments)s, with a vote on each of %(dimensions)s.") % told]
+    if judged > pairs:
+        said = [
+            _(
+                "%(judgments)s, with a vote on each of %(dimensions)s: of %(pairs)s, and of "
+                "%(again)s that came again. Competence is from the first judgment of each pair; "
+                "sides, times and differences are from all of them."
+            )
+            % told
+        ]
+    if attention:
+        told["attention"] = plural(attention, "attention pair")
+        said.append(_("Not counted: %(attention)s.") % told)
+    return " ".join(said)
+
+
+def _changed(again: Mapping[str, Any]) -> int:
+    """Labels that were another when a pair came again."""
+    if not again.get("n"):
+        return 0
+    return round(again["n"] * (1 - again["same"]))
+
+
+def _habit(
+    worker: Membership, given: Sequence[Vote], again: Mapping[str, Any], repeats: int
+) -> str:
     """That every vote is for the text on one side, or that no repeated one is the same; else ""."""
     by_vote = [[side for name in vote.codes if (side := vote.side(name))] for vote in given]
     chosen = [side for sides in by_vote for side in sides]
@@ -156,10 +198,8 @@ def _habit(worker: Membership, given: Sequence[Vote], again: Mapping[str, Any]) 
     elif every == RIGHT:
         said.append(_("%(name)s chose the right text every time, in %(n)s.") % told)
     if again.get("n", 0) >= LEAST_AGAIN and again["same"] == 0:
-        told["again"] = count(again["n"])
-        said.append(
-            _("When pairs came again, %(name)s gave the same label 0 of %(again)s times.") % told
-        )
+        told |= {"labels": count(again["n"]), "again": plural(repeats, "pair")}
+        said.append(_("When %(again)s came again, %(name)s changed all %(labels)s labels.") % told)
     return " ".join(said)
 
 

@@ -19,7 +19,7 @@ from crowdqc.errors import Invalid
 from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import hard as pair_hard
 from evaluation.pairwise.selectors import judges as pair_judges
-from evaluation.pairwise.selectors import order as pair_order
+from evaluation.pairwise.selectors.order import page as pair_order
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views import boards
 from evaluation.pairwise.views.forms import PanelForm

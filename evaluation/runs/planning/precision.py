@@ -69,6 +69,14 @@ class PlanPage:
     recipe: str
 
 
+@dataclass(frozen=True)
+class PlanStart:
+    """What a plan starts from, in sentences; other values to start from, as links."""
+
+    sentence: str
+    choices: Sequence[tuple[str, str]]  # words, query
+
+
 class Planner:
     """What the Plan page asks of the room that judges a task's answers."""
 
@@ -79,6 +87,10 @@ class Planner:
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
         """What can be asked; ``run`` is the one that the page shows, if any."""
         raise NotImplementedError
+
+    def start(self, task: Task, run: Run | None) -> PlanStart | None:
+        """What a run measured, which the options start from, if anything."""
+        return None
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         """The plan for these options. Raises BadParameter, in words that follow "cannot"."""

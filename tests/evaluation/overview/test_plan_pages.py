@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 
 import pytest
 
+from crowdqc.numbers import score
 from evaluation.charts.labels import Reached
 from evaluation.free_text import planning as texts
+from evaluation.models import RunFigure
 from evaluation.pairwise import planning as pairs
+from evaluation.pairwise.measured import measured
+from evaluation.pairwise.price import Price
+from evaluation.pairwise.selectors import boards
+from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.runs.selectors.lists import figures_of
 from tests.evaluation.corpora import pairs as pair_corpus
-from tests.evaluation.corpora.pair_study import page, plan_page, text_of
+from tests.evaluation.corpora.pair_study import page, plan_page, scored, text_of
 from tests.support import factories
 from tests.support.studies import judging
 
@@ -38,7 +47,7 @@ def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
     text = text_of(plan_page(task))
     assert "Not reached with 4 pairs: 9 judges per pair tell two sources apart" in text
     assert re.search(r"You need more pairs, about [\d,]+ with 9 judges each|Even 1,000 pairs", text)
-    assert "4 pairs of the two, net preference .10" in text
+    assert "4 pairs of the two, difference .10." in text
     asked = text_of(plan_page(task, query="?target=60&gap=0.4&pairs=200"))
     assert "per pair tell two sources apart with a chance of 60%." in asked
     refused = text_of(plan_page(task, query="?target=60&gap=0.9&pairs=200"))
@@ -54,3 +63,49 @@ def test_the_number_of_judges_holds_beyond_the_error_of_the_simulation() -> None
 def test_a_task_of_ratings_has_no_plan() -> None:
     task = judging.make_ratings(factories.make_project(), 1)
     assert "There is no plan" in page(task, "task_plan", status=404)
+
+
+def test_a_plan_starts_from_the_difference_that_the_board_measured_and_gives_its_cost() -> None:
+    """A layperson found: the plan assumed .10 while the board showed another difference."""
+    task = pair_corpus.make_judged()
+    run = scored(task)
+    found = measured(task, run)
+    assert found is not None and found.low < found.gap < found.high
+    text = text_of(plan_page(task))
+    told = f"Run {run.number} measured a difference of {score(found.gap, 2)} between its two"
+    assert told in text and f"{found.first} and {found.second}" in text
+    assert f"difference {score(pairs.start_of(found), 2)}." in text
+    assert "A small difference: .10" in text and "Cost: these pairs alone" in text
+    assert re.search(r"That takes [\d,]+ judgments for €[\d,.]+|would not do", text)
+    small = text_of(plan_page(task, query="?target=80&gap=0.1&pairs=20"))
+    assert "20 pairs of the two, difference .10." in small
+
+
+def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> None:
+    """Log-merits 2 artanh(.5) apart, a fifth of the votes tied: .8 x .5 more for the first."""
+    task = pair_corpus.make_judged()
+    run = scored(task)
+    dimension = boards.default_dimension(dimensions(task))
+    told = figures_of(run, "top", "win")
+    top = next(row for row in told["top"] if row["dimension"] == dimension)
+    top |= {"gap": 2 * math.atanh(0.5), "error": 0.01}
+    for row in told["win"]:
+        if {row["system_a"], row["system_b"]} == {top["system_a"], top["system_b"]}:
+            row |= {"wins": 60, "ties": 20, "losses": 20}
+    for name in ("top", "win"):
+        RunFigure.objects.filter(run=run, name=name).update(data=told[name])
+    found = measured(task, run)
+    assert found is not None and found.gap == pytest.approx(0.4)
+    assert 0.38 < found.low < 0.4 < found.high < 0.42
+
+
+def test_a_price_counts_whole_assignments_with_the_fee_and_the_days_at_the_rate() -> None:
+    price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
+    assert price.cost(17) == Decimal("1.50") * 3 * Decimal("1.25")
+    assert price.sentence(17) == (
+        "That takes 17 judgments for €5.62, about 5 days at last week’s rate."
+    ) and price.cells(16) == ["16", "€3.75", "4"]
+    assert "plus 25.0% fee" in price.basis
+    unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)
+    assert unknown.sentence(8) == "That takes 8 judgments for €1.50."
+    assert "without fees" in unknown.basis and len(unknown.cells(8)) == 2

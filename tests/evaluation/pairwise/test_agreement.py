@@ -125,16 +125,51 @@ def test_who_lowers_agreement_most_stands_first_and_is_one_of_those_who_do_not_l
         one.pseudonym
         for one in Membership.objects.filter(project=task.project_id, role="worker").order_by("-pk")
     ][:2]
-    lower = text[text.index("Workers who lower it most") :]
+    lower = text[text.index("Agreement without one worker") :]
     assert min(lower.index(name) for name in careless if name in lower) < 600
     assert " 25 " in lower and " 48 s " in lower  # 20 minutes for 25 pairs
+
+
+def change_figures(checks: Run, *, low: float | None) -> None:
+    """Let everybody lower raw agreement, and the cross-fitted one where ``low`` is above 0."""
+    rows = [{**row, "lowers": True} for row in figure(checks, "without")]
+    RunFigure.objects.filter(run=checks, name="without").update(data=rows)
+    told = {"cross_change": 0.03, "cross_low": low, "cross_high": 0.05, "reason": "too few topics"}
+    worst = [{**row, **told} for row in figure(checks, "worst")]
+    RunFigure.objects.filter(run=checks, name="worst").update(data=worst)
+
+
+def test_a_worker_without_whom_the_cross_fit_figure_may_be_the_same_is_not_named(
+    task: Task,
+) -> None:
+    """A layperson found a worker named as one to look at whose figure was 0."""
+    checks = check(make_official(core(task)))
+    change_figures(checks, low=-0.01)
+    text = page(task, "pair_agreement")
+    assert "No single worker lowers agreement by more than chance." in text
+    assert "lowers agreement </span>" not in text and "Read the votes of" not in text
+    assert "the raw figure rises by more than chance. The cross-fit figure is not shown" in text
+    change_figures(checks, low=None)
+    unknown = page(task, "pair_agreement")
+    assert "Whether a single worker lowers agreement is not known: too few topics." in unknown
+    assert "No single worker" not in unknown and "Read the votes of" not in unknown
+
+
+def test_agreement_without_a_worker_starts_from_the_figure_that_the_page_says_to_read(
+    task: Task,
+) -> None:
+    checks = check(make_official(core(task)))
+    change_figures(checks, low=0.01)
+    start = next(row for row in figure(checks, "corrected") if not row["dimension"])["cross_fitted"]
+    text = page(task, "pair_agreement")
+    assert f"Read the cross-fit figure: {score(start, 2)}." in text
+    assert f"{score(start + 0.03, 3)} + .030 .010–.050" in text
 
 
 def test_whoever_chose_one_side_every_time_is_named_with_that_reason(task: Task) -> None:
     run = make_official(core(task))
     checks = check(run)
-    rows = [{**row, "lowers": True} for row in figure(checks, "without")]
-    RunFigure.objects.filter(run=checks, name="without").update(data=rows)
+    change_figures(checks, low=0.01)
     text = page(task, "pair_agreement")
     assert re.search(r"Read the votes of [a-z]+-\d+: all \d+ of them are for the left text\.", text)
 

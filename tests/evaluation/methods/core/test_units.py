@@ -30,7 +30,7 @@ from evaluation.methods.text.corpus import token_ids
 from evaluation.methods.writing.draws import Draws
 from evaluation.methods.writing.questionnaires import Forms, correlations
 from evaluation.pairwise.overlap import intervals
-from evaluation.pairwise.selectors.order import Drift, Side, drift_note, side_note
+from evaluation.pairwise.selectors.order.effects import Drift, Side, drift_note, side_note
 from tests.studies import small_samples as study
 from tests.studies import small_samples_ranked as ranked
 from tests.studies.rescaling_coverage import ratings as explained

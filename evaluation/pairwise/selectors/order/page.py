@@ -14,14 +14,24 @@ from django.utils.translation import gettext as _
 
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import interval, percent, plural
+from crowdqc.numbers import percent, plural
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run
-from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
+from evaluation.pairwise.selectors.order.effects import (
+    Drift,
+    Side,
+    correction_in_words,
+    drift_note,
+    joined,
+    sentence_of,
+    share_points,
+    side_note,
+    verdict_of,
+)
+from evaluation.pairwise.selectors.trust import within_shares
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import Verdict, change
 
 FIGURES = (
     "agreement",
@@ -39,68 +49,6 @@ FIGURES = (
 STRAIGHT_SHOWN, STRAIGHT_LEAST = 5, 5  # workers, and judgments that they must have
 FEWEST_AT_PLACE, SHARE_AT_PLACE = 10, 0.1  # workers, and share of them, for a place to be drawn
 Row = Mapping[str, Any]
-
-
-def points(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """An interval of a change in percentage points; None where there is none."""
-    return None if low is None or high is None else (100 * low, 100 * high)
-
-
-def share_points(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """An interval of shares in per cent, cut where no share can lie."""
-    return None if low is None or high is None else points(*within_shares(low, high))
-
-
-@dataclass(frozen=True)
-class Side:
-    """The share of the right side among decisive votes on one dimension."""
-
-    label: str
-    right: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str
-    plot: SafeString
-    family: int  # dimensions whose intervals hold all at once; 0: a run from before these
-
-    @property
-    def points(self) -> tuple[float, float] | None:
-        return share_points(self.low, self.high)
-
-    @property
-    def tells(self) -> bool:
-        """Whether the interval leaves .5 out."""
-        return self.low is not None and self.high is not None and not self.low <= 0.5 <= self.high
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The share of neutral answers early and late on one dimension."""
-
-    label: str
-    early: float | None
-    late: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    slope: float | None
-    reason: str
-    family: int
-
-    @property
-    def tells(self) -> bool:
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-
-    @property
-    def words(self) -> str:
-        """The change in points, or why there is none."""
-        return self.reason if self.difference is None else change_words(self.difference, None)
-
-    @property
-    def points(self) -> tuple[float, float] | None:
-        """The interval of the change in points."""
-        return points(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -180,8 +128,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "repeaters": told["repeat"][0]["workers"] if told["repeat"] else 0,
         "taus": taus,
         "heads": heads,
-        "sentence": _sentence(sides, drifts, split),
-        "verdict": _verdict(sides, drifts),
+        "sentence": sentence_of(sides, drifts, split),
+        "verdict": verdict_of(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
         # what intervals draw anew, one and many
         "unit": units[:-1],
@@ -357,101 +305,6 @@ def _no_tau(rows: Sequence[Row]) -> str:
     return next((row["reason"] for row in rows if row["reason"]), "")
 
 
-# Words from numbers ----------------------------------------------------------------------------
-
-
-def _verdict(sides: Sequence[Side], drifts: Sequence[Drift]) -> Verdict:
-    """Whether sides and time matter, by the intervals over all dimensions."""
-    if not sides or sides[0].low is None or sides[0].high is None:
-        return Verdict("")
-    side = change(
-        sides[0].low - 0.5,
-        sides[0].high - 0.5,
-        up=_("The right side wins more often, whatever it says."),
-        down=_("The left side wins more often, whatever it says."),
-        unknown=_("No effect of the side is shown."),
-    )
-    if not drifts:
-        return Verdict(side)
-    time = change(
-        drifts[0].low,
-        drifts[0].high,
-        up=_("People answer “neutral” more often later on."),
-        down=_("People answer “neutral” less often later on."),
-        unknown=_("No change over time is shown."),
-    )
-    return Verdict(side, time)
-
-
-def _sentence(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:
-    parts = []
-    if sides and sides[0].right is not None:
-        told = f"The right side wins {percent(sides[0].right, 1)} of the decisive votes"
-        if span := sides[0].points:
-            told += f" ({interval(*span, 1)})"
-        parts.append(f"{told}.")
-    if drifts and drifts[0].early is not None and drifts[0].late is not None:
-        parts.append(
-            f"Neutral answers go from {percent(drifts[0].early, 1)} in the first {split} pairs to "
-            f"{percent(drifts[0].late, 1)} later."
-        )
-    return " ".join(parts) or "No order effect can be seen in these judgments."
-
-
-def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
-    family = max((row.family for row in rows), default=0)
-    return f"Bonferroni over {plural(family, 'dimension')}" if family > 1 else ""
-
-
-def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """On which dimensions the effect is beyond chance, or that it is on none."""
-    if len(rows) < 3:  # one dimension is the whole
-        return ""
-    found = [row.label for row in rows[1:] if row.tells]
-    how = correction_in_words(rows) or "each interval on its own"
-    if not found:
-        return f" No single dimension shows it ({how})."
-    return f" By dimension it shows on {join_words(found)} ({how})."
-
-
-def side_note(sides: Sequence[Side]) -> str:
-    """One statement for all rows: over all together first, then which dimensions show it."""
-    every = sides[0]
-    if every.right is None:
-        return f"Sides cannot be told from texts here: {every.reason}."
-    if every.low is None:
-        return f"No interval for a lean to a side: {every.reason}."
-    if every.tells:
-        where = "right" if every.right > 0.5 else "left"
-        return (
-            f"Over all dimensions people lean to the {where}, whichever text is there."
-            f"{_where(sides)} Pairs shown both ways round cancel it; a pair shown one way carries "
-            "it."
-        )
-    if any(side.tells for side in sides[1:]):
-        return f"Over all dimensions there is no measurable lean to a side.{_where(sides)}"
-    return "There is no measurable lean to a side, over all dimensions or on any."
-
-
-def drift_note(drifts: Sequence[Drift]) -> str:
-    every = drifts[0]
-    if every.low is None:
-        return f"No interval for the change of neutral answers: {every.reason}."
-    if every.tells:
-        more = "more" if (every.difference or 0) > 0 else "fewer"
-        return (
-            f"People give {more} neutral answers as they go on: a sign of tiring, or of learning."
-            f"{_where(drifts)} Shorter assignments or a break would show which."
-        )
-    if any(drift.tells for drift in drifts[1:]):
-        return (
-            "Over all dimensions the share of neutral answers does not change measurably."
-            f"{_where(drifts)}"
-        )
-    return "The share of neutral answers does not change measurably with the position."
-
-
 def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | None) -> list[str]:
     """What the effects mean, one statement each; it is about the same intervals as the rows."""
     said = []
@@ -461,10 +314,20 @@ def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | 
         said.append(drift_note(drifts))
     if straight is not None:
         times = straight.share / straight.chance if straight.chance else 0
-        beside = f", {times:.0f} times what independent answers would give" if times >= 2 else ""
-        said.append(
-            f"{percent(straight.share)} of {plural(straight.n, 'judgment')} carry one answer "
-            f"throughout{beside}. A clearly better text is better on every dimension, so this is "
-            "nothing to reject work for."
+        told = {
+            "share": percent(straight.share),
+            "judgments": plural(straight.n, "judgment"),
+            "times": f"{times:.0f}",
+        }
+        one = _("%(share)s of %(judgments)s carry one answer throughout.")
+        if times >= 2:
+            one = _(
+                "%(share)s of %(judgments)s carry one answer throughout, %(times)s times what "
+                "independent answers would give."
+            )
+        rest = _(
+            "A clearly better text is better on every dimension, so this is nothing to reject work "
+            "for."
         )
+        said.append(joined(one % told, rest))
     return said

@@ -1,0 +1,224 @@
+"""Lean to a side and change over time: their rows, what they mean in words, what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from crowdqc.numbers import interval, percent, plural
+from evaluation.models import Run
+from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
+
+
+def points(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An interval of a change in percentage points; None where there is none."""
+    return None if low is None or high is None else (100 * low, 100 * high)
+
+
+def share_points(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """An interval of shares in per cent, cut where no share can lie."""
+    return None if low is None or high is None else points(*within_shares(low, high))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The share of the right side among decisive votes on one dimension."""
+
+    label: str
+    right: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str
+    plot: SafeString
+    family: int  # dimensions whose intervals hold all at once; 0: a run from before these
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        return share_points(self.low, self.high)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval leaves .5 out."""
+        return self.low is not None and self.high is not None and not self.low <= 0.5 <= self.high
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The share of neutral answers early and late on one dimension."""
+
+    label: str
+    early: float | None
+    late: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    slope: float | None
+    reason: str
+    family: int
+
+    @property
+    def tells(self) -> bool:
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+    @property
+    def words(self) -> str:
+        """The change in points, or why there is none."""
+        return self.reason if self.difference is None else change_words(self.difference, None)
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        """The interval of the change in points."""
+        return points(self.low, self.high)
+
+
+def verdict_of(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> Verdict:
+    """Whether sides and time matter, by the intervals over all dimensions."""
+    if not sides or sides[0].low is None or sides[0].high is None:
+        return Verdict("")
+    side = change(
+        sides[0].low - 0.5,
+        sides[0].high - 0.5,
+        up=_("The right side wins more often, whatever it says."),
+        down=_("The left side wins more often, whatever it says."),
+        unknown=_("No effect of the side is shown."),
+    )
+    steps = [_both_ways(run, sides[0]), _shorter(run, drifts), _nothing(sides[0], drifts)]
+    if not drifts:
+        return Verdict(side).then(*steps)
+    time = change(
+        drifts[0].low,
+        drifts[0].high,
+        up=_("People answer “neutral” more often later on."),
+        down=_("People answer “neutral” less often later on."),
+        unknown=_("No change over time is shown."),
+    )
+    return Verdict(side, time).then(*steps)
+
+
+def _both_ways(run: Run, every: Side) -> NextStep | None:
+    """What follows from a lean to a side: the leaderboard takes it out, plain shares do not."""
+    if not every.tells:
+        return None
+    return NextStep(
+        _(
+            "Read the leaderboard, which takes the side out, not the win matrix, which does not. "
+            "In the next task, show every pair both ways round."
+        ),
+        _("See the leaderboard"),
+        f"{reverse('pair_results', args=[run.project_id, run.task_id])}?run={run.number}",
+    )
+
+
+def _shorter(run: Run, drifts: Sequence[Drift]) -> NextStep | None:
+    """What follows from neutral answers that change along the way."""
+    if not drifts or not drifts[0].tells:
+        return None
+    return NextStep(
+        _("Try shorter assignments in the next task: answers change as people go on."),
+        _("Open the task"),
+        reverse("task", args=[run.project_id, run.task_id]),
+    )
+
+
+def _nothing(side: Side, drifts: Sequence[Drift]) -> NextStep:
+    if drifts and drifts[0].low is None:
+        return NextStep(
+            _("Nothing to do about sides. Whether answers change over time is not known yet.")
+        )
+    return NextStep(_("Nothing to do: neither the side nor time is shown to change answers."))
+
+
+def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:
+    """What the header says of both effects."""
+    parts = []
+    if sides and sides[0].right is not None:
+        told = {"share": percent(sides[0].right, 1)}
+        if span := sides[0].points:
+            told["interval"] = interval(*span, 1)
+            parts.append(
+                _("The right side wins %(share)s of the decisive votes (%(interval)s).") % told
+            )
+        else:
+            parts.append(_("The right side wins %(share)s of the decisive votes.") % told)
+    if drifts and drifts[0].early is not None and drifts[0].late is not None:
+        told = {
+            "early": percent(drifts[0].early, 1),
+            "late": percent(drifts[0].late, 1),
+            "n": str(split),
+        }
+        parts.append(
+            _("Neutral answers go from %(early)s in the first %(n)s pairs to %(late)s later.")
+            % told
+        )
+    return " ".join(parts) or _("No order effect can be seen in these judgments.")
+
+
+def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
+    family = max((row.family for row in rows), default=0)
+    if family < 2:
+        return ""
+    return _("Bonferroni over %(dimensions)s") % {"dimensions": plural(family, "dimension")}
+
+
+def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """On which dimensions the effect is beyond chance, or that it is on none."""
+    if len(rows) < 3:  # one dimension is the whole
+        return ""
+    found = [row.label for row in rows[1:] if row.tells]
+    told = {"how": correction_in_words(rows) or _("each interval on its own")}
+    if not found:
+        return _("No single dimension shows it (%(how)s).") % told
+    told["dimensions"] = join_words(found)
+    return _("By dimension it shows on %(dimensions)s (%(how)s).") % told
+
+
+def joined(*said: str) -> str:
+    """Sentences one after the other; empty ones are left out."""
+    return " ".join(one for one in said if one)
+
+
+def side_note(sides: Sequence[Side]) -> str:
+    """One statement for all rows: over all together first, then which dimensions show it."""
+    every = sides[0]
+    told = {"why": every.reason}
+    if every.right is None:
+        return _("Sides cannot be told from texts here: %(why)s.") % told
+    if every.low is None:
+        return _("No interval for a lean to a side: %(why)s.") % told
+    if every.tells:
+        lean = _("Over all dimensions people lean to the left, whichever text is there.")
+        if every.right > 0.5:
+            lean = _("Over all dimensions people lean to the right, whichever text is there.")
+        rest = _("Pairs shown both ways round cancel it; a pair shown one way carries it.")
+        return joined(lean, _where(sides), rest)
+    if any(side.tells for side in sides[1:]):
+        said = _("Over all dimensions there is no measurable lean to a side.")
+        return joined(said, _where(sides))
+    return _("There is no measurable lean to a side, over all dimensions or on any.")
+
+
+def drift_note(drifts: Sequence[Drift]) -> str:
+    """The same of neutral answers."""
+    every = drifts[0]
+    if every.low is None:
+        told = {"why": every.reason}
+        return _("No interval for the change of neutral answers: %(why)s.") % told
+    if every.tells:
+        said = _("People give fewer neutral answers as they go on: a sign of tiring, or learning.")
+        if (every.difference or 0) > 0:
+            said = _(
+                "People give more neutral answers as they go on: a sign of tiring, or learning."
+            )
+        rest = _("Shorter assignments or a break would show which.")
+        return joined(said, _where(drifts), rest)
+    if any(drift.tells for drift in drifts[1:]):
+        said = _("Over all dimensions the share of neutral answers does not change measurably.")
+        return joined(said, _where(drifts))
+    return _("The share of neutral answers does not change measurably with the position.")
