@@ -7,22 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import scipy
-
 from annotation.models import Task
 from evaluation.models import Run
 from evaluation.pairwise.run import CORE
-from evaluation.pairwise.selectors.boards import default_dimension, rows_of
+from evaluation.pairwise.selectors.boards import default_dimension, ordered, rows_of
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.selectors.lists import figures_of
 
 Told = Mapping[str, Any]
-NORMAL = float(scipy.special.ndtri(0.975))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Share for the first of two sources minus share for the second, with its 95% interval."""
+    """Share for the first of two sources minus share for the second; where it can lie."""
 
     first: str
     second: str
@@ -33,30 +30,36 @@ class Measured:
 
 
 def measured(task: Task, run: Run | None) -> Measured | None:
-    """That of the first two of the board a page opens with; None where the run has no such figure.
+    """That of the first two of the board a page opens with; None where the run has no such board.
 
-    The board holds a difference of log-merits with its jackknife error. Of decided votes the first
-    then wins tanh(difference / 2) more than the second; the share of ties between the two, as
-    counted, is taken off.
+    Of decided votes the first wins tanh(difference of log-merits / 2) more than the second; the
+    share of ties between the two, as counted, is taken off. The bounds are those of the board: what
+    its two intervals leave open. They hold at least as often as both intervals do at once, so that
+    a plan never calls apart what the board does not.
     """
     if run is None or run.method != CORE:
         return None
-    told, asked = figures_of(run, "top", "win"), dimensions(task)
+    asked, told = dimensions(task), figures_of(run, "win")
     chosen = default_dimension(asked)
-    top = next((row for row in told.get("top") or () if row["dimension"] == chosen), None)
-    if top is None or top["gap"] is None or top["error"] is None:
+    rows = [row for row in ordered(rows_of(run, told)) if row.dimension == chosen]
+    leaders = [row for row in rows if row.component == 1 and row.estimate is not None][:2]
+    if len(leaders) < 2:
         return None
-    ids = {top["system_a"], top["system_b"]}
-    names = {row.id: row.in_sentence for row in rows_of(run, {}) if row.id in ids}
-    decided = _decided(told.get("win") or (), chosen, ids)
-    low, high = (top["gap"] + side * NORMAL * top["error"] for side in (-1, 1))
+    one, two = leaders
+    if one.low is None or one.high is None or two.low is None or two.high is None:
+        return None
+    decided = _decided(told.get("win") or (), chosen, {one.id, two.id})
+
+    def share(difference: float) -> float:
+        return decided * math.tanh(difference / 2)
+
     return Measured(
-        first=names.get(top["system_a"], ""),
-        second=names.get(top["system_b"], ""),
-        dimension=next((one.label for one in asked if one.name == chosen), ""),
-        gap=decided * math.tanh(top["gap"] / 2),
-        low=decided * math.tanh(low / 2),
-        high=decided * math.tanh(high / 2),
+        first=one.in_sentence,
+        second=two.in_sentence,
+        dimension=next((row.label for row in asked if row.name == chosen), ""),
+        gap=share((one.estimate or 0.0) - (two.estimate or 0.0)),
+        low=share(one.low - two.high),
+        high=share(one.high - two.low),
     )
 
 
@@ -65,5 +68,5 @@ def _decided(wins: Iterable[Told], dimension: str, ids: set[int]) -> float:
     for row in wins:
         if row["dimension"] == dimension and {row["system_a"], row["system_b"]} == ids:
             n = row["wins"] + row["ties"] + row["losses"]
-            return (n - row["ties"]) / n if n else 1.0
+            return float((n - row["ties"]) / n) if n else 1.0
     return 1.0

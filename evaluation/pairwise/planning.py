@@ -231,18 +231,30 @@ def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanS
     }
     said = [
         _(
-            "Run %(run)s measured a difference of %(gap)s between its two leaders, %(first)s and "
-            "%(second)s (%(on)s; 95%% CI %(interval)s). The plan starts from %(start)s."
+            "Run %(run)s measured a difference of %(gap)s on %(on)s between its two leaders, "
+            "%(first)s and %(second)s. The plan starts from %(start)s."
         )
         % told
     ]
-    choices = [(start_of(found), _("As measured: %(gap)s"))]
+    start = start_of(found)
+    choices = [(start, _("As measured: %(gap)s"))]
     if found.low <= 0:
         said.append(
-            _("The interval includes 0: the two may be equal, and then no plan separates them.")
+            _(
+                "By the two intervals of the leaderboard it can lie anywhere in %(interval)s: the "
+                "two may be equal. To be careful, plan for less."
+            )
+            % told
         )
+        choices.append((max(round(start / 2, 2), LEAST_GAP), _("Half of that: %(gap)s")))
     else:
-        said.append(_("The true difference may be smaller. To be careful, plan for the lower end."))
+        said.append(
+            _(
+                "By the two intervals of the leaderboard it can lie anywhere in %(interval)s. To be "
+                "careful, plan for the lower end."
+            )
+            % told
+        )
         low = min(max(math.floor(100 * found.low) / 100, LEAST_GAP), MOST_GAP)
         choices.append((low, _("Lower end: %(gap)s")))
     choices.append((GAP, _("A small difference: %(gap)s")))

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
@@ -273,10 +275,12 @@ def basis(run: Run, told: Told) -> str:
     pairs = counts.get("pairs", stored.get("questions", 0))
     workers = counts.get("workers", stored.get("workers", 0))
     tally = votes_used.tally_of(told)
-    said = plural(judged, "judgment")
-    if tally is not None and tally.used < tally.came:
-        said = f"{count(tally.used)} of {plural(tally.came, 'judgment')}"
-    return f"{said} of {plural(pairs, 'pair')} by {plural(workers, 'worker')}."
+    said = {
+        "judgments": plural(judged if tally is None else tally.used, "judgment"),
+        "pairs": plural(pairs, "pair"),
+        "workers": plural(workers, "worker"),
+    }
+    return _("%(judgments)s of %(pairs)s by %(workers)s.") % said
 
 
 def first_words(rows: Sequence[SystemRow]) -> str:

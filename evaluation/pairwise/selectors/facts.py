@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score, short_date
+from crowdqc.tally import Tally
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.models.runs import PUBLISHED
@@ -27,6 +29,39 @@ LEFT_OUT = (
     ("excluded", "Of workers left out"),
     ("other_fields", "Asked something else"),
 )
+
+
+def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension]) -> str:
+    """What each number of the pages counts, and why they differ; "" where nothing is known."""
+    if run is None or run.snapshot is None or tally is None:
+        return ""
+    counts, again = run.snapshot.counts, tally.left_out.get("repeat", 0)
+    told = {
+        "dimensions": plural(len(asked), "dimension"),
+        "used": plural(tally.used, "judgment"),
+        "came": count(tally.came),
+        "pairs": plural(counts["questions"], "pair"),
+        "workers": plural(counts["workers"], "worker"),
+        "again": count(again),
+        "all": count(tally.used + again),
+        "attention": count(tally.left_out.get("gold", 0)),
+    }
+    said = [
+        _("A judgment is what one worker says of one pair: a vote on each of %(dimensions)s.")
+        % told,
+        _("Results are from %(used)s of %(pairs)s by %(workers)s.") % told,
+    ]
+    if again:
+        said.append(
+            _(
+                "When a worker judged a pair again (%(again)s times), only the first judgment is "
+                "used; progress, order effects and a worker’s page count all %(all)s."
+            )
+            % told
+        )
+    if tally.left_out.get("gold"):
+        said.append(_("Judgments of attention pairs are never used (%(attention)s).") % told)
+    return " ".join(said)
 
 
 def verdict(rows: Sequence[SystemRow], votes: int) -> Place:

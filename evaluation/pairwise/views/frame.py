@@ -15,6 +15,7 @@ from crowdqc.errors import Missing
 from evaluation.free_text.views.results import kept_run, number_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
+from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
@@ -57,6 +58,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
     dimension = wanted if wanted in {one.name for one in asked} else ""
     keep = kept_run(request, runs.core, "?")
     words = reads.start_words(since, first=last is None, noun="judgment")
+    tally = votes_used.tally_of(reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {})
     context = {
         "task": task,
         "title": reads.title_of(task),
@@ -72,9 +74,8 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         ],
         "runs": runs,
         "run": runs.core,
-        "tally": votes_used.tally_of(
-            reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {}
-        ),
+        "tally": tally,
+        "counted": pair_facts.counted(runs.core, tally, asked),
         "standing": standing,
         "asked": asked,
         "dimension": dimension,

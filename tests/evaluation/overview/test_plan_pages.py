@@ -11,7 +11,7 @@ import pytest
 from crowdqc.numbers import score
 from evaluation.charts.labels import Reached
 from evaluation.free_text import planning as texts
-from evaluation.models import RunFigure
+from evaluation.models import RunFigure, SystemScore
 from evaluation.pairwise import planning as pairs
 from evaluation.pairwise.measured import measured
 from evaluation.pairwise.price import Price
@@ -72,7 +72,7 @@ def test_a_plan_starts_from_the_difference_that_the_board_measured_and_gives_its
     found = measured(task, run)
     assert found is not None and found.low < found.gap < found.high
     text = text_of(plan_page(task))
-    told = f"Run {run.number} measured a difference of {score(found.gap, 2)} between its two"
+    told = f"Run {run.number} measured a difference of {score(found.gap, 2)} on {found.dimension}"
     assert told in text and f"{found.first} and {found.second}" in text
     assert f"difference {score(pairs.start_of(found), 2)}." in text
     assert "A small difference: .10" in text and "Cost: these pairs alone" in text
@@ -86,17 +86,25 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
     task = pair_corpus.make_judged()
     run = scored(task)
     dimension = boards.default_dimension(dimensions(task))
-    told = figures_of(run, "top", "win")
-    top = next(row for row in told["top"] if row["dimension"] == dimension)
-    top |= {"gap": 2 * math.atanh(0.5), "error": 0.01}
-    for row in told["win"]:
-        if {row["system_a"], row["system_b"]} == {top["system_a"], top["system_b"]}:
+    first, second = (
+        SystemScore.objects.filter(run=run, dimension=dimension, component=1)
+        .order_by("-estimate")
+        .values_list("system", flat=True)[:2]
+    )
+    merits = {first: math.atanh(0.5), second: -math.atanh(0.5)}
+    for pk, merit in merits.items():
+        SystemScore.objects.filter(run=run, dimension=dimension, system=pk).update(
+            estimate=merit + 9, low=merit + 8.9, high=merit + 9.1
+        )
+    wins = figures_of(run, "win")["win"]
+    for row in wins:
+        if {row["system_a"], row["system_b"]} == {first, second}:
             row |= {"wins": 60, "ties": 20, "losses": 20}
-    for name in ("top", "win"):
-        RunFigure.objects.filter(run=run, name=name).update(data=told[name])
+    RunFigure.objects.filter(run=run, name="win").update(data=wins)
     found = measured(task, run)
     assert found is not None and found.gap == pytest.approx(0.4)
-    assert 0.38 < found.low < 0.4 < found.high < 0.42
+    assert found.low == pytest.approx(0.8 * math.tanh(math.atanh(0.5) - 0.1))
+    assert found.high == pytest.approx(0.8 * math.tanh(math.atanh(0.5) + 0.1))
 
 
 def test_a_price_counts_whole_assignments_with_the_fee_and_the_days_at_the_rate() -> None:
