@@ -250,8 +250,8 @@ def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanS
     else:
         said.append(
             _(
-                "By the two intervals of the leaderboard it can lie anywhere in %(interval)s. To be "
-                "careful, plan for the lower end."
+                "By the two intervals of the leaderboard it can lie anywhere in %(interval)s. To "
+                "be careful, plan for the lower end."
             )
             % told
         )

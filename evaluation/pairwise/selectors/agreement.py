@@ -55,6 +55,7 @@ CORE_FIGURES = (
 CHECK_FIGURES = ("corrected", "without", "worst", "pair", "split", "diagnostics", "recipe")
 SHOWN_WORKERS, MOST_WORKERS = 5, 12
 STRAIGHT_SHARE = 0.5  # of judgments with one answer throughout, from which on it is worth a look
+SAME = 0.0005  # a change of alpha that is none
 WHOLE = ("corrected", "shuffled_null", "cross_fitted")  # shown together or not at all
 Row = Mapping[str, Any]
 
@@ -275,10 +276,15 @@ def _why_unknown(worst: Sequence[Row]) -> str:
 def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[str]:
     """Who lowers agreement beyond chance, or that nobody does, or why that is not known."""
     lowering = [one.name for one in workers if one.lowers]
-    raw = [one.name for one in workers if one.beyond_chance and not one.lowers]
+    rest = [one for one in workers if one.beyond_chance and not one.lowers]
+    same = [
+        one.name for one in rest if one.cross_change is not None and abs(one.cross_change) < SAME
+    ]
+    raw = [one.name for one in rest if one.name not in same]
     told = {
         "names": join_words(lowering or [""]),
         "raw": join_words(raw or [""]),
+        "same": join_words(same or [""]),
         "tested": plural(tested, "worker"),
         "why": unknown,
     }
@@ -300,6 +306,14 @@ def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[
             )
             % told
         ]
+    if same:
+        said.append(
+            _(
+                "Without %(same)s the raw figure rises by more than chance, and the cross-fit "
+                "figure stays the same: it leaves these votes out already."
+            )
+            % told
+        )
     if raw and not unknown:
         said.append(
             _(
