@@ -206,7 +206,7 @@ def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> N
         for value in ChoiceValue.objects.filter(answer__worker=worker).select_related("answer")
         if core.labels.get(item=value.answer.item_id, dimension=value.field).label != value.code
     }
-    assert f"{len(differing)} of {votes.count()} pairs" in text
+    assert f"{len(differing)} of {votes.count()} judgments" in text
     n = votes.filter(counts=True).count()
     assert f"{worker.pseudonym} chose the left text every time, in {n} judgments." in text
     assert "Compare the results without these votes; nothing is deleted and pay stays." in text
