@@ -131,16 +131,7 @@ class PairPlanner(Planner):
                 ),
                 ("reference", _("wanted, %(share)s") % {"share": percent(target)}),
             ),
-            (
-                _("Judges per pair"),
-                _("Chance"),
-                _("95% CI of the simulation"),
-                _("Preference is known to ±"),
-                _("95 of 100 studies"),
-                _("Judgments"),
-                _("Cost"),
-                *([_("Days")] if price.a_day else []),
-            ),
+            _columns(price),
             [
                 [
                     (str(one.votes), ""),
@@ -155,6 +146,19 @@ class PairPlanner(Planner):
             f"planning {VERSION}, pairwise: {pairs} pairs, gap {gap:g}; {studies} replicates, "
             f"seed {SEED}",
         )
+
+
+def _columns(price: Price) -> tuple[str, ...]:
+    return (
+        _("Judges per pair"),
+        _("Chance"),
+        _("95% CI of the simulation"),
+        _("Preference is known to ±"),
+        _("95 of 100 studies"),
+        _("Judgments"),
+        _("Cost"),
+        *([_("Days")] if price.a_day else []),
+    )
 
 
 def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
