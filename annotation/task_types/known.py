@@ -61,7 +61,7 @@ def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[
             raise Invalid(
                 gettext("%(name)s is no field that can have a known answer.")
                 % {"name": repr(name)},
-                fields={name: ", ".join(by_name) or "No field can."},
+                fields={name: ", ".join(by_name) or gettext("No field can.")},
             )
         found[name] = _read(by_name[name], value, within)
     return found

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.items import STEP, default_group, supersede
@@ -39,8 +40,8 @@ def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
     content = task.versions.latest("number").settings.get("content", "")
     if content not in FILES:
         raise Invalid(
-            "The items of this task show no files.",
-            fields={"file": "Choose Image or Audio as the content of its items."},
+            gettext("The items of this task show no files."),
+            fields={"file": gettext("Choose Image or Audio as the content of its items.")},
         )
     if not media.type.startswith(FILES[content]):
         noun = "image" if content == "image" else "sound"
@@ -90,7 +91,10 @@ def upload_media(
         read.append((name, media))
         pixels += media.width * media.height
         if len(read) > MAX_FILES:
-            raise Invalid("Too many files.", fields={"file": f"{MAX_FILES} at a time at most."})
+            raise Invalid(
+                gettext("Too many files."),
+                fields={"file": gettext("%(most)s at a time at most.") % {"most": MAX_FILES}},
+            )
         if pixels > MAX_PIXELS_AT_ONCE:
             most = MAX_PIXELS_AT_ONCE // 10**6
             raise refused(
@@ -99,7 +103,7 @@ def upload_media(
                 "Upload fewer at once.",
             )
     if not read:
-        raise Invalid("No file was chosen.", fields={"file": "Choose files."})
+        raise Invalid(gettext("No file was chosen."), fields={"file": gettext("Choose files.")})
     with transaction.atomic():
         kept = [
             store_media(by=by, project=task.project, media=media, name=name) for name, media in read
@@ -146,7 +150,9 @@ def attach_media(*, by: User, task: Task, item: Item, name: str, data: bytes) ->
     draft = lock_draft(task, by=by)
     live = task.items.filter(key=item.key, until__isnull=True).select_related("group").first()
     if live is None:
-        raise Conflict(f"Item {item.key} was removed meanwhile. Reload the page.")
+        raise Conflict(
+            gettext("Item %(key)s was removed meanwhile. Reload the page.") % {"key": item.key}
+        )
     return live if live.media_id == file.pk else supersede(live, draft, media_id=file.pk)
 
 

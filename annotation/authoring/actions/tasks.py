@@ -135,7 +135,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     task = Task.objects.select_for_update().get(pk=task.pk)
     draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
     if draft is None:
-        raise Conflict("There is no draft to publish.")
+        raise Conflict(_("There is no draft to publish."))
     found = problems(task, draft)
     if found:
         raise Invalid(found[0], fields={"task": " ".join(found)})
@@ -167,13 +167,16 @@ MOVES = {
 def move(*, by: User | None, task: Task, to: str) -> Task:
     """Pause, resume, close or reopen; leases in work may be finished in every state."""
     if to not in MOVES:
-        raise Invalid("There is no such step.", fields={"to": ", ".join(MOVES)})
+        raise Invalid(_("There is no such step."), fields={"to": ", ".join(MOVES)})
     task = Task.objects.select_for_update().get(pk=task.pk)
     sources, target = MOVES[to]
     if task.state == target:
         return task
     if task.state not in sources:
-        raise Conflict(f"A task that is {task.get_state_display().lower()} cannot {to}.")
+        raise Conflict(
+            _("A task that is %(task)s cannot %(to)s.")
+            % {"task": task.get_state_display().lower(), "to": to}
+        )
     task.state = target
     task.save(update_fields=["state"])
     record(by=by, project=task.project, action=f"task.{to}", on=task)
@@ -204,8 +207,11 @@ def within_limit(task: Task) -> None:
     most = Task.objects.values_list("most_answers", flat=True).get(pk=task.pk)
     if most is not None and answers_asked(task) > most:
         raise Conflict(
-            f"The task would ask for {answers_asked(task)} answers; its live evaluation allows "
-            f"{most}.",
+            _(
+                "The task would ask for %(answers_asked)s answers; its live evaluation "
+                "allows %(most)s."
+            )
+            % {"answers_asked": answers_asked(task), "most": most},
             code="answers-used",
         )
 
@@ -270,7 +276,8 @@ def set_domain(*, by: User, task: Task, domain: str) -> Task:
     name = " ".join(domain.split())
     if len(name) > DOMAIN_LENGTH:
         raise Invalid(
-            "That is too long.", fields={"domain": f"At most {DOMAIN_LENGTH} characters."}
+            _("That is too long."),
+            fields={"domain": _("At most %(most)s characters.") % {"most": DOMAIN_LENGTH}},
         )
     task = Task.objects.select_for_update().get(pk=task.pk)
     if name != task.domain:

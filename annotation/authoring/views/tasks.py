@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_access, get_task
@@ -180,12 +181,18 @@ def task_judge(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     judged = chain.judge_responses(by=access.user, task=task, type=type)
     if judged.begun:
         texts = numbers.plural(judged.new, "new text")
-        messages.success(request, f"A task that judges these responses is begun: {texts}.")
+        messages.success(
+            request,
+            gettext("A task that judges these responses is begun: %(texts)s.") % {"texts": texts},
+        )
     elif judged.new:
         texts = numbers.plural(judged.new, "new text")
-        messages.success(request, f"{texts} came to the task that judges these responses.")
+        messages.success(
+            request,
+            gettext("%(texts)s came to the task that judges these responses.") % {"texts": texts},
+        )
     else:
-        messages.info(request, "Nothing new: every response that counts is here already.")
+        messages.info(request, gettext("Nothing new: every response that counts is here already."))
     return redirect(reverse("task_build", args=[project_id, judged.task.pk]) + "?part=texts")
 
 
@@ -195,7 +202,9 @@ def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     """Pause, resume, close or reopen."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     task = actions.move(by=access.user, task=task, to=request.POST.get("to", ""))
-    messages.success(request, f"The task is {task.get_state_display().lower()}.")
+    messages.success(
+        request, gettext("The task is %(task)s.") % {"task": task.get_state_display().lower()}
+    )
     return redirect("task", project_id, task_id)
 
 

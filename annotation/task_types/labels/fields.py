@@ -314,7 +314,10 @@ def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
             raise Invalid(
                 _("%(where)s depends on %(unknown)s, which %(name)s does not offer.")
                 % {"where": where, "unknown": repr(unknown[0][:40]), "name": name},
-                fields={where: ", ".join(known)[:300] or f"{name} has no options yet."},
+                fields={
+                    where: ", ".join(known)[:300]
+                    or _("%(name)s has no options yet.") % {"name": name}
+                },
             )
         found.append({"field": name, "is": comparison, "values": list(dict.fromkeys(values))})
     return found

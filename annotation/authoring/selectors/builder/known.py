@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type
 from annotation.task_types.known import KnownField, in_words, wrong_in
@@ -57,7 +59,13 @@ def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
         wants = f"{wanted} {noun}s an assignment, {there}"
         found.append(Missing(wants, part.known_part))
     if quiz > len(rows):
-        found.append(Missing(f"The quiz asks {quiz} {noun}s, {there}", part.known_part))
+        found.append(
+            Missing(
+                _("The quiz asks %(quiz)s %(noun)ss, %(there)s")
+                % {"quiz": quiz, "noun": noun, "there": there},
+                part.known_part,
+            )
+        )
     if quiz and own.get("quiz_pass", 1) > quiz:
         wrong = f"The quiz is passed from {own['quiz_pass']} right, and asks {quiz}"
         found.append(Missing(wrong, part.known_part))
