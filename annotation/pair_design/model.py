@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import comb
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from crowdqc.errors import Invalid
 
@@ -149,14 +150,22 @@ def _check_connected(topics: dict[str, int], pairs: int) -> None:
         return
     need = max(1, *(size - 1 for size in topics.values()))
     if not short:
-        message = "At least one pair of each topic must be judged."
+        message = _("At least one pair of each topic must be judged.")
     else:
         worst = max(short, key=lambda topic: topics[topic])
-        message = (
-            f"Topic {worst!r} has {topics[worst]} texts and needs {topics[worst] - 1} pairs to be "
-            f"connected; pairs_per_topic is {pairs}."
-        )
+        message = _(
+            "Topic %(topic)s has %(texts)s texts and needs %(needed)s pairs to be connected; "
+            "pairs_per_topic is %(pairs)s."
+        ) % {
+            "topic": repr(worst),
+            "texts": topics[worst],
+            "needed": topics[worst] - 1,
+            "pairs": pairs,
+        }
         others = len(short) - 1
         if others:
-            message += f" {others} more {'topic has' if others == 1 else 'topics have'} too few."
+            more = ngettext(
+                "%(others)s more topic has too few.", "%(others)s more topics have too few.", others
+            )
+            message += " " + more % {"others": others}
     raise Invalid(message, fields={"pairs_per_topic": _("At least %(need)s.") % {"need": need}})

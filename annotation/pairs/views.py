@@ -70,7 +70,7 @@ def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -
         asked.change_points(by=user, task=task, name=name, step=1 if to == "more" else -1)
     else:
         raise Invalid(
-            _("There is no such step."), fields={"to": _("add, template, remove, up, down.")}
+            _("There is no such step."), fields={"to": "add, template, remove, up, down."}
         )
     return rows_changed(request, access, task, place, focus=to == "add")
 
@@ -100,7 +100,7 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
             return _go(request, new)
         else:
             raise Invalid(
-                _("There is no such step."), fields={"to": _("answers, topics, leave, take.")}
+                _("There is no such step."), fields={"to": "answers, topics, leave, take."}
             )
     except Invalid as error:
         return field_refused(request, access, task, error, into="#texts-note")
@@ -146,7 +146,10 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
         style=post.get("style", ""),
         most=most,
     )
-    said = f"{numbers.plural(new, 'new text')} and {numbers.plural(about, 'new topic')}."
+    said = _("%(texts)s and %(topics)s.") % {
+        "texts": numbers.plural(new, "new text"),
+        "topics": numbers.plural(about, "new topic"),
+    }
     messages.success(request, said if new or about else _("Nothing new: its answers are here."))
 
 
@@ -192,9 +195,11 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
 def _made(made: pair_items.PairChanges) -> str:
     there = numbers.plural(made.pairs, "pair")
     if not (made.new or made.gone):
-        return f"Nothing changed: the draft holds these {there} already."
-    gone = f", {made.gone:,} taken out" if made.gone else ""
-    return f"The draft holds {there}: {made.new:,} new{gone}."
+        return _("Nothing changed: the draft holds these %(pairs)s already.") % {"pairs": there}
+    told = {"pairs": there, "new": f"{made.new:,}", "gone": f"{made.gone:,}"}
+    if made.gone:
+        return _("The draft holds %(pairs)s: %(new)s new, %(gone)s taken out.") % told
+    return _("The draft holds %(pairs)s: %(new)s new.") % told
 
 
 @login_required

@@ -178,7 +178,7 @@ def named(noun: str) -> str:
 @register.filter
 def many(noun: str) -> str:
     """Several of what a type of task calls its item: ``questions``."""
-    return pgettext("nouns", f"{noun}s")
+    return numbers.several(noun)
 
 
 @register.filter

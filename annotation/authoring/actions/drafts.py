@@ -72,12 +72,12 @@ def as_stored(text: str) -> str:
 def clean_title(raw: Any, *, needed: str = "") -> str:
     """A title as stored; Invalid, naming the limit, where it is too long: none is cut.
 
-    ``needed``: what lacks a title where an empty one is refused, as "A task".
+    ``needed``: the sentence that refuses an empty one, where it is refused.
     """
     title = as_stored(str(raw)).strip()
     if needed and not title:
         raise Invalid(
-            _("%(needed)s needs a title.") % {"needed": needed},
+            needed,
             fields={"title": _("Write a title.")},
         )
     if len(title) > MAX_TITLE:
@@ -124,7 +124,7 @@ def clean_rules(
     """The cleaned fields of a draft; only fields present in ``raw`` are changed."""
     clean: dict[str, Any] = {}
     if "title" in raw:
-        clean["title"] = clean_title(raw["title"], needed="A task")
+        clean["title"] = clean_title(raw["title"], needed=_("A task needs a title."))
     for name, limit in (("instructions", 20_000), ("bonus_note", 300)):
         if name in raw:
             if len(str(raw[name])) > limit:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.items import supersede
@@ -42,7 +43,8 @@ def set_known(*, by: User, task: Task, key: str, given: Mapping[str, Any], why: 
     if item is None:
         noun = task_type.noun_in(draft.settings)
         raise Invalid(
-            _("There is no %(noun)s %(key)s.") % {"noun": noun, "key": repr(key[:80])},
+            _("There is no %(noun)s %(key)s.")
+            % {"noun": pgettext("noun", noun), "key": repr(key[:80])},
             fields={"key": _("Choose one from the list.")},
         )
     fields = task_type.known_fields(draft.settings)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
 from annotation.models import Task, User
@@ -72,7 +73,10 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
 def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
     number = parse_whole(raw, 0, len(listed) - 1)
     if number is None:
-        raise Conflict(_("This %(noun)s was removed meanwhile. Reload the page.") % {"noun": noun})
+        raise Conflict(
+            _("This %(noun)s was removed meanwhile. Reload the page.")
+            % {"noun": pgettext("noun", noun)}
+        )
     return listed[number]
 
 
@@ -193,7 +197,7 @@ def paste_options(*, by: User, task: Task, name: str, text: str) -> None:
     if not lines or len(lines) > MOST_PASTED:
         raise Invalid(
             _("There is no list."),
-            fields={"pasted": _("1 to %(most_pasted)s lines.") % {"most_pasted": MOST_PASTED}},
+            fields={"pasted": _("1 to %(most)s lines.") % {"most": MOST_PASTED}},
         )
 
     def change(row: Row, rows: Rows) -> None:

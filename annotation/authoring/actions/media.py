@@ -44,8 +44,11 @@ def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
             fields={"file": gettext("Choose Image or Audio as the content of its items.")},
         )
     if not media.type.startswith(FILES[content]):
-        noun = "image" if content == "image" else "sound"
-        raise refused(name, f"is no {noun}, as the items of this task are", KINDS)
+        if content == "image":
+            why = gettext("is no image, as the items of this task are")
+        else:
+            why = gettext("is no sound, as the items of this task are")
+        raise refused(name, why, KINDS)
 
 
 def store_media(
@@ -99,8 +102,9 @@ def upload_media(
             most = MAX_PIXELS_AT_ONCE // 10**6
             raise refused(
                 name,
-                f"is one too many: an upload has {most} million pixels at most",
-                "Upload fewer at once.",
+                gettext("is one too many: an upload has %(most)s million pixels at most")
+                % {"most": most},
+                gettext("Upload fewer at once."),
             )
     if not read:
         raise Invalid(gettext("No file was chosen."), fields={"file": gettext("Choose files.")})
@@ -208,7 +212,12 @@ def _fetched(client: outbound.Client, item: Item) -> bool:
     try:
         answer = client.send("GET", address)
         if answer.status != HTTPStatus.OK:
-            raise refused(name, f"was not given: {address} answered {answer.status}", "Upload it.")
+            raise refused(
+                name,
+                gettext("was not given: %(address)s answered %(status)s")
+                % {"address": address, "status": int(answer.status)},
+                gettext("Upload it."),
+            )
         media = read_media(answer.body, name)
         check_kind(item.task, media, name)
     except (outbound.OutboundError, Invalid) as error:

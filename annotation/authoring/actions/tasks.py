@@ -12,6 +12,7 @@ from django.db.models.functions import Greatest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
@@ -97,7 +98,7 @@ def create_task(
     if there is not None:
         return there
     task_type = get_type(type)
-    title = clean_title(title, needed="A task")
+    title = clean_title(title, needed=_("A task needs a title."))
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
         task=task,
@@ -161,6 +162,12 @@ MOVES = {
     "close": ({TaskState.OPEN, TaskState.PAUSED}, TaskState.CLOSED),
     "reopen": ({TaskState.CLOSED}, TaskState.OPEN),
 }
+REFUSED = {
+    "pause": gettext_lazy("A task that is %(state)s cannot pause."),
+    "resume": gettext_lazy("A task that is %(state)s cannot resume."),
+    "close": gettext_lazy("A task that is %(state)s cannot close."),
+    "reopen": gettext_lazy("A task that is %(state)s cannot reopen."),
+}
 
 
 @transaction.atomic
@@ -174,8 +181,7 @@ def move(*, by: User | None, task: Task, to: str) -> Task:
         return task
     if task.state not in sources:
         raise Conflict(
-            _("A task that is %(task)s cannot %(to)s.")
-            % {"task": task.get_state_display().lower(), "to": to}
+            str(REFUSED[to]) % {"state": task.get_state_display().lower()},
         )
     task.state = target
     task.save(update_fields=["state"])
@@ -207,11 +213,8 @@ def within_limit(task: Task) -> None:
     most = Task.objects.values_list("most_answers", flat=True).get(pk=task.pk)
     if most is not None and answers_asked(task) > most:
         raise Conflict(
-            _(
-                "The task would ask for %(answers_asked)s answers; its live evaluation "
-                "allows %(most)s."
-            )
-            % {"answers_asked": answers_asked(task), "most": most},
+            _("The task would ask for %(asked)s answers; its live evaluation allows %(most)s.")
+            % {"asked": answers_asked(task), "most": most},
             code="answers-used",
         )
 

@@ -74,10 +74,15 @@ def clean_rubric(raw: str) -> str:
     return rubric
 
 
-def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "The dimension") -> list[Sample]:
+def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "") -> list[Sample]:
     """Samples as stored, each with an id of its own; Invalid names the one that is wrong."""
     return clean_listed(
-        raw, where=where, noun=SAMPLE, most=MAX_SAMPLES, limits=LIMITS, check=_check_sample
+        raw,
+        where=where or _("The dimension"),
+        noun=SAMPLE,
+        most=MAX_SAMPLES,
+        limits=LIMITS,
+        check=_check_sample,
     )
 
 

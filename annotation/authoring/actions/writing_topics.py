@@ -58,10 +58,15 @@ def clean_key(raw: str) -> str:
     return key
 
 
-def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "The topic") -> list[Passage]:
+def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "") -> list[Passage]:
     """Passages as stored, each with an id of its own; Invalid names the one that is wrong."""
     return clean_listed(
-        raw, where=where, noun=PASSAGE, most=MAX_PASSAGES, limits=LIMITS, check=_check_passage
+        raw,
+        where=where or gettext("The topic"),
+        noun=PASSAGE,
+        most=MAX_PASSAGES,
+        limits=LIMITS,
+        check=_check_passage,
     )
 
 
@@ -157,7 +162,7 @@ def add_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name:
     wanted = {
         clean_key(row["topic"]): (
             clean_question(row["query"]),
-            clean_passages(row["passages"], f"Topic {row['topic']}"),
+            clean_passages(row["passages"], gettext("Topic %(topic)s") % {"topic": row["topic"]}),
         )
         for row in rows
     }

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
@@ -216,8 +217,8 @@ def check(task: Task, version: TaskVersion) -> None:
         raise Conflict(
             _(
                 "%(every)s assignments are given out at a time, and these are taken. More "
-                "come on %(at)s."
+                "come on %(day)s at %(time)s."
             )
-            % {"every": found.every, "at": f"{at:%d %B at %H:%M}"},
+            % {"every": found.every, "day": date_format(at, "d F"), "time": f"{at:%H:%M}"},
             code="not-released",
         )

@@ -173,7 +173,8 @@ def save_document(
                     % {"asked": asked},
                     fields={
                         "passage": _(
-                            "A question arose from sentence %(asked)s, which would go. Change that first."
+                            "A question arose from sentence %(asked)s, which would go. "
+                            "Change that first."
                         )
                         % {"asked": asked}
                     },
@@ -198,11 +199,13 @@ def add_answer(
     Raises Invalid naming the field that is missing.
     """
     require(task)
-    for field, value in (("question", question), ("answer", answer), ("system", system)):
+    for field, value, wrong in (
+        ("question", question, _("Write the question.")),
+        ("answer", answer, _("Write the answer.")),
+        ("system", system, _("Write the source.")),
+    ):
         if not value.strip():
-            raise Invalid(
-                _("Write the %(field)s.") % {"field": field}, fields={field: _("Write it.")}
-            )
+            raise Invalid(wrong, fields={field: _("Write it.")})
     question, answer = clean_question(question), as_stored(answer).strip()
     key = free_key(task.items, f"{group.key[:60]}-{{}}")
     asked = list(dict.fromkeys(group.items.values_list("question", flat=True)))

@@ -36,4 +36,4 @@ def task_build_line_step(
     if to in STEPS:
         checklist_items.move_question(by=user, task=task, name=place.question, step=STEPS[to])
         return place
-    raise Invalid(_("There is no such step."), fields={"to": _("add, remove, up, down.")})
+    raise Invalid(_("There is no such step."), fields={"to": "add, remove, up, down."})

@@ -243,9 +243,9 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         messages.success(request, _("The draft is discarded. The published version stands."))
         return redirect("task", project_id, task_id)
     version = tasks.publish(by=access.user, task=task)
-    said = f"Version {version.number} is published and the task is open."
+    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
     if examples := examples_of(task, version).count():
-        said += f" It has {plural(examples, 'example item')}."
+        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
     messages.success(request, said)
     return redirect("task", project_id, task_id)
 

@@ -67,6 +67,6 @@ def task_build_field_step(
     else:
         raise Invalid(
             gettext("There is no such step."),
-            fields={"to": gettext("add, copy, remove, up, down, option.")},
+            fields={"to": "add, copy, remove, up, down, option."},
         )
     return place

@@ -146,6 +146,4 @@ def task_build_document_step(
         item = _answer(task, place.question)
         rating_documents.remove_answer(by=user, task=task, item=item)
         return place.but(question="")
-    raise Invalid(
-        _("There is no such step."), fields={"to": _("add, remove, answer, answer-remove.")}
-    )
+    raise Invalid(_("There is no such step."), fields={"to": "add, remove, answer, answer-remove."})

@@ -79,6 +79,4 @@ def _samples_stepped(user: User, task: Task, place: BuilderState, to: str) -> Bu
 
 
 def _no_such_step() -> Invalid:
-    return Invalid(
-        _("There is no such step."), fields={"to": _("add, remove, up, down, sample-add.")}
-    )
+    return Invalid(_("There is no such step."), fields={"to": "add, remove, up, down, sample-add."})

@@ -85,7 +85,7 @@ def _stepped(request: HttpRequest, user: User, task: Task, place: BuilderState) 
     else:
         raise Invalid(
             gettext("There is no such step."),
-            fields={"to": gettext("add, template, remove, up, down.")},
+            fields={"to": "add, template, remove, up, down."},
         )
     return place
 
@@ -148,7 +148,7 @@ def _passages_stepped(
     elif to != "passage-remove" and to not in steps:
         raise Invalid(
             gettext("There is no such step."),
-            fields={"to": gettext("add, remove, up, down, paste.")},
+            fields={"to": "add, remove, up, down, paste."},
         )
 
     def change(rows: Rows) -> Rows:
