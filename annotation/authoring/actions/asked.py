@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
 from annotation.models import Task, TaskVersion, User
@@ -69,7 +70,7 @@ def add_row(*, by: User, task: Task, label: str) -> str:
 def remove_row(*, by: User, task: Task, name: str) -> None:
     """Take a line out; the last one stays."""
 
-    last = "One line stays: there would be nothing to judge."
+    last = _("One line stays: there would be nothing to judge.")
     _change(by=by, task=task, change=lambda rows: drop_row(rows, name, last=last))
 
 

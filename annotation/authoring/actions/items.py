@@ -196,7 +196,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
 def clean_question(text: str) -> str:
     """A question's text, or Invalid."""
     if len(text) > MAX_QUESTION:
-        wrong = f"{MAX_QUESTION:,} characters at most."
+        wrong = gettext("%(most)s characters at most.") % {"most": f"{MAX_QUESTION:,}"}
         raise Invalid(gettext("The question is too long."), fields={"question": wrong})
     return as_stored(text).strip()
 

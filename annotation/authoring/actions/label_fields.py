@@ -157,7 +157,7 @@ def remove_field(*, by: User, task: Task, name: str) -> None:
     """Take a field out, with the conditions that others have on it; the last one stays."""
 
     def change(rows: Rows) -> Rows:
-        last = "One field stays: there would be nothing to label."
+        last = _("One field stays: there would be nothing to label.")
         rows = drop_row(rows, name, noun=NOUN, last=last)
         for row in rows:
             row["ask_if"] = [one for one in row["ask_if"] if one["field"] != name]

@@ -126,7 +126,7 @@ def problems(task: Task, draft: TaskVersion) -> list[str]:
     found = get_type(task.type).problems(task, draft)
     found += [f"{lack.sentence}." for lack in missing_known(task, draft)]
     if not draft.title.strip():
-        found.append("The task has no title.")
+        found.append(_("The task has no title."))
     return found
 
 

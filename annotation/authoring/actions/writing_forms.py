@@ -107,7 +107,7 @@ def add_row(*, by: User, task: Task, which: str, label: str) -> str:
 def remove_row(*, by: User, task: Task, which: str, name: str) -> None:
     """Take a question out, or a style with its items; the last style stays."""
 
-    last = "One style stays: there would be nothing to write." if which == STYLES else ""
+    last = gettext("One style stays: there would be nothing to write.") if which == STYLES else ""
     _change(by=by, task=task, which=which, change=lambda rows: drop_row(rows, name, last=last))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from annotation.models.tasks import TaskState
@@ -20,7 +21,7 @@ class Standing:
 
     state: str
     items: int
-    add_words: str  # what comes first in an empty draft: "Add items"
+    add_words: str | Promise  # what comes first in an empty draft: "Add items"
     draft: int = 0  # the number of a draft over a published version
     begun: bool = False  # somebody claimed or answered
     complete: bool = False  # every slot is filled

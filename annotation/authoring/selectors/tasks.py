@@ -74,7 +74,7 @@ class TaskRow:
 
     @property
     def type_label(self) -> str:
-        return self.type.label
+        return str(self.type.label)
 
     @property
     def noun(self) -> str:

@@ -80,7 +80,9 @@ def _move(access: Access, to: str) -> Bulk:
 def task_listing(access: Access) -> Listing:
     """The tasks of a project, the newest first."""
     there = set(access.project.tasks.order_by().values_list("type", flat=True).distinct())
-    types = [Choice(slug, one.label, Q(type=slug)) for slug, one in TYPES.items() if slug in there]
+    types = [
+        Choice(slug, str(one.label), Q(type=slug)) for slug, one in TYPES.items() if slug in there
+    ]
 
     def read(found: list[Task]) -> list[Any]:
         rows = rows_of(found)

@@ -43,7 +43,9 @@ def task_build_media(request: HttpRequest, project_id: int, task_id: int) -> Htt
         for one in sent:
             if (one.size or 0) > MAX_BYTES:
                 raise refused(
-                    one.name or "", f"has more than {MAX_BYTES >> 20} MB", "Make it smaller."
+                    one.name or "",
+                    _("has more than %(most)s MB") % {"most": MAX_BYTES >> 20},
+                    _("Make it smaller."),
                 )
         files = [(one.name or "", one.read()) for one in sent]
         item = Build(task).item(place.question) if request.POST.get("to") == "attach" else None

@@ -60,7 +60,7 @@ def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id, Role.REQUESTER)
-    types = {slug: (one.label, one.sentence) for slug, one in TYPES.items()}
+    types = {slug: (str(one.label), str(one.sentence)) for slug, one in TYPES.items()}
     form = TaskForm(request.POST or None, types=types, initial={"type": next(iter(types))})
     if request.method == "POST" and form.is_valid():
         try:

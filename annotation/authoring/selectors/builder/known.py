@@ -85,9 +85,5 @@ def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
             "quiz": quiz,
         }
         found.append(Missing(wrong, part.known_part))
-    unfit = [(key, wrong) for key, expected in rows if (wrong := wrong_in(fields, expected))]
-    article = "An" if noun[0] in "aeiou" else "A"
-    return found + [
-        Missing(f"{article} {noun} {wrong}", part.known_part, key)
-        for key, wrong in unfit[:MOST_NAMED]
-    ]
+    unfit = [(key, wrong) for key, expected in rows if (wrong := wrong_in(fields, expected, noun))]
+    return found + [Missing(wrong, part.known_part, key) for key, wrong in unfit[:MOST_NAMED]]
