@@ -163,7 +163,8 @@ def plural(value: Number, one: str, many: str | None = None) -> str:
 
 def several(noun: str) -> str:
     """Several of what a type of task calls its item, without a number: ``questions``."""
-    return pgettext("nouns", f"{noun}s")
+    many = f"{noun}s"
+    return pgettext("nouns", many)
 
 
 def seconds_of(value: Number | timedelta) -> float:

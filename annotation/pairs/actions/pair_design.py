@@ -79,7 +79,11 @@ def panel_task(
     new.source = task
     new.panel = panels.get_or_create_panel(by=by, project=task.project, name=panel_name)
     panels.admit(
-        by=by, panel=new.panel, workers=workers, why=f"to judge pairs of “{title}”", tell=False
+        by=by,
+        panel=new.panel,
+        workers=workers,
+        why=_("to judge pairs of “%(task)s”") % {"task": title},
+        tell=False,
     )
     new.save(update_fields=["source", "panel"])
     _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
@@ -158,7 +162,7 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
         by=by,
         project=task.project,
         type="rating",
-        title=title or f"{as_title(old.title, 140)} (one by one)",
+        title=title or _("%(task)s (one by one)") % {"task": as_title(old.title, 140)},
     )
     new.source = task
     new.save(update_fields=["source"])
