@@ -31,7 +31,7 @@ def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
         return [Missing(_("The task has no dimension"), "dimensions")]
     found = [
         Missing(
-            str(LACKS[lack][1]) % {"dimension": _("Dimension %(number)s") % {"number": number}},
+            str(LACKS[lack][1]) % {"number": number},
             "dimensions",
             text=group.key,
         )
