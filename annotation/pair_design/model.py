@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from crowdqc.errors import Invalid
 
 KINDS = ("all", "per_topic", "balanced")
@@ -76,27 +79,27 @@ def check(texts: Sequence[Text], design: Design) -> None:
     """Raise Invalid, naming the field, where no study can be made of these texts and settings."""
     if design.kind not in KINDS:
         raise Invalid(
-            f"There is no design called {design.kind!r}.",
-            fields={"kind": f"One of {', '.join(KINDS)}."},
+            _("There is no design called %(kind)s.") % {"kind": repr(design.kind)},
+            fields={"kind": _("One of %(kinds)s.") % {"kinds": ", ".join(KINDS)}},
         )
     if not 0 <= design.reversed_share <= 1:
         raise Invalid(
-            "The share of pairs judged in both directions is out of range.",
-            fields={"reversed_share": "Between 0 and 1."},
+            _("The share of pairs judged in both directions is out of range."),
+            fields={"reversed_share": _("Between 0 and 1.")},
         )
     if design.one_per_stratum and not design.stratify:
         raise Invalid(
-            "One pair from each stratum needs strata.",
-            fields={"one_per_stratum": "Stratify by length and origin, or leave this off."},
+            _("One pair from each stratum needs strata."),
+            fields={"one_per_stratum": _("Stratify by length and origin, or leave this off.")},
         )
     if design.seed < 0:
-        raise Invalid("The seed is negative.", fields={"seed": "A whole number from 0."})
+        raise Invalid(_("The seed is negative."), fields={"seed": _("A whole number from 0.")})
     _check_texts(texts)
     topics = {topic: len(members) for topic, members in by_topic(texts).items()}
     if max(topics.values(), default=0) < 2:
         raise Invalid(
-            "No topic has two texts, so there is nothing to compare.",
-            fields={"texts": "At least one topic with two texts."},
+            _("No topic has two texts, so there is nothing to compare."),
+            fields={"texts": _("At least one topic with two texts.")},
         )
     if design.kind != "all":
         _check_connected(topics, design.pairs_per_topic)
@@ -104,7 +107,8 @@ def check(texts: Sequence[Text], design: Design) -> None:
     if count > MAX_PAIRS:
         field = "kind" if design.kind == "all" else "pairs_per_topic"
         raise Invalid(
-            f"This design has {count:,} pairs.", fields={field: f"{MAX_PAIRS:,} pairs at most."}
+            _("This design has %(count)s pairs.") % {"count": f"{count:,}"},
+            fields={field: _("%(most)s pairs at most.") % {"most": f"{MAX_PAIRS:,}"}},
         )
 
 
@@ -117,9 +121,9 @@ def topic_pairs(design: Design, size: int) -> int:
 def check_handing_out(bundle: int, redundancy: int) -> None:
     """Raise Invalid where an assignment would be empty or nobody would judge."""
     if bundle < 1:
-        raise Invalid("An assignment holds no pair.", fields={"bundle": "At least 1."})
+        raise Invalid(_("An assignment holds no pair."), fields={"bundle": _("At least 1.")})
     if redundancy < 1:
-        raise Invalid("Nobody would judge a pair.", fields={"redundancy": "At least 1."})
+        raise Invalid(_("Nobody would judge a pair."), fields={"redundancy": _("At least 1.")})
 
 
 def _check_texts(texts: Sequence[Text]) -> None:
@@ -127,11 +131,14 @@ def _check_texts(texts: Sequence[Text]) -> None:
     for text in texts:
         if text.key in seen:
             raise Invalid(
-                f"Two texts are called {text.key!r}.", fields={"texts": "Every key once."}
+                _("Two texts are called %(key)s.") % {"key": repr(text.key)},
+                fields={"texts": _("Every key once.")},
             )
         if text.words < 0:
             raise Invalid(
-                f"Text {text.key!r} has {text.words} words.", fields={"texts": "Words from 0."}
+                _("Text %(key)s has %(words)s words.")
+                % {"key": repr(text.key), "words": text.words},
+                fields={"texts": _("Words from 0.")},
             )
         seen.add(text.key)
 
@@ -143,14 +150,22 @@ def _check_connected(topics: dict[str, int], pairs: int) -> None:
         return
     need = max(1, *(size - 1 for size in topics.values()))
     if not short:
-        message = "At least one pair of each topic must be judged."
+        message = _("At least one pair of each topic must be judged.")
     else:
         worst = max(short, key=lambda topic: topics[topic])
-        message = (
-            f"Topic {worst!r} has {topics[worst]} texts and needs {topics[worst] - 1} pairs to be "
-            f"connected; pairs_per_topic is {pairs}."
-        )
+        message = _(
+            "Topic %(topic)s has %(texts)s texts and needs %(needed)s pairs to be connected; "
+            "pairs_per_topic is %(pairs)s."
+        ) % {
+            "topic": repr(worst),
+            "texts": topics[worst],
+            "needed": topics[worst] - 1,
+            "pairs": pairs,
+        }
         others = len(short) - 1
         if others:
-            message += f" {others} more {'topic has' if others == 1 else 'topics have'} too few."
-    raise Invalid(message, fields={"pairs_per_topic": f"At least {need}."})
+            more = ngettext(
+                "%(others)s more topic has too few.", "%(others)s more topics have too few.", others
+            )
+            message += " " + more % {"others": others}
+    raise Invalid(message, fields={"pairs_per_topic": _("At least %(need)s.") % {"need": need}})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext, ngettext
 
 from annotation.pair_design import ring
 from annotation.pair_design.graph import (
@@ -221,50 +222,66 @@ def _repeated(claim: IntArray, thing: IntArray) -> IntArray:
 def _of_topics(design: Design, topics: Sequence[TopicSummary]) -> Iterator[str]:
     single = [topic.topic for topic in topics if topic.texts == 1]
     if len(single) == 1:
-        yield f"Topic “{single[0]}” has one text only and gets no pair."
+        yield gettext("Topic “%(topic)s” has one text only and gets no pair.") % {
+            "topic": single[0]
+        }
     elif single:
-        yield f"{len(single)} topics have one text only and get no pair: {_some(single)}."
+        yield gettext("%(number)s topics have one text only and get no pair: %(topics)s.") % {
+            "number": len(single),
+            "topics": _some(single),
+        }
     if design.kind == "all":
         return
     few = [topic for topic in topics if topic.texts > 1 and topic.pairs < design.pairs_per_topic]
     if few:
-        yield (
-            f"{design.pairs_per_topic} pairs a topic are more than there are in "
-            f"{_some([f'{topic.topic} ({topic.pairs})' for topic in few])}; all of them are taken."
-        )
+        yield gettext(
+            "%(wanted)s pairs a topic are more than there are in %(topics)s; all of them are taken."
+        ) % {
+            "wanted": design.pairs_per_topic,
+            "topics": _some([f"{topic.topic} ({topic.pairs})" for topic in few]),
+        }
 
 
 def _of_workers(handed: _Handed, bundle: int, redundancy: int, items: int) -> Iterator[str]:
     parts = handed.worker_components
     if redundancy == 1 and parts > 1:
-        yield (
+        yield gettext(
             "With one judge an item no two workers judge the same: how good they are cannot be "
             "compared, whoever takes how much. Two judges are enough to connect them."
         )
     elif parts > 1:
-        yield (
-            f"With one pair an assignment, workers who take one fall into {parts} groups that "
+        yield gettext(
+            "With one pair an assignment, workers who take one fall into %(parts)s groups that "
             "cannot be compared. Give at least two pairs an assignment."
-        )
+        ) % {"parts": parts}
     if bundle > items:
-        yield f"An assignment has room for {bundle} pairs; there are {items}."
+        yield gettext("An assignment has room for %(room)s pairs; there are %(pairs)s.") % {
+            "room": bundle,
+            "pairs": items,
+        }
 
 
 def _of_assignments(handed: _Handed, topics: int) -> Iterator[str]:
     most, last = int(handed.sizes.max()), int(handed.sizes[-1])
     if last < most:
-        some = "1 pair" if last == 1 else f"{last} pairs"
-        yield f"The last assignment holds {some} instead of {most}."
+        yield ngettext(
+            "The last assignment holds %(last)s pair instead of %(most)s.",
+            "The last assignment holds %(last)s pairs instead of %(most)s.",
+            last,
+        ) % {"last": last, "most": most}
     if handed.topic_most > 1:
-        yield (
-            f"Up to {handed.topic_most} pairs of one topic come in an assignment of {most}: there "
-            f"{'is 1 topic' if topics == 1 else f'are {topics} topics'}."
-        )
+        yield ngettext(
+            "Up to %(pairs)s pairs of one topic come in an assignment of %(most)s: there is "
+            "%(topics)s topic.",
+            "Up to %(pairs)s pairs of one topic come in an assignment of %(most)s: there are "
+            "%(topics)s topics.",
+            topics,
+        ) % {"pairs": handed.topic_most, "most": most, "topics": topics}
     if handed.doubled:
-        yield (
-            f"A pair and its repeat come together in {handed.doubled} of {len(handed.sizes)} "
-            "assignments: the list is short for assignments of this size."
-        )
+        yield gettext(
+            "A pair and its repeat come together in %(doubled)s of %(all)s assignments: the list "
+            "is short for assignments of this size."
+        ) % {"doubled": handed.doubled, "all": len(handed.sizes)}
 
 
 def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iterator[str]:
@@ -277,13 +294,19 @@ def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iter
         _some([f"“{name}”" for name, p in zip(sources.names, part.tolist(), strict=True) if p == k])
         for k in range(1, sources.components + 1)
     ]
-    yield (
-        f"The sources fall into {sources.components} groups that never meet, so nothing is said "
-        f"between them: {' | '.join(groups[:NAMED])}{' | ...' if len(groups) > NAMED else ''}."
-    )
+    yield gettext(
+        "The sources fall into %(parts)s groups that never meet, so nothing is said between them: "
+        "%(groups)s."
+    ) % {
+        "parts": sources.components,
+        "groups": " | ".join(groups[:NAMED]) + (" | ..." if len(groups) > NAMED else ""),
+    }
 
 
 def _some(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    listed = ", ".join(names[:NAMED])
+    if more <= 0:
+        return listed
+    return gettext("%(names)s and %(more)s more") % {"names": listed, "more": more}

@@ -56,6 +56,7 @@ from functools import lru_cache
 from itertools import count
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.pair_design.graph import IntArray
 from annotation.pair_design.model import check_handing_out
@@ -104,7 +105,7 @@ def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int
     for a negative number or an empty ring or bundle.
     """
     if n_claims < 0:
-        raise Invalid("The count of claims is negative.", fields={"n_claims": "From 0."})
+        raise Invalid(_("The count of claims is negative."), fields={"n_claims": _("From 0.")})
     plan = _plan(items, bundle, redundancy)
     n = n_claims % plan.claims
     if plan.items % plan.bundle == 0:
@@ -141,7 +142,7 @@ def slots(items: int, bundle: int, redundancy: int) -> tuple[IntArray, IntArray]
 def _plan(items: int, bundle: int, redundancy: int) -> _Plan:
     check_handing_out(bundle, redundancy)
     if items < 1:
-        raise Invalid("There is nothing to hand out.", fields={"items": "At least 1."})
+        raise Invalid(_("There is nothing to hand out."), fields={"items": _("At least 1.")})
     b = min(bundle, items)
     layers = redundancy - 1
     chain = -(-layers * items // b)

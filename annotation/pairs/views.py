@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.authoring.actions import asked, drafts, items
@@ -68,7 +69,9 @@ def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -
     elif to in ("more", "fewer"):
         asked.change_points(by=user, task=task, name=name, step=1 if to == "more" else -1)
     else:
-        raise Invalid("There is no such step.", fields={"to": "add, template, remove, up, down."})
+        raise Invalid(
+            _("There is no such step."), fields={"to": "add, template, remove, up, down."}
+        )
     return rows_changed(request, access, task, place, focus=to == "add")
 
 
@@ -93,10 +96,12 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
             _drop(access.user, task, post.get("topic", ""))
         elif to == "rate":
             new = pair_design.rating_task(by=access.user, task=task)
-            messages.success(request, "A task that rates these texts one by one is begun.")
+            messages.success(request, _("A task that rates these texts one by one is begun."))
             return _go(request, new)
         else:
-            raise Invalid("There is no such step.", fields={"to": "answers, topics, leave, take."})
+            raise Invalid(
+                _("There is no such step."), fields={"to": "answers, topics, leave, take."}
+            )
     except Invalid as error:
         return field_refused(request, access, task, error, into="#texts-note")
     return rows_changed(request, access, task, place)
@@ -113,7 +118,7 @@ def _go(request: HttpRequest, task: Task) -> HttpResponse:
 def _number(raw: str) -> int:
     number = numbers.parse_whole(raw)
     if number is None:
-        raise Conflict("This text is not among the task's. Reload the page.")
+        raise Conflict(_("This text is not among the task's. Reload the page."))
     return number
 
 
@@ -125,10 +130,12 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
     if raw.isascii() and raw.isdigit() and len(raw) < 18:
         source = task.project.tasks.filter(pk=raw, current__isnull=False).first()
     if source is None or source.pk == task.pk:
-        raise Invalid("Whose answers?", fields={"source": "Choose a task of this project."})
+        raise Invalid(_("Whose answers?"), fields={"source": _("Choose a task of this project.")})
     most = numbers.parse_whole(post.get("most", "").strip() or "0", high=9999)
     if most is None:
-        raise Invalid("most is not a whole number.", fields={"most": "A whole number, please."})
+        raise Invalid(
+            _("most is not a whole number."), fields={"most": _("A whole number, please.")}
+        )
     new, about = topics.add_answers(
         by=user,
         task=task,
@@ -139,8 +146,11 @@ def _take_answers(request: HttpRequest, user: Any, task: Task) -> None:
         style=post.get("style", ""),
         most=most,
     )
-    said = f"{numbers.plural(new, 'new text')} and {numbers.plural(about, 'new topic')}."
-    messages.success(request, said if new or about else "Nothing new: its answers are here.")
+    said = _("%(texts)s and %(topics)s.") % {
+        "texts": numbers.plural(new, "new text"),
+        "topics": numbers.plural(about, "new topic"),
+    }
+    messages.success(request, said if new or about else _("Nothing new: its answers are here."))
 
 
 def _drop(user: Any, task: Task, key: str) -> None:
@@ -185,9 +195,11 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
 def _made(made: pair_items.PairChanges) -> str:
     there = numbers.plural(made.pairs, "pair")
     if not (made.new or made.gone):
-        return f"Nothing changed: the draft holds these {there} already."
-    gone = f", {made.gone:,} taken out" if made.gone else ""
-    return f"The draft holds {there}: {made.new:,} new{gone}."
+        return _("Nothing changed: the draft holds these %(pairs)s already.") % {"pairs": there}
+    told = {"pairs": there, "new": f"{made.new:,}", "gone": f"{made.gone:,}"}
+    if made.gone:
+        return _("The draft holds %(pairs)s: %(new)s new, %(gone)s taken out.") % told
+    return _("The draft holds %(pairs)s: %(new)s new.") % told
 
 
 @login_required
@@ -206,7 +218,7 @@ def task_build_attention(request: HttpRequest, project_id: int, task_id: int) ->
                 if name.startswith(EXPECTED)
             }
             if not post.get("left") or not post.get("right"):
-                raise Invalid("Which texts?", fields={"right": "Choose two texts."})
+                raise Invalid(_("Which texts?"), fields={"right": _("Choose two texts.")})
             pair_items.add_attention(
                 by=access.user,
                 task=task,

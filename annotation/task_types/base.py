@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
@@ -41,6 +43,9 @@ class Values:
     spans: list[tuple[str, int, str, int, int]] = field(default_factory=list)
 
 
+Words = str | Promise
+
+
 class TaskType:
     """What kind of work a task is: it answers for itself, so that nobody asks what it is.
 
@@ -50,8 +55,8 @@ class TaskType:
     """
 
     slug: str
-    label: str
-    sentence: str  # what it asks and what comes of it, for somebody who chooses a type
+    label: Words
+    sentence: Words  # what it asks and what comes of it, for somebody who chooses a type
     # What the evaluation computes with: it has one adapter for each shape.
     shape: str
 
@@ -66,7 +71,7 @@ class TaskType:
     builder_template: str  # the type's own settings in the builder
 
     # authoring
-    add_words: str = "Add questions"  # what comes first in an empty draft
+    add_words: Words = gettext_lazy("Add questions")  # what comes first in an empty draft
     begins_with: Mapping[str, Any] = {}  # rules of a first draft, where the usual ones would be odd
     known_noun: str = "known answer"  # an item whose answer is known, as its authors call it
     known_part: str = "known"  # and the part of the builder where they are chosen
@@ -79,11 +84,12 @@ class TaskType:
     exports: tuple[str, ...] = ("assignments", "events")  # formats, in the order of pages
     imports: tuple[str, ...] = ()  # the same of what it takes
     unlisted: tuple[str, ...] = ()  # taken too, and not named on the task's page
-    import_words: Mapping[str, Mapping[str, str]] = {}  # said of a format instead of the usual
+    import_words: Mapping[str, Mapping[str, Any]] = {}  # said of a format instead of the usual
     label_studio: LabelStudio = LabelStudio()  # how items and answers look there, where exported
     # money and privacy
     bonus_bases: tuple[str, ...] = ()  # the scores of its workers that a bonus can be given by
-    no_bonus: str = "This type of task has no such score."  # why there is none by another one
+    # ... and why there is none by another one.
+    no_bonus: Words = gettext_lazy("This type of task has no such score.")
     paid_noun: str = ""  # what a payout counts, where that is not called as an answer is
     # work
     keeps_groups_together: bool = False  # a random order is over topics, then within each
@@ -181,8 +187,11 @@ class TaskType:
         return pace.estimate_answering(version, items, groups, per, count)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        """What ``minutes`` reckons with besides reading."""
-        return f"writing at {pace.WORDS_A_MINUTE}"
+        """What ``minutes`` reckons with."""
+        return _("reading at %(read)s words a minute, writing at %(written)s") % {
+            "read": pace.READ_A_MINUTE,
+            "written": pace.WORDS_A_MINUTE,
+        }
 
 
 @cache
@@ -233,7 +242,7 @@ def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
     pay = exact(raw.get("quiz_pay") or 0, 0, MOST_QUIZ_PAY)
     if pay is None or pay != round(pay, 2):
-        wrong = f"An amount from 0 to {MOST_QUIZ_PAY}, with two decimals."
+        wrong = _("An amount from 0 to %(most)s, with two decimals.") % {"most": MOST_QUIZ_PAY}
         raise Invalid(_("The pay for the quiz is no amount."), fields={"quiz_pay": wrong})
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),

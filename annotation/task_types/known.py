@@ -61,7 +61,7 @@ def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[
             raise Invalid(
                 gettext("%(name)s is no field that can have a known answer.")
                 % {"name": repr(name)},
-                fields={name: ", ".join(by_name) or "No field can."},
+                fields={name: ", ".join(by_name) or gettext("No field can.")},
             )
         found[name] = _read(by_name[name], value, within)
     return found
@@ -186,19 +186,34 @@ def _said(one: KnownField, known: Any) -> str:
     if not isinstance(known, Mapping):
         return labels.get(known) or str(known)
     if "accept" in known:
-        return " or ".join(f"“{text}”" for text in known["accept"])
+        return gettext(" or ").join(f"“{text}”" for text in known["accept"])
     value = labels.get(known["value"]) or known["value"]
-    return f"{value}, {known['within']} off at most" if Decimal(known["within"]) else str(value)
+    if not Decimal(known["within"]):
+        return str(value)
+    return gettext("%(value)s, %(within)s off at most") % {
+        "value": value,
+        "within": known["within"],
+    }
 
 
-def wrong_in(fields: Sequence[KnownField], expected: Expected) -> str:
-    """Why known answers do not fit what is asked now; empty where they do."""
+def wrong_in(fields: Sequence[KnownField], expected: Expected, noun: str = "known answer") -> str:
+    """Why known answers do not fit what is asked now, with what one is called; "" where they do."""
+    one_of = gettext("An attention pair") if noun == "attention pair" else gettext("A known answer")
     by_name = {one.name: one for one in fields}
     for name, known in expected.items():
         if name not in by_name:
-            return f"expects something of “{name}”, which is not asked"
+            return gettext("%(known)s expects something of “%(name)s”, which is not asked") % {
+                "known": one_of,
+                "name": name,
+            }
         one = by_name[name]
         code = known.get("value", "") if isinstance(known, Mapping) else known
         if one.options and code not in dict(one.options):
-            return f"expects “{code}” of “{one.label}”, which does not offer it"
+            return gettext(
+                "%(known)s expects “%(code)s” of “%(label)s”, which does not offer it"
+            ) % {
+                "known": one_of,
+                "code": code,
+                "label": one.label,
+            }
     return ""

@@ -176,6 +176,12 @@ def named(noun: str) -> str:
 
 
 @register.filter
+def many(noun: str) -> str:
+    """Several of what a type of task calls its item: ``questions``."""
+    return numbers.several(noun)
+
+
+@register.filter
 def short_hash(value: str | None) -> str:
     """The first eight characters of a hash."""
     return (value or numbers.NONE)[:8]

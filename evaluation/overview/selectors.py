@@ -173,7 +173,7 @@ def _row(
     step = button_of(
         at, project_id=access.project.pk, task_id=one.task.pk, is_requester=access.is_requester
     )
-    kind = TYPES[one.task.type].label if one.task.type in TYPES else one.task.type
+    kind = str(TYPES[one.task.type].label) if one.task.type in TYPES else one.task.type
     waits = step is not None and bool(mine or waiting or one.task.state == TaskState.DRAFT)
     return TaskRow(one, kind, waiting, step.label if step else "", step.url if step else "", waits)
 

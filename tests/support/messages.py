@@ -180,6 +180,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for name in ("checklist", "labels", "pairwise", "rating", "think_aloud", "writing")
     },
     "annotation/task_types/labels/fields.py": ("label_of",),
+    "annotation/pairs/actions/pair_design.py": ("check",),
     "annotation/models/recruitment.py": ("Payment",),
     "annotation/records/selectors/audit.py": ("own_account_entries",),
     "annotation/records/selectors/audit_words.py": ("SENTENCES",),
@@ -245,7 +246,7 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
     if path.startswith("annotation/task_types/"):
         for noun in nouns(raw):
-            rows += [("noun", (noun,)), (None, _counts(noun, ""))]
+            rows += [("noun", (noun,)), ("nouns", (f"{noun}s",)), (None, _counts(noun, ""))]
     return rows
 
 
@@ -331,6 +332,8 @@ def texts_of(message: object) -> list[str]:
 
 def wanted(message: Message) -> bool:
     """Whether it has to be translated: workers read it."""
+    if message.context == "nouns":
+        return False  # said of several on pages of requesters alone
     counted = {_counts(noun, "") for noun in NOUNS}
     return bool(message.id) and (
         message.context == "noun"

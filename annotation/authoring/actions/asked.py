@@ -6,6 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext as _
+
 from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
 from annotation.models import Task, TaskVersion, User
 from annotation.task_types import get_type
@@ -20,7 +23,7 @@ def list_of(task: Task) -> str:
     """The setting that holds what is asked: "dimensions" or "scales"; Invalid where nothing is."""
     found = get_type(task.type).scales_in
     if not found:
-        raise Invalid("This type of task has no dimensions.")
+        raise Invalid(gettext("This type of task has no dimensions."))
     return found
 
 
@@ -34,7 +37,7 @@ def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> N
     Its short name stays: results and exports call the line by it. Invalid names the field.
     """
     if "label" in fields and not str(fields["label"]).strip():
-        raise Invalid("A line needs a name.", fields={"label": "Write a name."})
+        raise Invalid(gettext("A line needs a name."), fields={"label": gettext("Write a name.")})
 
     def change(rows: Rows) -> Rows:
         row = rows[row_at(rows, name)]
@@ -52,7 +55,7 @@ def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> N
 def add_row(*, by: User, task: Task, label: str) -> str:
     """One more line at the end; returns the short name that its label gives it."""
     if not label.strip():
-        raise Invalid("A line needs a name.", fields={"new": "Write a name."})
+        raise Invalid(gettext("A line needs a name."), fields={"new": gettext("Write a name.")})
     name = ""
 
     def change(rows: Rows) -> Rows:
@@ -67,7 +70,7 @@ def add_row(*, by: User, task: Task, label: str) -> str:
 def remove_row(*, by: User, task: Task, name: str) -> None:
     """Take a line out; the last one stays."""
 
-    last = "One line stays: there would be nothing to judge."
+    last = _("One line stays: there would be nothing to judge.")
     _change(by=by, task=task, change=lambda rows: drop_row(rows, name, last=last))
 
 

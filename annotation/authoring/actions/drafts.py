@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Task, TaskVersion, User
 from annotation.models.tasks import TaskState
@@ -40,10 +41,10 @@ def draft_of(task: Task, *, by: User) -> TaskVersion:
         if draft:
             return draft
         if locked.state == TaskState.CLOSED:
-            raise Conflict("The task is closed; what it asked stays as it was.")
+            raise Conflict(_("The task is closed; what it asked stays as it was."))
         source = locked.current
         if source is None:  # cannot be: a task is born with a draft
-            raise Missing("The task has no version.")
+            raise Missing(_("The task has no version."))
         draft = TaskVersion.objects.get(pk=source.pk)
         draft.pk, draft._state.adding = None, True
         draft.number, draft.published_at, draft.published_by = source.number + 1, None, None
@@ -57,7 +58,7 @@ def lock_draft(task: Task, *, by: User) -> TaskVersion:
     draft = draft_of(task, by=by)
     draft = TaskVersion.objects.select_for_update().get(pk=draft.pk)
     if draft.published_at:
-        raise Conflict("The draft was published meanwhile. Reload the page.")
+        raise Conflict(_("The draft was published meanwhile. Reload the page."))
     draft.updated_at = timezone.now()
     TaskVersion.objects.filter(pk=draft.pk).update(updated_at=draft.updated_at)
     return draft
@@ -71,15 +72,22 @@ def as_stored(text: str) -> str:
 def clean_title(raw: Any, *, needed: str = "") -> str:
     """A title as stored; Invalid, naming the limit, where it is too long: none is cut.
 
-    ``needed``: what lacks a title where an empty one is refused, as "A task".
+    ``needed``: the sentence that refuses an empty one, where it is refused.
     """
     title = as_stored(str(raw)).strip()
     if needed and not title:
-        raise Invalid(f"{needed} needs a title.", fields={"title": "Write a title."})
+        raise Invalid(
+            needed,
+            fields={"title": _("Write a title.")},
+        )
     if len(title) > MAX_TITLE:
         raise Invalid(
-            f"The title has {len(title):,} characters; {MAX_TITLE} is the most.",
-            fields={"title": f"{MAX_TITLE} characters at most; this has {len(title):,}."},
+            _("The title has %(title)s characters; %(most)s is the most.")
+            % {"title": f"{len(title):,}", "most": MAX_TITLE},
+            fields={
+                "title": _("%(most)s characters at most; this has %(title)s.")
+                % {"most": MAX_TITLE, "title": f"{len(title):,}"}
+            },
         )
     return title
 
@@ -94,11 +102,19 @@ def clean_money(raw: Any, name: str) -> Decimal:
     """An amount of 0 to 10,000 in whole cents; a comma may stand for the point."""
     amount = exact(raw, low=-LARGEST)
     if amount is None:
-        raise Invalid(f"{name} is not an amount.", fields={name: "An amount, as 1.80."})
+        raise Invalid(
+            _("%(name)s is not an amount.") % {"name": name},
+            fields={name: _("An amount, as 1.80.")},
+        )
     if not 0 <= amount <= 10_000:
-        raise Invalid(f"{name} is out of range.", fields={name: "0 to 10,000."})
+        raise Invalid(
+            _("%(name)s is out of range.") % {"name": name}, fields={name: _("0 to 10,000.")}
+        )
     if amount != amount.quantize(Decimal("0.01")):
-        raise Invalid(f"{name} is finer than a cent.", fields={name: "Two decimals at most."})
+        raise Invalid(
+            _("%(name)s is finer than a cent.") % {"name": name},
+            fields={name: _("Two decimals at most.")},
+        )
     return amount.quantize(Decimal("0.01"))
 
 
@@ -108,17 +124,18 @@ def clean_rules(
     """The cleaned fields of a draft; only fields present in ``raw`` are changed."""
     clean: dict[str, Any] = {}
     if "title" in raw:
-        clean["title"] = clean_title(raw["title"], needed="A task")
+        clean["title"] = clean_title(raw["title"], needed=_("A task needs a title."))
     for name, limit in (("instructions", 20_000), ("bonus_note", 300)):
         if name in raw:
             if len(str(raw[name])) > limit:
                 raise Invalid(
-                    f"{name} is too long.", fields={name: f"{limit:,} characters at most."}
+                    _("%(name)s is too long.") % {"name": name},
+                    fields={name: _("%(most)s characters at most.") % {"most": f"{limit:,}"}},
                 )
             clean[name] = as_stored(str(raw[name]))
     if "order" in raw:
         if raw["order"] not in TaskVersion.Order.values:
-            raise Invalid("There is no such order.", fields={"order": "fixed or random."})
+            raise Invalid(_("There is no such order."), fields={"order": _("fixed or random.")})
         clean["order"] = raw["order"]
     for name, (default, low, high) in RULES.items():
         if name in raw:
@@ -138,7 +155,7 @@ def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersio
     """
     shown = task.versions.order_by("-number").first()
     if shown is None:  # cannot be: a task is born with a draft
-        raise Missing("The task has no version.")
+        raise Missing(_("The task has no version."))
     clean = clean_rules(fields, get_type(task.type), shown.settings)
     if all(getattr(shown, name) == value for name, value in clean.items()):
         return shown
@@ -154,7 +171,7 @@ def discard_draft(*, by: User, task: Task) -> None:
     """Throw the changes since the published version away."""
     draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
     if draft is None or task.current_id is None:
-        raise Conflict("There is no draft over a published version.")
+        raise Conflict(_("There is no draft over a published version."))
     task.items.filter(since=draft.number).delete()
     task.items.filter(until=draft.number).update(until=None)
     task.groups.filter(since=draft.number).delete()

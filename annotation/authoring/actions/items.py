@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of, lock_draft
 from annotation.files.reading.keys import text_print
@@ -58,7 +59,10 @@ def save_group(
     """
     if len(passage) > MAX_PASSAGE:
         raise Invalid(
-            "The passage is too long.", fields={"passage": f"{MAX_PASSAGE:,} characters at most."}
+            gettext("The passage is too long."),
+            fields={
+                "passage": gettext("%(most)s characters at most.") % {"most": f"{MAX_PASSAGE:,}"}
+            },
         )
     content = {
         "title": clean_title(title),
@@ -73,7 +77,10 @@ def save_group(
         last = task.groups.aggregate(m=Max("position"))["m"] or 0
         key = key.strip() or free_key(task.groups, "text-{}")
         if task.groups.filter(key=key, until__isnull=True).exists():
-            raise Invalid(f"There is a text {key!r} already.", fields={"key": "Another key."})
+            raise Invalid(
+                gettext("There is a text %(key)s already.") % {"key": repr(key)},
+                fields={"key": gettext("Another key.")},
+            )
         return ItemGroup.objects.create(
             task=task, key=key, position=last + STEP, since=draft.number, **content
         )
@@ -189,8 +196,8 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
 def clean_question(text: str) -> str:
     """A question's text, or Invalid."""
     if len(text) > MAX_QUESTION:
-        wrong = f"{MAX_QUESTION:,} characters at most."
-        raise Invalid("The question is too long.", fields={"question": wrong})
+        wrong = gettext("%(most)s characters at most.") % {"most": f"{MAX_QUESTION:,}"}
+        raise Invalid(gettext("The question is too long."), fields={"question": wrong})
     return as_stored(text).strip()
 
 
@@ -229,12 +236,18 @@ def save_item(
         # Another tab may have replaced it since it was read.
         live = task.items.filter(key=item.key, until__isnull=True).select_related("group").first()
         if live is None:
-            raise Conflict(f"Question {item.key} was removed meanwhile. Reload the page.")
+            raise Conflict(
+                gettext("Question %(key)s was removed meanwhile. Reload the page.")
+                % {"key": item.key}
+            )
         return supersede(live, draft, **changes)
     draft = lock_draft(task, by=by)
     key = key.strip() or free_key(task.items, "q-{:03d}")
     if task.items.filter(key=key, until__isnull=True).exists():
-        raise Invalid(f"There is a question {key!r} already.", fields={"key": "Another id."})
+        raise Invalid(
+            gettext("There is a question %(key)s already.") % {"key": repr(key)},
+            fields={"key": gettext("Another id.")},
+        )
     return Item.objects.create(
         task=task,
         group=group or default_group(task, by=by),
@@ -281,7 +294,7 @@ def reorder_items(*, by: User, task: Task, ids: Sequence[int]) -> None:
     draft = lock_draft(task, by=by)
     known = set(task.items.in_version(draft.number).values_list("pk", flat=True))
     if set(ids) != known or len(ids) != len(known):
-        raise Conflict("The questions have changed meanwhile. Reload the page.")
+        raise Conflict(gettext("The questions have changed meanwhile. Reload the page."))
     _write_positions(Item, [(pk, (n + 1) * STEP) for n, pk in enumerate(ids)])
 
 
@@ -305,7 +318,7 @@ def place_item(*, by: User, task: Task, row: Item | ItemGroup, index: int) -> No
     known = list(beside.order_by("position", "pk").values_list("pk", "position"))
     order = [pk for pk, _ in known if pk != row.pk]
     if len(order) == len(known):
-        raise Conflict("It was changed meanwhile. Reload the page.")
+        raise Conflict(gettext("It was changed meanwhile. Reload the page."))
     order.insert(max(0, min(index, len(order))), row.pk)
     places = sorted(position for _, position in known)
     if len(set(places)) < len(places):  # equal positions cannot be told apart

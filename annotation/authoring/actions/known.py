@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.items import supersede
@@ -35,13 +37,15 @@ def set_known(*, by: User, task: Task, key: str, given: Mapping[str, Any], why: 
     """
     task_type = get_type(task.type)
     if task_type.pairs_texts or not task_type.known_fields(task.versions.latest("number").settings):
-        raise Invalid("Items of this task take no known answers.")
+        raise Invalid(_("Items of this task take no known answers."))
     draft = lock_draft(task, by=by)
     item = task.items.filter(key=key, until__isnull=True).select_related("group").first()
     if item is None:
         noun = task_type.noun_in(draft.settings)
         raise Invalid(
-            f"There is no {noun} {key[:80]!r}.", fields={"key": "Choose one from the list."}
+            _("There is no %(noun)s %(key)s.")
+            % {"noun": pgettext("noun", noun), "key": repr(key[:80])},
+            fields={"key": _("Choose one from the list.")},
         )
     fields = task_type.known_fields(draft.settings)
     expected = clean_known(fields, given) or None

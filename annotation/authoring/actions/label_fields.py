@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
 from annotation.models import Task, User
 from annotation.task_types import get_type
@@ -24,7 +27,7 @@ Row = dict[str, Any]
 
 def _require(task: Task) -> None:
     if get_type(task.type).scales_in != FIELDS:
-        raise Invalid("This type of task has no fields.")
+        raise Invalid(_("This type of task has no fields."))
 
 
 def _change(*, by: User, task: Task, change: Callable[[Rows], Rows]) -> None:
@@ -50,7 +53,7 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
     the conditions that name it; one that was made of its label follows the label.
     """
     if "question" in fields and not str(fields["question"]).strip():
-        raise Invalid("A field asks something.", fields={"question": "Write the question."})
+        raise Invalid(_("A field asks something."), fields={"question": _("Write the question.")})
 
     def change(row: Row, rows: Rows) -> None:
         if "question" in fields and row["label"] == row["question"][: len(row["label"])]:
@@ -70,7 +73,10 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
 def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
     number = parse_whole(raw, 0, len(listed) - 1)
     if number is None:
-        raise Conflict(f"This {noun} was removed meanwhile. Reload the page.")
+        raise Conflict(
+            _("This %(noun)s was removed meanwhile. Reload the page.")
+            % {"noun": pgettext("noun", noun)}
+        )
     return listed[number]
 
 
@@ -105,7 +111,7 @@ def add_field(*, by: User, task: Task, question: str) -> str:
     """One more field at the end; returns the short name that its question gives it."""
     question = question.strip()
     if not question:
-        raise Invalid("A field asks something.", fields={"new": "Write the question."})
+        raise Invalid(_("A field asks something."), fields={"new": _("Write the question.")})
     before: set[str] = set()
 
     def change(rows: Rows) -> Rows:
@@ -125,7 +131,7 @@ def copy_fields(*, by: User, task: Task, source: Task) -> None:
     """
     if source.project_id != task.project_id or source.type != task.type:
         raise Invalid(
-            "That task has no fields to copy.", fields={"source": "Choose a labels task."}
+            _("That task has no fields to copy."), fields={"source": _("Choose a labels task.")}
         )
     copied: Rows = source.versions.latest("number").settings[FIELDS]
     begun = get_type(task.type).clean_settings({})[FIELDS]
@@ -151,7 +157,7 @@ def remove_field(*, by: User, task: Task, name: str) -> None:
     """Take a field out, with the conditions that others have on it; the last one stays."""
 
     def change(rows: Rows) -> Rows:
-        last = "One field stays: there would be nothing to label."
+        last = _("One field stays: there would be nothing to label.")
         rows = drop_row(rows, name, noun=NOUN, last=last)
         for row in rows:
             row["ask_if"] = [one for one in row["ask_if"] if one["field"] != name]
@@ -189,7 +195,10 @@ def paste_options(*, by: User, task: Task, name: str, text: str) -> None:
     """Add options, one a line: a label, or value, label and description between tabs or "|"."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines or len(lines) > MOST_PASTED:
-        raise Invalid("There is no list.", fields={"pasted": f"1 to {MOST_PASTED} lines."})
+        raise Invalid(
+            _("There is no list."),
+            fields={"pasted": _("1 to %(most)s lines.") % {"most": MOST_PASTED}},
+        )
 
     def change(row: Row, rows: Rows) -> None:
         for line in lines:
@@ -211,8 +220,8 @@ def add_condition(*, by: User, task: Task, name: str) -> None:
         found = next((one for one in above if one["options"]), None)
         if found is None:
             raise Invalid(
-                "A condition needs a field with options above this one.",
-                fields={"ask_if": "Move this field down, or add a field above it."},
+                _("A condition needs a field with options above this one."),
+                fields={"ask_if": _("Move this field down, or add a field above it.")},
             )
         row["ask_if"].append({"field": found["name"], "is": "one_of", "values": []})
 

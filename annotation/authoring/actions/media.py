@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.items import STEP, default_group, supersede
@@ -39,12 +40,15 @@ def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
     content = task.versions.latest("number").settings.get("content", "")
     if content not in FILES:
         raise Invalid(
-            "The items of this task show no files.",
-            fields={"file": "Choose Image or Audio as the content of its items."},
+            gettext("The items of this task show no files."),
+            fields={"file": gettext("Choose Image or Audio as the content of its items.")},
         )
     if not media.type.startswith(FILES[content]):
-        noun = "image" if content == "image" else "sound"
-        raise refused(name, f"is no {noun}, as the items of this task are", KINDS)
+        if content == "image":
+            why = gettext("is no image, as the items of this task are")
+        else:
+            why = gettext("is no sound, as the items of this task are")
+        raise refused(name, why, KINDS)
 
 
 def store_media(
@@ -90,16 +94,20 @@ def upload_media(
         read.append((name, media))
         pixels += media.width * media.height
         if len(read) > MAX_FILES:
-            raise Invalid("Too many files.", fields={"file": f"{MAX_FILES} at a time at most."})
+            raise Invalid(
+                gettext("Too many files."),
+                fields={"file": gettext("%(most)s at a time at most.") % {"most": MAX_FILES}},
+            )
         if pixels > MAX_PIXELS_AT_ONCE:
             most = MAX_PIXELS_AT_ONCE // 10**6
             raise refused(
                 name,
-                f"is one too many: an upload has {most} million pixels at most",
-                "Upload fewer at once.",
+                gettext("is one too many: an upload has %(most)s million pixels at most")
+                % {"most": most},
+                gettext("Upload fewer at once."),
             )
     if not read:
-        raise Invalid("No file was chosen.", fields={"file": "Choose files."})
+        raise Invalid(gettext("No file was chosen."), fields={"file": gettext("Choose files.")})
     with transaction.atomic():
         kept = [
             store_media(by=by, project=task.project, media=media, name=name) for name, media in read
@@ -146,7 +154,9 @@ def attach_media(*, by: User, task: Task, item: Item, name: str, data: bytes) ->
     draft = lock_draft(task, by=by)
     live = task.items.filter(key=item.key, until__isnull=True).select_related("group").first()
     if live is None:
-        raise Conflict(f"Item {item.key} was removed meanwhile. Reload the page.")
+        raise Conflict(
+            gettext("Item %(key)s was removed meanwhile. Reload the page.") % {"key": item.key}
+        )
     return live if live.media_id == file.pk else supersede(live, draft, media_id=file.pk)
 
 
@@ -202,7 +212,12 @@ def _fetched(client: outbound.Client, item: Item) -> bool:
     try:
         answer = client.send("GET", address)
         if answer.status != HTTPStatus.OK:
-            raise refused(name, f"was not given: {address} answered {answer.status}", "Upload it.")
+            raise refused(
+                name,
+                gettext("was not given: %(address)s answered %(status)s")
+                % {"address": address, "status": int(answer.status)},
+                gettext("Upload it."),
+            )
         media = read_media(answer.body, name)
         check_kind(item.task, media, name)
     except (outbound.OutboundError, Invalid) as error:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext, pgettext
 
 from annotation.authoring.actions.drafts import as_stored, edit_draft, lock_draft
 from annotation.authoring.actions.items import place_item
 from annotation.models import ItemGroup, Task, TaskVersion, User
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import plural
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], Rows]
@@ -19,7 +21,10 @@ Change = Callable[[Rows], Rows]
 
 def row_gone(noun: str) -> Conflict:
     """What to raise where a row that somebody edits is there no more."""
-    return Conflict(f"This {noun} was removed meanwhile. Reload the page.")
+    return Conflict(
+        gettext("This %(noun)s was removed meanwhile. Reload the page.")
+        % {"noun": pgettext("noun", noun)}
+    )
 
 
 def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> int:
@@ -87,8 +92,9 @@ def clean_listed(
     """
     if len(raw) > most:
         raise Invalid(
-            f"{where} has {len(raw):,} {noun}s; {most} is the most.",
-            fields={f"{noun}s": f"{most} at most."},
+            gettext("%(where)s has %(rows)s; %(most)s is the most.")
+            % {"where": where, "rows": plural(len(raw), noun), "most": most},
+            fields={f"{noun}s": gettext("%(most)s at most.") % {"most": most}},
         )
     taken = {str(row.get("key") or "").strip() for row in raw}
     found: list[dict[str, str]] = []
@@ -96,12 +102,19 @@ def clean_listed(
     for number, row in enumerate(raw, 1):
         one = {name: as_stored(str(row.get(name) or "")).strip() for name, _ in limits}
         one["key"] = one["key"] or free_row_key(taken, noun[0])
-        called = f"{where}, {noun} {number}"
+        called = gettext("%(where)s, %(noun)s %(number)s") % {
+            "where": where,
+            "noun": pgettext("noun", noun),
+            "number": number,
+        }
         check(one, called)
         if one["key"] in used:
             raise Invalid(
-                f"{called}: {one['key']} is there twice.",
-                fields={f"{noun}s": f"Each {noun} once."},
+                gettext("%(called)s: %(key)s is there twice.")
+                % {"called": called, "key": one["key"]},
+                fields={
+                    f"{noun}s": gettext("Each %(noun)s once.") % {"noun": pgettext("noun", noun)}
+                },
             )
         used.add(one["key"])
         found.append(one)
@@ -113,8 +126,16 @@ def check_lengths(row: Mapping[str, str], where: str, limits: Iterable[tuple[str
     for name, most in limits:
         if len(row[name]) > most:
             raise Invalid(
-                f"{where} has {len(row[name]):,} characters as its {name}; {most:,} is the most.",
-                fields={name: f"{most:,} characters at most."},
+                gettext(
+                    "%(where)s has %(length)s characters as its %(name)s; %(most)s is the most."
+                )
+                % {
+                    "where": where,
+                    "length": f"{len(row[name]):,}",
+                    "name": name,
+                    "most": f"{most:,}",
+                },
+                fields={name: gettext("%(most)s characters at most.") % {"most": f"{most:,}"}},
             )
 
 

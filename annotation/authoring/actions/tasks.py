@@ -12,6 +12,7 @@ from django.db.models.functions import Greatest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
@@ -97,7 +98,7 @@ def create_task(
     if there is not None:
         return there
     task_type = get_type(type)
-    title = clean_title(title, needed="A task")
+    title = clean_title(title, needed=_("A task needs a title."))
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
         task=task,
@@ -125,7 +126,7 @@ def problems(task: Task, draft: TaskVersion) -> list[str]:
     found = get_type(task.type).problems(task, draft)
     found += [f"{lack.sentence}." for lack in missing_known(task, draft)]
     if not draft.title.strip():
-        found.append("The task has no title.")
+        found.append(_("The task has no title."))
     return found
 
 
@@ -135,7 +136,7 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     task = Task.objects.select_for_update().get(pk=task.pk)
     draft = task.versions.select_for_update().filter(published_at__isnull=True).first()
     if draft is None:
-        raise Conflict("There is no draft to publish.")
+        raise Conflict(_("There is no draft to publish."))
     found = problems(task, draft)
     if found:
         raise Invalid(found[0], fields={"task": " ".join(found)})
@@ -161,19 +162,27 @@ MOVES = {
     "close": ({TaskState.OPEN, TaskState.PAUSED}, TaskState.CLOSED),
     "reopen": ({TaskState.CLOSED}, TaskState.OPEN),
 }
+REFUSED = {
+    "pause": gettext_lazy("A task that is %(state)s cannot pause."),
+    "resume": gettext_lazy("A task that is %(state)s cannot resume."),
+    "close": gettext_lazy("A task that is %(state)s cannot close."),
+    "reopen": gettext_lazy("A task that is %(state)s cannot reopen."),
+}
 
 
 @transaction.atomic
 def move(*, by: User | None, task: Task, to: str) -> Task:
     """Pause, resume, close or reopen; leases in work may be finished in every state."""
     if to not in MOVES:
-        raise Invalid("There is no such step.", fields={"to": ", ".join(MOVES)})
+        raise Invalid(_("There is no such step."), fields={"to": ", ".join(MOVES)})
     task = Task.objects.select_for_update().get(pk=task.pk)
     sources, target = MOVES[to]
     if task.state == target:
         return task
     if task.state not in sources:
-        raise Conflict(f"A task that is {task.get_state_display().lower()} cannot {to}.")
+        raise Conflict(
+            str(REFUSED[to]) % {"state": task.get_state_display().lower()},
+        )
     task.state = target
     task.save(update_fields=["state"])
     record(by=by, project=task.project, action=f"task.{to}", on=task)
@@ -204,8 +213,8 @@ def within_limit(task: Task) -> None:
     most = Task.objects.values_list("most_answers", flat=True).get(pk=task.pk)
     if most is not None and answers_asked(task) > most:
         raise Conflict(
-            f"The task would ask for {answers_asked(task)} answers; its live evaluation allows "
-            f"{most}.",
+            _("The task would ask for %(asked)s answers; its live evaluation allows %(most)s.")
+            % {"asked": answers_asked(task), "most": most},
             code="answers-used",
         )
 
@@ -270,7 +279,8 @@ def set_domain(*, by: User, task: Task, domain: str) -> Task:
     name = " ".join(domain.split())
     if len(name) > DOMAIN_LENGTH:
         raise Invalid(
-            "That is too long.", fields={"domain": f"At most {DOMAIN_LENGTH} characters."}
+            _("That is too long."),
+            fields={"domain": _("At most %(most)s characters.") % {"most": DOMAIN_LENGTH}},
         )
     task = Task.objects.select_for_update().get(pk=task.pk)
     if name != task.domain:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_stored, lock_draft
 from annotation.authoring.actions.items import (
@@ -48,7 +49,7 @@ DIMENSION, SAMPLE = "dimension", "sample"  # what messages call them
 def require(task: Task) -> None:
     """Invalid for a task of another type."""
     if not get_type(task.type).has_samples:
-        raise Invalid("This type of task has no rubrics and samples.")
+        raise Invalid(_("This type of task has no rubrics and samples."))
 
 
 def clean_name(raw: str) -> str:
@@ -56,7 +57,8 @@ def clean_name(raw: str) -> str:
     name = " ".join(as_stored(raw).split())
     if len(name) > MAX_NAME:
         raise Invalid(
-            "The dimension's name is too long.", fields={"name": f"{MAX_NAME} characters at most."}
+            _("The dimension's name is too long."),
+            fields={"name": _("%(most)s characters at most.") % {"most": MAX_NAME}},
         )
     return name
 
@@ -66,22 +68,31 @@ def clean_rubric(raw: str) -> str:
     rubric = as_stored(raw).strip()
     if len(rubric) > MAX_RUBRIC:
         raise Invalid(
-            "The rubric is too long.", fields={"rubric": f"{MAX_RUBRIC:,} characters at most."}
+            _("The rubric is too long."),
+            fields={"rubric": _("%(most)s characters at most.") % {"most": f"{MAX_RUBRIC:,}"}},
         )
     return rubric
 
 
-def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "The dimension") -> list[Sample]:
+def clean_samples(raw: Sequence[Mapping[str, Any]], where: str = "") -> list[Sample]:
     """Samples as stored, each with an id of its own; Invalid names the one that is wrong."""
     return clean_listed(
-        raw, where=where, noun=SAMPLE, most=MAX_SAMPLES, limits=LIMITS, check=_check_sample
+        raw,
+        where=where or _("The dimension"),
+        noun=SAMPLE,
+        most=MAX_SAMPLES,
+        limits=LIMITS,
+        check=_check_sample,
     )
 
 
 def _check_sample(one: Sample, where: str) -> None:
     check_lengths(one, where, LIMITS)
     if one["score"] and not is_score(one["score"]):
-        raise Invalid(f"{where}: {one['score']!r} is no score.", fields={"score": "A number."})
+        raise Invalid(
+            _("%(where)s: %(score)s is no score.") % {"where": where, "score": repr(one["score"])},
+            fields={"score": _("A number.")},
+        )
 
 
 def is_score(raw: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
@@ -33,7 +34,7 @@ def _change(*, by: User, task: Task, which: str, change: Change) -> None:
     """Change the rows of a list; items follow the styles."""
     require(task)
     if which not in LISTS:
-        raise Invalid("There is no such list.", fields={"which": ", ".join(LISTS)})
+        raise Invalid(gettext("There is no such list."), fields={"which": ", ".join(LISTS)})
     version = change_rows(by=by, task=task, name=which, change=change)
     if which == STYLES and version.published_at is None:
         sync_items(task, lock_draft(task, by=by))
@@ -46,7 +47,7 @@ def edit_row(*, by: User, task: Task, which: str, name: str, fields: Mapping[str
     short name stays: exports call it by that, and items of a style. Invalid names the field.
     """
     if "label" in fields and not str(fields["label"]).strip():
-        raise Invalid("It needs a name.", fields={"label": "Write a name."})
+        raise Invalid(gettext("It needs a name."), fields={"label": gettext("Write a name.")})
 
     def change(rows: Rows) -> Rows:
         row = rows[row_at(rows, name)]
@@ -72,16 +73,22 @@ def edit_row(*, by: User, task: Task, which: str, name: str, fields: Mapping[str
 def _checked(value: str, field: str, points: Rows) -> int:
     """A point's number, which no other has; Invalid names the field."""
     if not re.fullmatch(r"-?[0-9]{1,3}", value) or not -100 <= int(value) <= 100:
-        raise Invalid("This is no such number.", fields={field: "A whole number, -100 to 100."})
+        raise Invalid(
+            gettext("This is no such number."),
+            fields={field: gettext("A whole number, -100 to 100.")},
+        )
     if [str(point["value"]) for point in points].count(value) > 1:
-        raise Invalid(f"{value} is there twice.", fields={field: "Each choice its own number."})
+        raise Invalid(
+            gettext("%(value)s is there twice.") % {"value": value},
+            fields={field: gettext("Each choice its own number.")},
+        )
     return int(value)
 
 
 def add_row(*, by: User, task: Task, which: str, label: str) -> str:
     """One more style or question at the end; returns the short name that its label gives it."""
     if not label.strip():
-        raise Invalid("It needs a name.", fields={"new": "Write a name."})
+        raise Invalid(gettext("It needs a name."), fields={"new": gettext("Write a name.")})
     name = ""
 
     def change(rows: Rows) -> Rows:
@@ -100,7 +107,7 @@ def add_row(*, by: User, task: Task, which: str, label: str) -> str:
 def remove_row(*, by: User, task: Task, which: str, name: str) -> None:
     """Take a question out, or a style with its items; the last style stays."""
 
-    last = "One style stays: there would be nothing to write." if which == STYLES else ""
+    last = gettext("One style stays: there would be nothing to write.") if which == STYLES else ""
     _change(by=by, task=task, which=which, change=lambda rows: drop_row(rows, name, last=last))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import as_stored, as_title, lock_draft
 from annotation.authoring.actions.items import (
@@ -42,7 +43,7 @@ Passage = dict[str, str]
 def require(task: Task) -> None:
     """Invalid for a task of another type."""
     if not get_type(task.type).has_styles:
-        raise Invalid("This type of task has no passages to cite.")
+        raise Invalid(gettext("This type of task has no passages to cite."))
 
 
 def clean_key(raw: str) -> str:
@@ -50,22 +51,31 @@ def clean_key(raw: str) -> str:
     key = as_stored(raw).strip()
     if len(key) > MAX_KEY:
         raise Invalid(
-            f"The topic's id has {len(key)} characters; {MAX_KEY} is the most.",
-            fields={"key": f"{MAX_KEY} characters at most."},
+            gettext("The topic's id has %(key)s characters; %(most)s is the most.")
+            % {"key": len(key), "most": MAX_KEY},
+            fields={"key": gettext("%(most)s characters at most.") % {"most": MAX_KEY}},
         )
     return key
 
 
-def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "The topic") -> list[Passage]:
+def clean_passages(raw: Sequence[Mapping[str, Any]], where: str = "") -> list[Passage]:
     """Passages as stored, each with an id of its own; Invalid names the one that is wrong."""
     return clean_listed(
-        raw, where=where, noun=PASSAGE, most=MAX_PASSAGES, limits=LIMITS, check=_check_passage
+        raw,
+        where=where or gettext("The topic"),
+        noun=PASSAGE,
+        most=MAX_PASSAGES,
+        limits=LIMITS,
+        check=_check_passage,
     )
 
 
 def _check_passage(one: Passage, where: str) -> None:
     if not one["text"]:
-        raise Invalid(f"{where} has no text.", fields={"text": "Write the passage."})
+        raise Invalid(
+            gettext("%(where)s has no text.") % {"where": where},
+            fields={"text": gettext("Write the passage.")},
+        )
     check_lengths(one, where, LIMITS)
 
 
@@ -152,7 +162,7 @@ def add_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name:
     wanted = {
         clean_key(row["topic"]): (
             clean_question(row["query"]),
-            clean_passages(row["passages"], f"Topic {row['topic']}"),
+            clean_passages(row["passages"], gettext("Topic %(topic)s") % {"topic": row["topic"]}),
         )
         for row in rows
     }

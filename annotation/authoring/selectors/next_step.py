@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import plural
@@ -19,7 +21,7 @@ class Standing:
 
     state: str
     items: int
-    add_words: str  # what comes first in an empty draft: "Add items"
+    add_words: str | Promise  # what comes first in an empty draft: "Add items"
     draft: int = 0  # the number of a draft over a published version
     begun: bool = False  # somebody claimed or answered
     complete: bool = False  # every slot is filled
@@ -39,29 +41,32 @@ class NextStep:
     requester: bool = False  # only requesters may
 
 
-RESUME = NextStep("Resume the task", "task", anchor="#distribution", requester=True)
-
-
 def next_step(at: Standing) -> NextStep | None:
     """The next step; None where there is nothing to do.
 
     Money that waits for a decision comes first, then a missing run, which review looks at.
     """
     if at.state == TaskState.DRAFT:
-        label = "Preview and publish" if at.items else at.add_words
+        label = _("Preview and publish") if at.items else str(at.add_words)
         return NextStep(label, "task_build", requester=True)
     over = at.complete or (at.state == TaskState.CLOSED and at.begun)
-    invite = "Invite more workers" if at.begun else "Invite workers"
-    review = f"Review {plural(at.waiting, 'assignment')}"
-    publish = NextStep(f"Publish version {at.draft}", "task_build", requester=True)
+    invite = _("Invite more workers") if at.begun else _("Invite workers")
+    review = _("Review %(assignments)s") % {"assignments": plural(at.waiting, "assignment")}
+    publish = NextStep(
+        _("Publish version %(number)s") % {"number": at.draft}, "task_build", requester=True
+    )
+    approve = NextStep(
+        _("Approve proposal %(number)s") % {"number": at.proposal}, "payout", of="proposal"
+    )
+    resume = NextStep(_("Resume the task"), "task", anchor="#distribution", requester=True)
     steps = (
-        (at.proposal, NextStep(f"Approve proposal {at.proposal}", "payout", of="proposal")),
-        (over and at.results == NO_RUN, NextStep("Start a run", "run_start")),
+        (at.proposal, approve),
+        (over and at.results == NO_RUN, NextStep(_("Start a run"), "run_start")),
         (at.waiting, NextStep(review, "review")),
         (at.draft, publish),
-        (over and at.results == RUNNING, NextStep("See the run", "task_results")),
-        (over and at.results == DONE, NextStep("Open results", "task_results")),
-        (at.state == TaskState.PAUSED and not over, RESUME),
+        (over and at.results == RUNNING, NextStep(_("See the run"), "task_results")),
+        (over and at.results == DONE, NextStep(_("Open results"), "task_results")),
+        (at.state == TaskState.PAUSED and not over, resume),
         (at.state == TaskState.OPEN and not over, NextStep(invite, "people", of="")),
     )
     return next((step for holds, step in steps if holds), None)

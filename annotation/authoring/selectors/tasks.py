@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from annotation.models import (
     Answer,
@@ -24,6 +25,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.rating.type import by_document
+from crowdqc.numbers import plural, several
 
 ZERO = Decimal("0.00")
 
@@ -72,7 +74,7 @@ class TaskRow:
 
     @property
     def type_label(self) -> str:
-        return self.type.label
+        return str(self.type.label)
 
     @property
     def noun(self) -> str:
@@ -235,27 +237,20 @@ class VersionRow:
     current: bool
 
 
+# What a version can change, said of its row: numbers with both values, texts without them.
 FIELDS = {
-    "title": "title",
-    "instructions": "instructions",
-    "order": "order",
-    "redundancy": "{answer}s a {noun}",
-    "items_per_assignment": "{noun}s an assignment",
-    "lease_minutes": "time for an assignment",
-    "min_seconds": "least time",
-    "expected_minutes": "expected time",
-    "pay": "pay",
-    "bonus_note": "bonus note",
-    "settings": "what an answer must be",
+    "title": gettext_lazy("another title"),
+    "instructions": gettext_lazy("other instructions"),
+    "order": gettext_lazy("another order"),
+    "redundancy": gettext_lazy("%(answers)s a %(noun)s %(before)s to %(after)s"),
+    "items_per_assignment": gettext_lazy("%(nouns)s an assignment %(before)s to %(after)s"),
+    "lease_minutes": gettext_lazy("time for an assignment %(before)s to %(after)s"),
+    "min_seconds": gettext_lazy("least time %(before)s to %(after)s"),
+    "expected_minutes": gettext_lazy("expected time %(before)s to %(after)s"),
+    "pay": gettext_lazy("pay %(before)s to %(after)s"),
+    "bonus_note": gettext_lazy("another bonus note"),
+    "settings": gettext_lazy("other rules for answers"),
 }
-SHORT = (
-    "redundancy",
-    "items_per_assignment",
-    "lease_minutes",
-    "min_seconds",
-    "expected_minutes",
-    "pay",
-)
 
 
 # Settings that say how pairs are drawn: what they changed is counted in pairs.
@@ -271,11 +266,11 @@ def _value(version: TaskVersion, name: str) -> Any:
 
 def _said(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
     said = []
-    for name, form in FIELDS.items():
+    nouns = {"noun": pgettext("noun", noun), "nouns": several(noun), "answers": several(answer)}
+    for name, words in FIELDS.items():
         before, after = _value(old, name), _value(new, name)
         if before != after:
-            words = form.format(noun=noun, answer=answer)
-            said.append(f"{words} {before} to {after}" if name in SHORT else f"another {words}")
+            said.append(str(words) % {**nouns, "before": before, "after": after})
     return said
 
 
@@ -289,12 +284,12 @@ class QuestionChanges:
 
     def words(self, noun: str = "question") -> list[str]:
         """What is new, changed and taken out, by the name of one item."""
-        pairs = (("new", self.added), ("changed", self.changed), ("taken out", self.removed))
-        return [
-            f"{len(keys):,} {noun if len(keys) == 1 else noun + 's'} {verb}"
-            for verb, keys in pairs
-            if keys
-        ]
+        pairs = (
+            (gettext("%(items)s new"), self.added),
+            (gettext("%(items)s changed"), self.changed),
+            (gettext("%(items)s taken out"), self.removed),
+        )
+        return [words % {"items": plural(len(keys), noun)} for words, keys in pairs if keys]
 
 
 def question_changes(task: Task, number: int) -> QuestionChanges:
@@ -323,14 +318,16 @@ def versions_of(task: Task) -> list[VersionRow]:
     rows, noun = [], task_type.noun_in(versions[-1].settings)
     answer = task_type.answer_noun
     for old, version in zip([None, *versions], versions, strict=False):
-        changes = ["the first version"] if old is None else _said(old, version, noun, answer)
+        changes = (
+            [gettext("the first version")] if old is None else _said(old, version, noun, answer)
+        )
         if old is not None:
             new, gone = began.get(version.number, set()), ended.get(version.number, set())
             changes += QuestionChanges(new - gone, gone - new, new & gone).words(noun)
         rows.append(
             VersionRow(
                 version,
-                changes or ["nothing yet"],
+                changes or [gettext("nothing yet")],
                 answers.get(version.pk, 0),
                 version.pk == task.current_id,
             )

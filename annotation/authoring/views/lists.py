@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from annotation.access import Access
 from annotation.authoring.actions import tasks as actions
@@ -16,37 +17,58 @@ from annotation.models.tasks import TaskState
 from annotation.payouts.selectors.next_steps import next_steps
 from annotation.task_types import TYPES
 
-COLUMNS = (
-    Column("task", "Task", sort=("title",), fixed=True),
-    Column("state", "State", sort=("state",)),
-    Column("answers", "Answers"),
-    Column("paid", "Paid", number=True),
-    Column("at_most", "At most", number=True),
-    Column("last", "Last submitted", sort=("last_submit",), down=True),
-    Column("created", "Created", sort=("pk",), down=True, shown=False),
-    Column("domain", "About", sort=("domain",), shown=False),
-    Column("next", "Next"),
-)
-STATES = (
-    Choice("open", "Open", Q(state=TaskState.OPEN)),
-    Choice("waiting", "To review", Q(waits=True)),
-    Choice("draft", "Draft", Q(state=TaskState.DRAFT)),
-    Choice("closed", "Closed", Q(state=TaskState.CLOSED)),
-)
-MOVES = {
-    "pause": ("Pause", "Paused", "Nothing more is handed out. Work in hand may be finished."),
-    "resume": ("Resume", "Resumed", "Assignments are handed out again."),
-    "close": ("Close", "Closed", "Nothing more is handed out. Work in hand is still paid."),
-}
+
+def _columns() -> tuple[Column, ...]:
+    return (
+        Column("task", gettext("Task"), sort=("title",), fixed=True),
+        Column("state", gettext("State"), sort=("state",)),
+        Column("answers", gettext("Answers")),
+        Column("paid", gettext("Paid"), number=True),
+        Column("at_most", gettext("At most"), number=True),
+        Column("last", gettext("Last submitted"), sort=("last_submit",), down=True),
+        Column("created", gettext("Created"), sort=("pk",), down=True, shown=False),
+        Column("domain", gettext("About"), sort=("domain",), shown=False),
+        Column("next", gettext("Next")),
+    )
+
+
+def _states() -> tuple[Choice, ...]:
+    return (
+        Choice("open", gettext("Open"), Q(state=TaskState.OPEN)),
+        Choice("waiting", gettext("To review"), Q(waits=True)),
+        Choice("draft", gettext("Draft"), Q(state=TaskState.DRAFT)),
+        Choice("closed", gettext("Closed"), Q(state=TaskState.CLOSED)),
+    )
+
+
+def _moves() -> dict[str, tuple[str, str, str]]:
+    """What may be done with many at once: what it is called, what it did, what happens."""
+    return {
+        "pause": (
+            gettext("Pause"),
+            gettext("Paused"),
+            gettext("Nothing more is handed out. Work in hand may be finished."),
+        ),
+        "resume": (
+            gettext("Resume"),
+            gettext("Resumed"),
+            gettext("Assignments are handed out again."),
+        ),
+        "close": (
+            gettext("Close"),
+            gettext("Closed"),
+            gettext("Nothing more is handed out. Work in hand is still paid."),
+        ),
+    }
 
 
 def _move(access: Access, to: str) -> Bulk:
-    label, done, sentence = MOVES[to]
+    label, done, sentence = _moves()[to]
     sources, _ = actions.MOVES[to]
 
     def why_not(rows: Sequence[Any]) -> dict[int, str]:
         return {
-            row.pk: f"It is {row.get_state_display().lower()}."
+            row.pk: gettext("It is %(state)s.") % {"state": row.get_state_display().lower()}
             for row in rows
             if row.state not in sources
         }
@@ -58,7 +80,9 @@ def _move(access: Access, to: str) -> Bulk:
 def task_listing(access: Access) -> Listing:
     """The tasks of a project, the newest first."""
     there = set(access.project.tasks.order_by().values_list("type", flat=True).distinct())
-    types = [Choice(slug, one.label, Q(type=slug)) for slug, one in TYPES.items() if slug in there]
+    types = [
+        Choice(slug, str(one.label), Q(type=slug)) for slug, one in TYPES.items() if slug in there
+    ]
 
     def read(found: list[Task]) -> list[Any]:
         rows = rows_of(found)
@@ -68,18 +92,18 @@ def task_listing(access: Access) -> Listing:
     return Listing(
         slug="tasks",
         nouns="task,tasks",
-        caption="Tasks of the project",
+        caption=gettext("Tasks of the project"),
         rows=with_work(access.project.tasks.select_related("current")),
-        columns=COLUMNS,
+        columns=_columns(),
         template="annotation/authoring/_task_row.html",
         order="-created",
         search=("title", "domain"),
-        search_label="Search by title or domain",
+        search_label=gettext("Search by title or domain"),
         filters=(
-            Filter("view", "Which", STATES, tabs=True),
-            Filter("type", "Type", types if len(types) > 1 else ()),
+            Filter("view", gettext("Which"), _states(), tabs=True),
+            Filter("type", gettext("Type"), types if len(types) > 1 else ()),
         ),
-        bulk=[_move(access, to) for to in MOVES] if access.is_requester else [],
+        bulk=[_move(access, to) for to in _moves()] if access.is_requester else [],
         read=read,
         name_of=lambda task: task.title,
     )

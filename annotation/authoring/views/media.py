@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_media
@@ -33,7 +34,7 @@ def task_build_media(request: HttpRequest, project_id: int, task_id: int) -> Htt
     try:
         if request.POST.get("to") == "delete-unused":
             number = media.delete_unused(by=user, project=task.project)
-            messages.success(request, f"{plural(number, 'file')} deleted.")
+            messages.success(request, _("%(files)s deleted.") % {"files": plural(number, "file")})
             return rows_changed(request, access, task, place)
         if request.POST.get("to") == "fetch":
             media.fetch_again(by=user, task=task)
@@ -42,7 +43,9 @@ def task_build_media(request: HttpRequest, project_id: int, task_id: int) -> Htt
         for one in sent:
             if (one.size or 0) > MAX_BYTES:
                 raise refused(
-                    one.name or "", f"has more than {MAX_BYTES >> 20} MB", "Make it smaller."
+                    one.name or "",
+                    _("has more than %(most)s MB") % {"most": MAX_BYTES >> 20},
+                    _("Make it smaller."),
                 )
         files = [(one.name or "", one.read()) for one in sent]
         item = Build(task).item(place.question) if request.POST.get("to") == "attach" else None
@@ -50,9 +53,11 @@ def task_build_media(request: HttpRequest, project_id: int, task_id: int) -> Htt
             kept = media.upload_media(
                 by=user, task=task, files=files, make_items="wait" not in request.POST
             )
-            messages.success(request, f"{plural(len(kept), 'file')} uploaded.")
+            messages.success(
+                request, _("%(files)s uploaded.") % {"files": plural(len(kept), "file")}
+            )
         elif len(files) != 1:
-            raise Invalid("An item shows one file.", fields={"files": "Choose one file."})
+            raise Invalid(_("An item shows one file."), fields={"files": _("Choose one file.")})
         else:
             media.attach_media(by=user, task=task, item=item, name=files[0][0], data=files[0][1])
     except Invalid as error:

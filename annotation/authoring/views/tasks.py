@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_access, get_task
@@ -59,7 +60,7 @@ def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id, Role.REQUESTER)
-    types = {slug: (one.label, one.sentence) for slug, one in TYPES.items()}
+    types = {slug: (str(one.label), str(one.sentence)) for slug, one in TYPES.items()}
     form = TaskForm(request.POST or None, types=types, initial={"type": next(iter(types))})
     if request.method == "POST" and form.is_valid():
         try:
@@ -77,20 +78,28 @@ def _sentence(row: TaskRow) -> str:
     """The state of a task in one line, with its numbers."""
     task = row.task
     if task.state == TaskState.DRAFT:
-        asked = numbers.plural(row.questions, row.noun)
         if row.type.has_styles:  # its items are what is wanted
-            asked = f"{numbers.plural(row.slots, row.noun)} asked for"
-        return f"{asked}, nothing published yet."
-    done = (
-        f"{numbers.count(row.answers)} of {numbers.plural(row.slots, row.answer_noun)} collected."
-    )
-    work = f" {numbers.plural(row.leased, 'assignment')} in progress." if row.leased else ""
-    more = {
-        TaskState.OPEN: " Every slot is filled." if row.complete else work,
-        TaskState.PAUSED: " Nothing is handed out; what is in progress may be finished." + work,
-        TaskState.CLOSED: " No new assignments are given out." + work,
-    }
-    return done + more[TaskState(task.state)]
+            asked = numbers.plural(row.slots, row.noun)
+            return gettext("%(items)s asked for, nothing published yet.") % {"items": asked}
+        asked = numbers.plural(row.questions, row.noun)
+        return gettext("%(items)s, nothing published yet.") % {"items": asked}
+    said = [
+        gettext("%(done)s of %(answers)s collected.")
+        % {
+            "done": numbers.count(row.answers),
+            "answers": numbers.plural(row.slots, row.answer_noun),
+        }
+    ]
+    if task.state == TaskState.PAUSED:
+        said.append(gettext("Nothing is handed out; what is in progress may be finished."))
+    elif task.state == TaskState.CLOSED:
+        said.append(gettext("No new assignments are given out."))
+    if task.state == TaskState.OPEN and row.complete:
+        said.append(gettext("Every slot is filled."))
+    elif row.leased:
+        work = {"assignments": numbers.plural(row.leased, "assignment")}
+        said.append(gettext("%(assignments)s in progress.") % work)
+    return " ".join(said)
 
 
 @login_required
@@ -101,26 +110,26 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     row, currency = task_row(task), access.project.currency
     figures: list[dict[str, Any]] = [
         {
-            "label": f"{row.answer_noun.capitalize()}s",
+            "label": numbers.several(row.answer_noun).capitalize(),
             "value": numbers.count(row.answers),
-            "of": f"of {numbers.count(row.slots)}",
+            "of": gettext("of %(total)s") % {"total": numbers.count(row.slots)},
             "done": row.answers,
             "total": row.slots,
         },
         {
-            "label": "Assignments submitted",
+            "label": gettext("Assignments submitted"),
             "value": numbers.count(row.submitted),
-            "of": f"of about {numbers.count(row.needed)}",
+            "of": gettext("of about %(total)s") % {"total": numbers.count(row.needed)},
         },
         {
-            "label": "Awaiting review",
+            "label": gettext("Awaiting review"),
             "value": numbers.count(row.waiting),
-            "note": "submitted, in no proposal yet",
+            "note": gettext("submitted, in no proposal yet"),
         },
         {
-            "label": "Paid so far",
+            "label": gettext("Paid so far"),
             "value": numbers.money(row.spent, currency),
-            "of": f"of {numbers.money(row.at_most, currency)} at most",
+            "of": gettext("of %(most)s at most") % {"most": numbers.money(row.at_most, currency)},
         },
     ]
     context = {
@@ -149,17 +158,25 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 MOVES = {  # the open state first: what may be done, what it is called, what happens
     "pause": (
-        "Pause",
-        "Pause the task",
-        "Nothing more is handed out until you resume. Work in hand may be finished.",
+        gettext_lazy("Pause"),
+        gettext_lazy("Pause the task"),
+        gettext_lazy("Nothing more is handed out until you resume. Work in hand may be finished."),
     ),
     "close": (
-        "Close",
-        "Close the task",
-        "Nothing more is handed out. Work in hand may be finished and is paid.",
+        gettext_lazy("Close"),
+        gettext_lazy("Close the task"),
+        gettext_lazy("Nothing more is handed out. Work in hand may be finished and is paid."),
     ),
-    "resume": ("Resume", "Resume the task", "Assignments are handed out again."),
-    "reopen": ("Reopen", "Reopen the task", "Assignments are handed out again."),
+    "resume": (
+        gettext_lazy("Resume"),
+        gettext_lazy("Resume the task"),
+        gettext_lazy("Assignments are handed out again."),
+    ),
+    "reopen": (
+        gettext_lazy("Reopen"),
+        gettext_lazy("Reopen the task"),
+        gettext_lazy("Assignments are handed out again."),
+    ),
 }
 
 
@@ -180,12 +197,18 @@ def task_judge(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     judged = chain.judge_responses(by=access.user, task=task, type=type)
     if judged.begun:
         texts = numbers.plural(judged.new, "new text")
-        messages.success(request, f"A task that judges these responses is begun: {texts}.")
+        messages.success(
+            request,
+            gettext("A task that judges these responses is begun: %(texts)s.") % {"texts": texts},
+        )
     elif judged.new:
         texts = numbers.plural(judged.new, "new text")
-        messages.success(request, f"{texts} came to the task that judges these responses.")
+        messages.success(
+            request,
+            gettext("%(texts)s came to the task that judges these responses.") % {"texts": texts},
+        )
     else:
-        messages.info(request, "Nothing new: every response that counts is here already.")
+        messages.info(request, gettext("Nothing new: every response that counts is here already."))
     return redirect(reverse("task_build", args=[project_id, judged.task.pk]) + "?part=texts")
 
 
@@ -195,7 +218,9 @@ def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     """Pause, resume, close or reopen."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     task = actions.move(by=access.user, task=task, to=request.POST.get("to", ""))
-    messages.success(request, f"The task is {task.get_state_display().lower()}.")
+    messages.success(
+        request, gettext("The task is %(state)s.") % {"state": task.get_state_display().lower()}
+    )
     return redirect("task", project_id, task_id)
 
 
@@ -209,6 +234,8 @@ def task_domain(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        said = f"The task is about “{task.domain}”." if task.domain else "It is in no domain now."
+        said = gettext("It is in no domain now.")
+        if task.domain:
+            said = gettext("The task is about “%(domain)s”.") % {"domain": task.domain}
         messages.success(request, said)
     return redirect("task", project_id, task_id)

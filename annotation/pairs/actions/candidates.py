@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.models import (
@@ -77,9 +78,9 @@ def candidates_from_answers(
     so that a second time adds nothing. Raises Invalid for a task of another project.
     """
     if source_task.project_id != project.pk:
-        raise Invalid("The task belongs to another project.", fields={"task": "One of this."})
+        raise Invalid(_("The task belongs to another project."), fields={"task": _("One of this.")})
     if topic not in (*TOPICS, WRITTEN):
-        raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
+        raise Invalid(_("There is no such topic."), fields={"topic": ", ".join(TOPICS)})
     with transaction.atomic():
         project = _locked(project)
         texts = [
@@ -115,8 +116,9 @@ def _fresh(project: Project, rows: Rows) -> list[Mapping[str, Any]]:
         key, content = row["key"], (row["topic"], row["text"])
         if seen.setdefault(key, content) != content:
             raise Invalid(
-                f"The text {key} is in the project already, with another text or topic.",
-                fields={"key": "Texts under judgment never change; give it another id."},
+                _("The text %(key)s is in the project already, with another text or topic.")
+                % {"key": key},
+                fields={"key": _("Texts under judgment never change; give it another id.")},
             )
         if key not in there:
             fresh.setdefault(key, row)

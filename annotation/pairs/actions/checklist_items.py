@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
@@ -47,9 +48,13 @@ def make_task(
         return there
     wanted = list(texts)
     if not questions:
-        raise Invalid("The checklist asks nothing.", fields={QUESTIONS: "One question at least."})
+        raise Invalid(
+            _("The checklist asks nothing."), fields={QUESTIONS: _("One question at least.")}
+        )
     if any(text.project_id != project.pk for text in wanted):
-        raise Invalid("A text belongs to another project.", fields={"texts": "Those of this one."})
+        raise Invalid(
+            _("A text belongs to another project."), fields={"texts": _("Those of this one.")}
+        )
     rows = [{**row, "label": row.get("label") or row.get("text", "")} for row in questions]
     task = create_task(by=by, project=project, type="checklist", title=title, key=key)
     settings = {QUESTIONS: rows, "dimension": dimension[:80], "version": version}
@@ -98,7 +103,7 @@ def _passages(project: Project, topics: Iterable[str]) -> dict[str, str]:
 def _change(*, by: User, task: Task, change: Any) -> None:
     """Change the lines; a changed list is no longer the frozen version that it was taken from."""
     if not get_type(task.type).has_checklist:
-        raise Invalid("This type of task has no checklist.")
+        raise Invalid(_("This type of task has no checklist."))
     before = task.versions.latest("number").settings
     after = change_rows(by=by, task=task, name=QUESTIONS, change=change).settings
     if after["version"] and _asked(after) != _asked(before):
@@ -113,7 +118,7 @@ def _asked(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 def edit_question(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
     """Change the wording (``label``) or the component of a line; its short name stays."""
     if "label" in fields and not str(fields["label"]).strip():
-        raise Invalid("A line asks something.", fields={"label": "Write the question."})
+        raise Invalid(_("A line asks something."), fields={"label": _("Write the question.")})
 
     def change(rows: Rows) -> Rows:
         row = rows[row_at(rows, name)]
@@ -130,15 +135,18 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
     """Lines at the end, one for each line of ``text``; returns their short names."""
     asked = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     if not asked:
-        raise Invalid("A line asks something.", fields={"new": "Write a question."})
+        raise Invalid(_("A line asks something."), fields={"new": _("Write a question.")})
     there = [row["label"] for row in task.versions.latest("number").settings.get(QUESTIONS, [])]
     twice = [line for at, line in enumerate(asked) if line in there or line in asked[:at]]
     if twice:
-        raise Invalid("A question is asked twice.", fields={"new": f"Take it out here: {twice[0]}"})
+        raise Invalid(
+            _("A question is asked twice."),
+            fields={"new": _("Take it out here: %(twice)s") % {"twice": twice[0]}},
+        )
     if len(component.strip()) > MAX_COMPONENT:
         raise Invalid(
-            "The component's name is too long.",
-            fields={"new_component": f"{MAX_COMPONENT} characters at most."},
+            _("The component's name is too long."),
+            fields={"new_component": _("%(most)s characters at most.") % {"most": MAX_COMPONENT}},
         )
     names: list[str] = []
 

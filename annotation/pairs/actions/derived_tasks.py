@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title
 from annotation.authoring.actions.tasks import create_task
@@ -38,11 +39,11 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> DerivedT
     """
     require(task)
     if type not in TYPES or not TYPES[type].judges_texts:
-        raise Invalid("Such a task judges no texts.", fields={"type": "pairwise or rating."})
+        raise Invalid(_("Such a task judges no texts."), fields={"type": _("pairwise or rating.")})
     # Two clicks stand in line.
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     if task.current is None:
-        raise Conflict("Publish the task first: there is no response yet.")
+        raise Conflict(_("Publish the task first: there is no response yet."))
     there = judged_by(task, type).first()
     judged = there or create_task(
         by=by, project=task.project, type=type, title=as_title(f"Judge: {task.current.title}")
@@ -50,7 +51,9 @@ def judge_responses(*, by: User, task: Task, type: str = "pairwise") -> DerivedT
     new, topics = add_answers(by=by, task=judged, source=task)
     if there is None:
         if not topics:
-            raise Invalid("No response of this task counts yet.", fields={"task": "None counts."})
+            raise Invalid(
+                _("No response of this task counts yet."), fields={"task": _("None counts.")}
+            )
         judged.source = task
         judged.save(update_fields=["source"])
     record(

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
 from annotation.authoring.actions.items import STEP
@@ -37,15 +39,17 @@ def _asked_pairs(
 ) -> dict[tuple[int | None, int | None], Item]:
     """The pairs that ``items`` hold, each once; Invalid where they cannot go to a panel."""
     if not get_type(task.type).pairs_texts:
-        raise Invalid("Only pairs go to a panel.")
+        raise Invalid(_("Only pairs go to a panel."))
     pairs = {(i.first_id, i.second_id): i for i in items}
     if not pairs or any(
         item.task_id != task.pk or item.second_id is None or item.expected is not None
         for item in pairs.values()
     ):
-        raise Invalid("Choose pairs of this task.", fields={"items": "One pair at least."})
+        raise Invalid(_("Choose pairs of this task."), fields={"items": _("One pair at least.")})
     if not workers:
-        raise Invalid("A panel needs somebody on it.", fields={"workers": "One person at least."})
+        raise Invalid(
+            _("A panel needs somebody on it."), fields={"workers": _("One person at least.")}
+        )
     return pairs
 
 
@@ -75,7 +79,11 @@ def panel_task(
     new.source = task
     new.panel = panels.get_or_create_panel(by=by, project=task.project, name=panel_name)
     panels.admit(
-        by=by, panel=new.panel, workers=workers, why=f"to judge pairs of “{title}”", tell=False
+        by=by,
+        panel=new.panel,
+        workers=workers,
+        why=_("to judge pairs of “%(task)s”") % {"task": title},
+        tell=False,
     )
     new.save(update_fields=["source", "panel"])
     _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
@@ -148,13 +156,13 @@ def rating_task(*, by: User, task: Task, title: str = "") -> Task:
     worth. It holds the texts of the newest version that are not left out.
     """
     if not get_type(task.type).pairs_texts:
-        raise Invalid("Only a pairwise task has texts to rate one by one.")
+        raise Invalid(_("Only a pairwise task has texts to rate one by one."))
     old = task.versions.latest("number")
     new = create_task(
         by=by,
         project=task.project,
         type="rating",
-        title=title or f"{as_title(old.title, 140)} (one by one)",
+        title=title or _("%(task)s (one by one)") % {"task": as_title(old.title, 140)},
     )
     new.source = task
     new.save(update_fields=["source"])
@@ -211,7 +219,10 @@ def check(task: Task, version: TaskVersion) -> None:
     if not found.left:
         at = timezone.localtime(found.next_at)
         raise Conflict(
-            f"{found.every} assignments are given out at a time, and these are taken. "
-            f"More come on {at:%d %B at %H:%M}.",
+            _(
+                "%(every)s assignments are given out at a time, and these are taken. More "
+                "come on %(day)s at %(time)s."
+            )
+            % {"every": found.every, "day": date_format(at, "d F"), "time": f"{at:%H:%M}"},
             code="not-released",
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP
@@ -49,7 +50,7 @@ def require(task: Task, *, paired: bool | None = None) -> TaskType:
     """The type of a task, Invalid where it judges no texts; ``paired``: in pairs, or one by one."""
     task_type = get_type(task.type)
     if not task_type.judges_texts or paired not in (None, task_type.pairs_texts):
-        raise Invalid("This type of task judges no texts.")
+        raise Invalid(gettext("This type of task judges no texts."))
     return task_type
 
 
@@ -187,7 +188,7 @@ def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
     task_type = require(task)
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():
-        raise Conflict("This text is not among the task's. Reload the page.")
+        raise Conflict(gettext("This text is not among the task's. Reload the page."))
     others = set(draft.settings.get("left_out", [])) - {candidate}
     left = sorted(others | {candidate}) if out else sorted(others)
     edit_draft(by=by, task=task, fields={"settings": {"left_out": left}})
@@ -217,8 +218,8 @@ def add_attention(
     texts = {text.pk: text for text in texts_of(task, draft).filter(pk__in=(left, right))}
     if len(texts) != 2 or len({text.topic for text in texts.values()}) != 1:
         raise Invalid(
-            "An attention pair needs two texts of one topic.",
-            fields={"right": "Choose two different texts."},
+            gettext("An attention pair needs two texts of one topic."),
+            fields={"right": gettext("Choose two different texts.")},
         )
     codes = _expected(draft, expected, flipped=left > right)
     first, second = sorted((left, right))
@@ -227,7 +228,10 @@ def add_attention(
         .filter(expected__isnull=False, first=first, second=second)
         .exists()
     ):
-        raise Invalid("This pair is there already.", fields={"right": "Choose another text."})
+        raise Invalid(
+            gettext("This pair is there already."),
+            fields={"right": gettext("Choose another text.")},
+        )
     topic = texts[first].topic
     return Item.objects.create(
         task=task,
@@ -250,16 +254,20 @@ def _expected(draft: TaskVersion, given: Mapping[str, str], *, flipped: bool) ->
         if not shown:
             continue
         if name not in known or shown not in SHOWN:
-            raise Invalid("There is no such answer.", fields={name: "left, neutral or right."})
+            raise Invalid(
+                gettext("There is no such answer."),
+                fields={name: gettext("left, neutral or right.")},
+            )
         if shown == NEUTRAL and not known[name]["neutral"]:
             raise Invalid(
-                f"“{known[name]['label']}” asks for left or right.", fields={name: "Left or right."}
+                gettext("“%(label)s” asks for left or right.") % {"label": known[name]["label"]},
+                fields={name: gettext("Left or right.")},
             )
         codes[name] = to_canonical(shown, flipped=flipped)
     if not codes:
         raise Invalid(
-            "An attention pair expects something.",
-            fields={"expected": "Say on one dimension at least which side is better."},
+            gettext("An attention pair expects something."),
+            fields={"expected": gettext("Say on one dimension at least which side is better.")},
         )
     return codes
 
@@ -270,7 +278,7 @@ def remove_attention(*, by: User, task: Task, key: str) -> None:
     draft = lock_draft(task, by=by)
     item = task.items.in_version(draft.number).filter(key=key, expected__isnull=False).first()
     if item is None:
-        raise Conflict("This pair was removed meanwhile. Reload the page.")
+        raise Conflict(gettext("This pair was removed meanwhile. Reload the page."))
     if item.since == draft.number:
         item.delete()
     else:

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, lock_draft
 from annotation.authoring.actions.items import STEP
@@ -48,7 +49,10 @@ def add_prompts(
     there = task.groups.filter(until__isnull=True, key__in=[one.key for one in prompts])
     taken = there.values_list("key", flat=True).first()
     if taken is not None:
-        raise Conflict(f"Prompt {taken} is in the task already.", fields={"prompt": taken})
+        raise Conflict(
+            _("Prompt %(taken)s is in the task already.") % {"taken": taken},
+            fields={"prompt": taken},
+        )
     groups = _groups(task, version, prompts)
     texts = _texts(project, task, prompts)
     items = _items(task, version, prompts, groups, texts)

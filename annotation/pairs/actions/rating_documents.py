@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of, lock_draft
 from annotation.authoring.actions.items import (
@@ -38,7 +39,8 @@ def require(task: Task) -> TaskVersion:
     version = task.versions.order_by("-number").first()
     if version is None or version.settings.get("layout") != DOCUMENT:
         raise Invalid(
-            "This task rates texts by themselves.", fields={"layout": "Choose documents first."}
+            _("This task rates texts by themselves."),
+            fields={"layout": _("Choose documents first.")},
         )
     return version
 
@@ -109,7 +111,10 @@ def _groups(task: Task, draft: TaskVersion, rows: Rows) -> dict[str, ItemGroup]:
             continue
         passage = as_stored(row.get("document", ""))
         if len(passage) > MAX_PASSAGE:
-            raise Invalid(f"Document {key} is too long.", fields={"document": f"{MAX_PASSAGE:,}."})
+            raise Invalid(
+                _("Document %(key)s is too long.") % {"key": key},
+                fields={"document": f"{MAX_PASSAGE:,}."},
+            )
         made[key] = ItemGroup(
             task=task,
             key=key,
@@ -164,10 +169,14 @@ def save_document(
             except Invalid as error:
                 asked = item.settings.get("anchor", 0)
                 raise Invalid(
-                    f"A question arose from sentence {asked}, which is not there any more.",
+                    _("A question arose from sentence %(asked)s, which is not there any more.")
+                    % {"asked": asked},
                     fields={
-                        "passage": f"A question arose from sentence {asked}, which would go. "
-                        "Change that first."
+                        "passage": _(
+                            "A question arose from sentence %(asked)s, which would go. "
+                            "Change that first."
+                        )
+                        % {"asked": asked}
                     },
                 ) from error
     return saved
@@ -190,9 +199,13 @@ def add_answer(
     Raises Invalid naming the field that is missing.
     """
     require(task)
-    for field, value in (("question", question), ("answer", answer), ("system", system)):
+    for field, value, wrong in (
+        ("question", question, _("Write the question.")),
+        ("answer", answer, _("Write the answer.")),
+        ("system", system, _("Write the source.")),
+    ):
         if not value.strip():
-            raise Invalid(f"Write the {field}.", fields={field: "Write it."})
+            raise Invalid(wrong, fields={field: _("Write it.")})
     question, answer = clean_question(question), as_stored(answer).strip()
     key = free_key(task.items, f"{group.key[:60]}-{{}}")
     asked = list(dict.fromkeys(group.items.values_list("question", flat=True)))
@@ -218,10 +231,10 @@ def change_question(*, by: User, task: Task, item: Item, question: str, anchor: 
     live = task.items.filter(key=item.key, until__isnull=True)
     found = live.select_related("first", "group").first()
     if found is None:
-        raise Conflict("This answer was taken out meanwhile. Reload the page.")
+        raise Conflict(_("This answer was taken out meanwhile. Reload the page."))
     question = clean_question(question)
     if not question:
-        raise Invalid("Write the question.", fields={"question": "Write it."})
+        raise Invalid(_("Write the question."), fields={"question": _("Write it.")})
     if question == found.question and anchor == found.settings.get("anchor", 0):
         return found
     return _renew(found, draft, found.group.passage, question=question, anchor=anchor)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP, set_category
@@ -141,9 +142,11 @@ def add_answers(
     """
     require(task)
     if not (people or systems):
-        raise Invalid("Whose answers?", fields={"people": "People's, systems' or both."})
+        raise Invalid(
+            gettext("Whose answers?"), fields={"people": gettext("People's, systems' or both.")}
+        )
     if topic not in TOPICS:
-        raise Invalid("There is no such topic.", fields={"topic": ", ".join(TOPICS)})
+        raise Invalid(gettext("There is no such topic."), fields={"topic": ", ".join(TOPICS)})
     about, items = _asked(source, topic), None
     if get_type(source.type).has_styles:
         asked = asked_of(source)
@@ -189,9 +192,14 @@ def _same_questions(project: Project, about: Mapping[str, About]) -> None:
     for key, query in there.values_list("topic", "query").distinct():
         if query.strip() != about[key].title.strip():
             raise Invalid(
-                f"The project has texts on topic {key} that answer another question: "
-                f"“{query[:80]}”. Only texts on one question are compared.",
-                fields={"task": f"Topic {key} is taken by another question."},
+                gettext(
+                    "The project has texts on topic %(key)s that answer another question: "
+                    "“%(query)s”. Only texts on one question are compared."
+                )
+                % {"key": key, "query": query[:80]},
+                fields={
+                    "task": gettext("Topic %(key)s is taken by another question.") % {"key": key}
+                },
             )
 
 

@@ -54,7 +54,7 @@ def set_rule(
         )
     offered = bases_of(task)
     if bonus_by != By.NONE and bonus_by not in offered:
-        why = get_type(task.type).no_bonus
+        why = str(get_type(task.type).no_bonus)
         raise Invalid(why, fields={"bonus_by": why})
     if top_up and task.project.hourly_floor is None:
         raise Invalid(

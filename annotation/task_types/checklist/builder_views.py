@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.parts import KNOWN, LAST, TEXT, Part
 from annotation.models import Item
@@ -19,7 +21,7 @@ class ChecklistBuilder(JudgingBuilder):
 
     parts: Mapping[str, Part] = {
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
-        "asked": Part("Questions", f"{FOLDER}/_part_asked.html", "task_build_line"),
+        "asked": Part(gettext_lazy("Questions"), f"{FOLDER}/_part_asked.html", "task_build_line"),
         "texts": TEXTS,
         **KNOWN,
         **LAST,
@@ -30,11 +32,11 @@ class ChecklistBuilder(JudgingBuilder):
     page_styles = (*JudgingBuilder.page_styles, "css/pages/work/think.css")
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
-    redundancy_help = (
-        "So many different workers check each {noun}. A lower number never takes away what is "
+    redundancy_help = gettext_lazy(
+        "So many different workers check each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
-    redundancy_label = "People per text"
+    redundancy_label = gettext_lazy("People per text")
     beside_pay = ("redundancy", "items_per_assignment")
 
     def asked(self, build: Build, item: Item | None) -> dict[str, Any]:

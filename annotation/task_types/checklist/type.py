@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
@@ -33,8 +34,8 @@ class Checklist(TaskType):
     """One text beside its source, and the list."""
 
     slug = "checklist"
-    label = "Checklist"
-    sentence = (
+    label = gettext_lazy("Checklist")
+    sentence = gettext_lazy(
         "The same yes/no questions about every text, beside its source. People and models answer "
         "one list, and a text’s score is its share of yes."
     )
@@ -47,21 +48,21 @@ class Checklist(TaskType):
     item_template = "annotation/work/judge/check.html"
     builder_template = "annotation/task_types/checklist_settings.html"
     # authoring
-    add_words = "Add texts"
+    add_words = gettext_lazy("Add texts")
     has_checklist = True
     numbers_by_text = False
     # money and privacy
-    no_bonus = (
+    no_bonus = gettext_lazy(
         "A filled checklist has no right answer here, so its workers have no score to pay by."
     )
 
     # files
     exports = ("candidates", "checks", *TaskType.exports)
     imports = ("candidates", "checks", "known_answers")
-    import_words: Mapping[str, Mapping[str, str]] = {
+    import_words: Mapping[str, Mapping[str, Any]] = {
         "candidates": {
-            "title": "Texts to be checked",
-            "columns": (
+            "title": gettext_lazy("Texts to be checked"),
+            "columns": gettext_lazy(
                 "topic, text, context (its source), system or origin, style, query, author"
             ),
         }
@@ -167,7 +168,10 @@ class Checklist(TaskType):
         return pace.estimate_judging(version, items, per, len(own["questions"]), beside=beside)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        return f"{pace.SECONDS_A_LINE} seconds a line"
+        return _("reading at %(read)s words a minute, %(seconds)s seconds a line") % {
+            "read": pace.READ_A_MINUTE,
+            "seconds": pace.SECONDS_A_LINE,
+        }
 
 
 def _open(still: Sequence[int], total: int) -> str:

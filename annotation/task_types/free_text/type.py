@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types.base import TaskType, Values, known_rules
@@ -22,8 +23,8 @@ class FreeText(TaskType):
     """The task type AQER scores."""
 
     slug = "free_text"
-    label = "Free text"
-    sentence = (
+    label = gettext_lazy("Free text")
+    sentence = gettext_lazy(
         "Questions, perhaps about a text, answered in people’s own words. Workers and language "
         "models are scored by AQER."
     )
@@ -61,7 +62,7 @@ class FreeText(TaskType):
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
         """The answer: in one of several words, or a number with a tolerance."""
-        return [KnownField("answer", "Answer", WORDS)]
+        return [KnownField("answer", _("Answer"), WORDS)]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -97,7 +98,11 @@ class FreeText(TaskType):
         """Questions are named by their ids, which programs know."""
         items = list(task.items.in_version(version.number).values_list("key", "question"))
         empty = [key for key, question in items if not question.strip()]
-        shown = ", ".join(empty[:3]) + (" and more" if len(empty) > 3 else "")
+        shown = ", ".join(empty[:3])
         asked = task.items.in_version(version.number).filter(expected__isnull=True)
-        found = [] if asked.exists() else ["The task has no question."]
-        return [*found, f"Question {shown} has no text."] if empty else found
+        found = [] if asked.exists() else [_("The task has no question.")]
+        if len(empty) > 3:
+            found.append(_("Question %(keys)s and more has no text.") % {"keys": shown})
+        elif empty:
+            found.append(_("Question %(keys)s has no text.") % {"keys": shown})
+        return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import PER_PAGE, Build, tasks_of_type
 from annotation.authoring.views.builder.parts import (
@@ -52,21 +53,27 @@ class FieldRow:
         """The kind in words, with the range of a scale."""
         own = self.field
         if own["kind"] == SCALE:
-            return f"Scale, {own['low']} to {own['high']}"
-        return KINDS[own["kind"]]
+            return gettext("Scale, %(low)s to %(high)s") % {"low": own["low"], "high": own["high"]}
+        return str(KINDS[own["kind"]])
 
     @property
     def shown_when(self) -> str:
         """When it is asked, short."""
         by_name = {row["name"]: row for row in self.above}
         if not self.field["ask_if"]:
-            return "always"
+            return gettext("always")
         one = self.field["ask_if"][0]
         about = by_name[one["field"]]
         values = [label_of(about, value) for value in one["values"]]
-        more = f" and {len(self.field['ask_if']) - 1} more" if self.field["ask_if"][1:] else ""
-        listed = ", ".join(values) or "…"
-        return f"if {about['label']} {COMPARISONS[one['is']]} {listed}{more}"
+        told = {
+            "field": about["label"],
+            "is": COMPARISONS[one["is"]],
+            "values": ", ".join(values) or "…",
+            "more": len(self.field["ask_if"]) - 1,
+        }
+        if self.field["ask_if"][1:]:
+            return gettext("if %(field)s %(is)s %(values)s and %(more)s more") % told
+        return gettext("if %(field)s %(is)s %(values)s") % told
 
     @property
     def conditions(self) -> list[dict[str, Any]]:
@@ -100,8 +107,8 @@ class FieldRow:
     def counted(self) -> str:
         """What they count."""
         if self.field["kind"] in TEXTS:
-            return "words"
-        return "marks" if self.field["kind"] == SPANS else "options"
+            return gettext("words")
+        return gettext("marks") if self.field["kind"] == SPANS else gettext("options")
 
     @property
     def is_numeric(self) -> bool:
@@ -121,10 +128,10 @@ class LabelsBuilder(BuilderParts):
     """One item at a time, and its fields."""
 
     parts: Mapping[str, Part] = {
-        "text": Part("Item and instructions", f"{FOLDER}/_part_item.html"),
-        "fields": Part("Fields", f"{FOLDER}/_part_fields.html", "task_build_field"),
+        "text": Part(gettext_lazy("Item and instructions"), f"{FOLDER}/_part_item.html"),
+        "fields": Part(gettext_lazy("Fields"), f"{FOLDER}/_part_fields.html", "task_build_field"),
         **KNOWN,
-        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "fields"
@@ -140,15 +147,17 @@ class LabelsBuilder(BuilderParts):
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"
-    instructions_shown = "before the first {noun}, and on each"
-    order_over = "all {noun}s"
-    redundancy_help = (
-        "So many different workers label each {noun}. A lower number never takes away what is "
+    instructions_help = gettext_lazy(
+        "Shown before the first %(noun)s, and on each behind “Instructions”."
+    )
+    order_help = gettext_lazy("Random order is over all %(nouns)s.")
+    redundancy_help = gettext_lazy(
+        "So many different workers label each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
     redrawn_by = frozenset({"content"})
-    redundancy_label = "Labels per item"
-    begin_words = "Add an item"
+    redundancy_label = gettext_lazy("Labels per item")
+    begin_words = gettext_lazy("Add an item in the builder; it appears here as a worker sees it.")
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {

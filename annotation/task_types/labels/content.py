@@ -9,19 +9,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from crowdqc.errors import Invalid
 
 TEXT, MARKDOWN, TABLE, IMAGE, AUDIO = "text", "markdown", "table", "image", "audio"
-CONTENTS: Mapping[str, str] = {
-    TEXT: "Text",
-    MARKDOWN: "Markdown",
-    TABLE: "Table",
-    IMAGE: "Image",
-    AUDIO: "Audio",
+CONTENTS: Mapping[str, str | Promise] = {
+    TEXT: gettext_lazy("Text"),
+    MARKDOWN: gettext_lazy("Markdown"),
+    TABLE: gettext_lazy("Table"),
+    IMAGE: gettext_lazy("Image"),
+    AUDIO: gettext_lazy("Audio"),
 }
 # Their items show a file; the text of the item is its description.
 FILES: Mapping[str, str] = {IMAGE: "image/", AUDIO: "audio/"}
@@ -48,12 +50,18 @@ def read_table(text: str) -> list[list[str]]:
     rows = _of_json(text) if text.lstrip().startswith("[") else _of_csv(text)
     width = max(map(len, rows), default=0)
     if len(rows) < 2:
-        raise _no_table("A table has a head and a row at least.")
+        raise _no_table(_("A table has a head and a row at least."))
     if len(rows) - 1 > MAX_ROWS or width > MAX_COLUMNS:
-        raise _no_table(f"{MAX_ROWS} rows and {MAX_COLUMNS} columns at most.")
+        raise _no_table(
+            _("%(rows)s rows and %(columns)s columns at most.")
+            % {"rows": MAX_ROWS, "columns": MAX_COLUMNS}
+        )
     uneven = next((n for n, row in enumerate(rows, 1) if len(row) != width), None)
     if uneven is not None:
-        raise _no_table(f"Row {uneven} has {len(rows[uneven - 1])} cells, others have {width}.")
+        raise _no_table(
+            _("Row %(number)s has %(cells)s cells, others have %(width)s.")
+            % {"number": uneven, "cells": len(rows[uneven - 1]), "width": width}
+        )
     return rows
 
 
@@ -61,12 +69,12 @@ def _of_json(text: str) -> list[list[str]]:
     try:
         listed = json.loads(text)
     except ValueError:
-        raise _no_table("It begins with [ and is no JSON.") from None
+        raise _no_table(_("It begins with [ and is no JSON.")) from None
     if all(isinstance(row, dict) for row in listed):
         head = list(dict.fromkeys(name for row in listed for name in row))
         return [head, *([_cell(row.get(name)) for name in head] for row in listed)] if head else []
     if not all(isinstance(row, list) for row in listed):
-        raise _no_table("Give a list of lists, or a list of objects.")
+        raise _no_table(_("Give a list of lists, or a list of objects."))
     return [[_cell(value) for value in row] for row in listed]
 
 
@@ -82,7 +90,7 @@ def _of_csv(text: str) -> list[list[str]]:
     try:
         return [row for row in csv.reader(io.StringIO(text.strip()), delimiter=mark) if any(row)]
     except csv.Error as error:
-        raise _no_table(f"It cannot be read as CSV: {error}.") from None
+        raise _no_table(_("It cannot be read as CSV: %(error)s.") % {"error": error}) from None
 
 
 def _no_table(mend: str) -> Invalid:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
@@ -18,26 +20,26 @@ CHOOSE_ONE, CHOOSE_SEVERAL = "choose_one", "choose_several"
 SCALE, NUMBER = "scale", "number"
 SHORT_TEXT, LONG_TEXT = "short_text", "long_text"
 SPANS, RANK = "spans", "rank"
-KINDS: Mapping[str, str] = {
-    CHOOSE_ONE: "Choose one",
-    CHOOSE_SEVERAL: "Choose several",
-    SCALE: "Scale",
-    NUMBER: "Number",
-    SHORT_TEXT: "Short text",
-    LONG_TEXT: "Long text",
-    SPANS: "Text span",
-    RANK: "Rank",
+KINDS: Mapping[str, str | Promise] = {
+    CHOOSE_ONE: gettext_lazy("Choose one"),
+    CHOOSE_SEVERAL: gettext_lazy("Choose several"),
+    SCALE: gettext_lazy("Scale"),
+    NUMBER: gettext_lazy("Number"),
+    SHORT_TEXT: gettext_lazy("Short text"),
+    LONG_TEXT: gettext_lazy("Long text"),
+    SPANS: gettext_lazy("Text span"),
+    RANK: gettext_lazy("Rank"),
 }
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
 SINGLE_CODES = frozenset({CHOOSE_ONE, SCALE})  # answered by one of a known list of codes
 UNSURE, NOTHING = "unsure", "nothing"  # codes that no option may have
-COMPARISONS: Mapping[str, str] = {
-    "is": "is",
-    "is_not": "is not",
-    "one_of": "is one of",
-    "none_of": "is none of",
+COMPARISONS: Mapping[str, str | Promise] = {
+    "is": gettext_lazy("is"),
+    "is_not": gettext_lazy("is not"),
+    "one_of": gettext_lazy("is one of"),
+    "none_of": gettext_lazy("is none of"),
 }
 COLORS = ("blue", "orange", "purple", "green", "red", "grey")
 MAX_FIELDS, MAX_OPTIONS, MAX_CODE, MAX_CONDITIONS = 30, 200, 40, 10
@@ -314,7 +316,10 @@ def _conditions(raw: Any, where: str, before: Sequence[Row]) -> list[Row]:
             raise Invalid(
                 _("%(where)s depends on %(unknown)s, which %(name)s does not offer.")
                 % {"where": where, "unknown": repr(unknown[0][:40]), "name": name},
-                fields={where: ", ".join(known)[:300] or f"{name} has no options yet."},
+                fields={
+                    where: ", ".join(known)[:300]
+                    or _("%(name)s has no options yet.") % {"name": name}
+                },
             )
         found.append({"field": name, "is": comparison, "values": list(dict.fromkeys(values))})
     return found

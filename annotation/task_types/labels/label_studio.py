@@ -152,7 +152,7 @@ def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dic
             f"{key}.{code}": "no" for code in _values(field)
         }
     if len(codes) != 1:
-        mend = {field["name"]: "Keep one of them."}
+        mend = {field["name"]: gettext("Keep one of them.")}
         raise Invalid(
             gettext("“%(field)s” has %(codes)s choices.")
             % {"field": field["question"], "codes": len(codes)},

@@ -65,7 +65,7 @@ class FieldLine:
     kind: str
     question: str
     hint: str
-    reason: str  # why it is asked, where it depends on others
+    reason: str  # what was chosen that it is asked for, where it depends on others
     conditions: Sequence[Mapping[str, Any]]
     labels: Mapping[str, str]  # of codes that conditions of later fields look at
     options: Sequence[Choice]

@@ -8,7 +8,7 @@ option or the rank of one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -33,7 +33,7 @@ from annotation.task_types.labels.fields import (
     label_of,
 )
 from crowdqc.errors import Invalid
-from crowdqc.numbers import exact, parse_whole
+from crowdqc.numbers import exact, parse_whole, plural
 from crowdqc.web.words import count_words
 
 PREFIX = "l-"
@@ -145,8 +145,9 @@ def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = No
     return SINGLE[one["kind"]](one, raw)
 
 
-def _refuse(one: Field, wrong: str, mend: str) -> Invalid:
-    return Invalid(f"“{one['question']}” {wrong}", fields={one["name"]: mend})
+def _refuse(one: Field, wrong: str, mend: str, **told: object) -> Invalid:
+    """What is wrong with a field: a sentence of %(field)s and of what ``told`` names."""
+    return Invalid(wrong % {"field": one["question"], **told}, fields={one["name"]: mend})
 
 
 def _chosen(one: Field, raw: str) -> Answered:
@@ -155,7 +156,8 @@ def _chosen(one: Field, raw: str) -> Answered:
         return Answered()
     if raw not in offered:
         mend = ", ".join([*offered, *([UNSURE] if one["unsure"] else [])])[:300]
-        raise _refuse(one, f"has no option {raw[:40]!r}.", mend)
+        wrong = _("“%(field)s” has no option %(value)s.")
+        raise _refuse(one, wrong, mend, value=repr(raw[:40]))
     ordinal = parse_whole(raw, -SMALL, SMALL) if one["kind"] == SCALE else offered.index(raw)
     found = Answered(frozenset({raw}), given=True)
     found.values.choices.append((one["name"], raw, ordinal))
@@ -167,14 +169,17 @@ def _number(one: Field, raw: str) -> Answered:
         return Answered()
     number = exact(raw, -NUMBERED, NUMBERED) if len(raw) <= 40 else None
     if number is None:
-        raise _refuse(one, f"takes a number, not {raw[:40]!r}.", "A number.")
+        wrong = _("“%(field)s” takes a number, not %(value)s.")
+        raise _refuse(one, wrong, _("A number."), value=repr(raw[:40]))
     low, high, step = one["low"], one["high"], one["step"]
     if (low is not None and number < _exactly(low)) or (
         high is not None and number > _exactly(high)
     ):
-        raise _refuse(one, f"is {raw}, out of range.", _range(low, high))
+        wrong = _("“%(field)s” is %(value)s, out of range.")
+        raise _refuse(one, wrong, _range(low, high), value=raw)
     if step is not None and (number - _exactly(low or 0)) % _exactly(step):
-        raise _refuse(one, f"goes in steps of {step}.", f"Steps of {step}.")
+        wrong = _("“%(field)s” goes in steps of %(step)s.")
+        raise _refuse(one, wrong, _("Steps of %(step)s.") % {"step": step}, step=step)
     whole = number == number.to_integral_value()
     code = str(int(number)) if whole else format(number.normalize(), "f")
     ordinal = int(number) if whole and abs(number) <= SMALL else None
@@ -189,28 +194,31 @@ def _exactly(number: int | float) -> Decimal:
 
 def _range(low: int | float | None, high: int | float | None) -> str:
     if low is None:
-        return f"{high} at most."
-    return f"{low} at least." if high is None else f"{low} to {high}."
+        return _("%(most)s at most.") % {"most": high}
+    if high is None:
+        return _("%(least)s at least.") % {"least": low}
+    return _("%(low)s to %(high)s.") % {"low": low, "high": high}
 
 
 def _text(one: Field, raw: str) -> Answered:
     if not raw:
         return Answered()
     if one["kind"] == SHORT_TEXT and len(raw) > SHORT:
-        raise _refuse(one, f"has {len(raw):,} characters.", f"{SHORT} characters at most.")
-    _count(one, count_words(raw), "word")
+        wrong = _("“%(field)s” has %(length)s characters.")
+        mend = _("%(most)s characters at most.") % {"most": SHORT}
+        raise _refuse(one, wrong, mend, length=f"{len(raw):,}")
+    _count(one, count_words(raw), lambda n: plural(n, "word"))
     return Answered(given=True, values=Values(texts=[(one["name"], 0, raw)]))
 
 
-def _count(one: Field, number: int, noun: str) -> None:
+def _count(one: Field, number: int, counted: Callable[[int], str]) -> None:
+    now = _("%(number)s now.") % {"number": number}
     if number < one["min"]:
-        raise _refuse(one, f"needs at least {_plural(one['min'], noun)}.", f"{number} now.")
+        wrong = _("“%(field)s” needs at least %(counted)s.")
+        raise _refuse(one, wrong, now, counted=counted(one["min"]))
     if one["max"] and number > one["max"]:
-        raise _refuse(one, f"takes at most {_plural(one['max'], noun)}.", f"{number} now.")
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        wrong = _("“%(field)s” takes at most %(counted)s.")
+        raise _refuse(one, wrong, now, counted=counted(one["max"]))
 
 
 def _ticked(draft: Mapping[str, Any], one: Field) -> dict[str, str]:
@@ -224,7 +232,8 @@ def _ticked(draft: Mapping[str, Any], one: Field) -> dict[str, str]:
     offered = [option["value"] for option in one["options"]]
     unknown = sorted(set(held) - set(offered))
     if unknown:
-        raise _refuse(one, f"has no option {unknown[0][:40]!r}.", ", ".join(offered)[:300])
+        wrong = _("“%(field)s” has no option %(value)s.")
+        raise _refuse(one, wrong, ", ".join(offered)[:300], value=repr(unknown[0][:40]))
     return held
 
 
@@ -232,7 +241,7 @@ def _several(one: Field, held: Mapping[str, str]) -> Answered:
     chosen = {value for value, said in held.items() if said != "no"}
     if not chosen and not (held and not one["min"]):
         return Answered()
-    _count(one, len(chosen), "option")
+    _count(one, len(chosen), lambda n: plural(n, "option"))
     found = Answered(frozenset(chosen), given=True)
     for option in one["options"]:
         code = "yes" if option["value"] in chosen else "no"
@@ -245,11 +254,13 @@ def _ranked(one: Field, held: Mapping[str, str]) -> Answered:
         return Answered()
     size = len(one["options"])
     ranks = {value: parse_whole(said, 1, size) for value, said in held.items()}
-    wrong = next((value for value, rank in ranks.items() if rank is None), "")
-    if wrong:
-        raise _refuse(one, f"has no rank {held[wrong][:20]!r}.", f"1 to {size}.")
+    unread = next((value for value, rank in ranks.items() if rank is None), "")
+    if unread:
+        wrong = _("“%(field)s” has no rank %(value)s.")
+        raise _refuse(one, wrong, _range(1, size), value=repr(held[unread][:20]))
     if len(ranks) < size or len(set(ranks.values())) < size:
-        raise _refuse(one, f"needs each rank from 1 to {size} once.", "Rank every option.")
+        wrong = _("“%(field)s” needs each rank from 1 to %(size)s once.")
+        raise _refuse(one, wrong, _("Rank every option."), size=size)
     found = Answered(given=True)
     for option in one["options"]:
         rank = ranks[option["value"]]
@@ -282,21 +293,24 @@ def _marked(one: Field, raw: str, length: int | None) -> Answered:
         return Answered(frozenset({NOTHING}), values, given=True)
     spans = read_spans(raw)
     if spans is None:
-        raise _refuse(one, "has marks that cannot be read.", "[[start, end, label], ...]")
+        wrong = _("“%(field)s” has marks that cannot be read.")
+        raise _refuse(one, wrong, "[[start, end, label], ...]")
     if not spans:
         return Answered()
     known = {option["value"] for option in one["options"]}
     for start, end, label in spans:
         if label not in known:
-            raise _refuse(one, f"has no label {label[:40]!r}.", ", ".join(sorted(known))[:300])
+            wrong = _("“%(field)s” has no label %(value)s.")
+            raise _refuse(one, wrong, ", ".join(sorted(known))[:300], value=repr(label[:40]))
         if length is not None and end > length:
-            raise _refuse(
-                one,
-                f"has a mark from {start} to {end}; the text has {length} characters.",
-                f"{length} at most.",
+            wrong = _(
+                "“%(field)s” has a mark from %(start)s to %(end)s; the text has %(length)s "
+                "characters."
             )
+            told = {"start": start, "end": end, "length": length}
+            raise _refuse(one, wrong, _range(None, length), **told)
     unique = sorted(set(spans))
-    _count(one, len(unique), "mark")
+    _count(one, len(unique), lambda n: plural(n, "mark"))
     rows = [(one["name"], n, label, start, end) for n, (start, end, label) in enumerate(unique)]
     return Answered(given=True, values=Values(spans=rows))
 
@@ -312,7 +326,7 @@ TICKED = {CHOOSE_SEVERAL: _several, RANK: _ranked}
 
 
 def reason_asked(draft: Mapping[str, Any], one: Field, fields: Sequence[Field]) -> str:
-    """Why a conditional field is asked, as "you chose “Brown spots”"; empty without conditions."""
+    """What was chosen that a conditional field is asked for, as "“Brown spots”"; or empty."""
     by_name = {row["name"]: row for row in fields}
     said: list[str] = []
     for row in one["ask_if"]:
@@ -322,4 +336,4 @@ def reason_asked(draft: Mapping[str, Any], one: Field, fields: Sequence[Field]) 
         except Invalid:
             codes = frozenset()
         said += [f"“{label_of(about, code)}”" for code in codes_of(about) if code in codes]
-    return f"you chose {' and '.join(dict.fromkeys(said))}" if said else ""
+    return _(" and ").join(dict.fromkeys(said))

@@ -43,7 +43,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Answer, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -114,8 +114,8 @@ class Labels(TaskType):
     """One item at a time, and the fields."""
 
     slug = "labels"
-    label = "Labels"
-    sentence = (
+    label = gettext_lazy("Labels")
+    sentence = gettext_lazy(
         "One text, table, image or recording at a time, labeled in fields: choices, scales, "
         "numbers, texts and marked spans. Shows which label is right and who is reliable."
     )
@@ -128,7 +128,7 @@ class Labels(TaskType):
     builder_template = "annotation/task_types/labels_settings.html"
     check_reads = ("item__question",)
     # authoring
-    add_words = "Add items"
+    add_words = gettext_lazy("Add items")
     numbers_by_text = False
     scales_in = "fields"
     # money and privacy
@@ -274,7 +274,10 @@ class Labels(TaskType):
         return float(words / pace.READ_A_MINUTE + deciding + per * written / pace.WORDS_A_MINUTE)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        return f"{pace.SECONDS_A_LINE} seconds a field"
+        return gettext("reading at %(read)s words a minute, %(seconds)s seconds a field") % {
+            "read": pace.READ_A_MINUTE,
+            "seconds": pace.SECONDS_A_LINE,
+        }
 
 
 def stored_in_words(answer: Answer) -> str:
@@ -298,7 +301,10 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
             try:
                 read_table(text)
             except Invalid as error:
-                said = f"Item {key} is no table: {error.fields['question'].rstrip('.')}"
+                said = gettext("Item %(key)s is no table: %(why)s") % {
+                    "key": key,
+                    "why": error.fields["question"].rstrip("."),
+                }
                 return [Missing(said, "text", key)]
     if content not in FILES:
         return []
@@ -306,17 +312,16 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
     without = items.exclude(media__type__startswith=FILES[content]).order_by("position")
     lacking = list(without.values_list("key", flat=True))
     if lacking:
-        noun = "image" if content == IMAGE else "sound"
-        others = f" and {plural(len(lacking) - 1, 'other')}" if lacking[1:] else ""
-        has = "have" if others else "has"
-        found.append(
-            Missing(
-                gettext("Item %(lacking)s%(others)s %(has)s no %(noun)s")
-                % {"lacking": lacking[0], "others": others, "has": has, "noun": noun},
-                "text",
-                lacking[0],
-            )
-        )
+        if content == IMAGE and lacking[1:]:
+            said = gettext("Item %(key)s and %(others)s have no image")
+        elif content == IMAGE:
+            said = gettext("Item %(key)s has no image")
+        elif lacking[1:]:
+            said = gettext("Item %(key)s and %(others)s have no sound")
+        else:
+            said = gettext("Item %(key)s has no sound")
+        told = {"key": lacking[0], "others": plural(len(lacking) - 1, "other")}
+        found.append(Missing(said % told, "text", lacking[0]))
     spans = [n for n, row in enumerate(settings["fields"], 1) if row["kind"] == SPANS]
     if spans:
         found.append(
@@ -335,42 +340,19 @@ def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
     found = []
     for number, row in enumerate(fields, 1):
         options = row["options"]
-        if row["kind"] in WITH_OPTIONS and len(options) < (1 if row["kind"] == SPANS else 2):
-            need = "one option" if row["kind"] == SPANS else "two options"
-            found.append(
-                Missing(
-                    gettext("Field %(number)s needs %(need)s") % {"number": number, "need": need},
-                    "fields",
-                    row["name"],
-                )
-            )
+        if row["kind"] == SPANS and not options:
+            said = gettext("Field %(number)s needs one option")
+        elif row["kind"] in WITH_OPTIONS - {SPANS} and len(options) < 2:
+            said = gettext("Field %(number)s needs two options")
         elif any(not (one["value"] and one["label"]) for one in options):
-            lack = "has an option without a label"
-            found.append(
-                Missing(
-                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
-                    "fields",
-                    row["name"],
-                )
-            )
+            said = gettext("Field %(number)s has an option without a label")
         elif any(not one["values"] for one in row["ask_if"]):
-            lack = "has a condition without a value"
-            found.append(
-                Missing(
-                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
-                    "fields",
-                    row["name"],
-                )
-            )
+            said = gettext("Field %(number)s has a condition without a value")
         elif not can_be_asked(row, fields):
-            lack = "is never asked: its conditions cannot hold together"
-            found.append(
-                Missing(
-                    gettext("Field %(number)s %(lack)s") % {"number": number, "lack": lack},
-                    "fields",
-                    row["name"],
-                )
-            )
+            said = gettext("Field %(number)s is never asked: its conditions cannot hold together")
+        else:
+            continue
+        found.append(Missing(said % {"number": number}, "fields", row["name"]))
     return found
 
 

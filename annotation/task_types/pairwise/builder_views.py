@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import (
     PairBuild,
@@ -27,7 +29,7 @@ from annotation.task_types.pairwise import page as judging
 
 FOLDER = "annotation/authoring/pairs"
 JUDGED_TEXT = Part(TEXT, f"{FOLDER}/_part_text.html")
-TEXTS = Part("Texts", f"{FOLDER}/_part_texts.html")
+TEXTS = Part(gettext_lazy("Texts"), f"{FOLDER}/_part_texts.html")
 
 
 class JudgingBuilder(BuilderParts):
@@ -39,16 +41,20 @@ class JudgingBuilder(BuilderParts):
     styles: tuple[str, ...] = ("css/pages/work/judge.css", "css/pages/builder/pairs.css")
     page_styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     counts_before_publishing = True
-    instructions_shown = "before the first {noun}, and on each"
-    order_over = "topics, then over the {noun}s within each"
+    instructions_help = gettext_lazy(
+        "Shown before the first %(noun)s, and on each behind “Instructions”."
+    )
+    order_help = gettext_lazy("Random order is over topics, then over the %(nouns)s within each.")
     beside_pay: tuple[str, ...] = ("items_per_assignment",)
     passages_are_sources = True
     # Words of the list of lines.
     line_noun = "scale"
-    line_help = "Each is one line below the text, from its lowest point to its highest."
-    line_choice = "Points"
+    line_help = gettext_lazy(
+        "Each is one line below the text, from its lowest point to its highest."
+    )
+    line_choice = gettext_lazy("Points")
     line_template_offer = ""  # offers the lines of a study
-    no_item_help = "A text appears here once there is one."
+    no_item_help = gettext_lazy("A text appears here once there is one.")
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         return {"asked": len(shown["asked"]), "texts": shown["pairs"].texts}
@@ -104,25 +110,32 @@ class PairwiseBuilder(JudgingBuilder):
 
     parts: Mapping[str, Part] = {
         "text": JUDGED_TEXT,
-        "asked": Part("Dimensions", f"{FOLDER}/_part_asked.html", "task_build_asked"),
+        "asked": Part(gettext_lazy("Dimensions"), f"{FOLDER}/_part_asked.html", "task_build_asked"),
         "texts": TEXTS,
-        "pairs": Part("Pairs", f"{FOLDER}/_part_pairs.html", "task_build_pairs", counts_items=True),
+        "pairs": Part(
+            gettext_lazy("Pairs"),
+            f"{FOLDER}/_part_pairs.html",
+            "task_build_pairs",
+            counts_items=True,
+        ),
         **LAST,
     }
     saved_template = f"{FOLDER}/_saved.html"
     task_links_template = f"{FOLDER}/_task_links.html"
-    redundancy_help = (
-        "So many different workers judge each {noun}. A lower number never takes away what is "
+    redundancy_help = gettext_lazy(
+        "So many different workers judge each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
-    redundancy_label = "Judges per pair"
+    redundancy_label = gettext_lazy("Judges per pair")
     line_noun = "dimension"
-    line_help = (
+    line_help = gettext_lazy(
         "Each is one line below the two texts: left, neutral or right. All stand on one page."
     )
-    line_choice = "Neutral"
+    line_choice = gettext_lazy("Neutral")
     line_template_offer = f"{FOLDER}/_seven_dimensions.html"
-    no_item_help = "Two texts of a topic appear here side by side once pairs are made."
+    no_item_help = gettext_lazy(
+        "Two texts of a topic appear here side by side once pairs are made."
+    )
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         found = super().shown(build, place)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -126,8 +127,8 @@ class Pairwise(TaskType):
     """Two texts side by side."""
 
     slug = "pairwise"
-    label = "Pairwise judgments"
-    sentence = (
+    label = gettext_lazy("Pairwise judgments")
+    sentence = gettext_lazy(
         "Two texts side by side: which one is better, on each dimension? Sources are ranked, and "
         "every worker gets a competence."
     )
@@ -142,7 +143,7 @@ class Pairwise(TaskType):
     item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/pairwise_settings.html"
     # authoring
-    add_words = "Add texts"
+    add_words = gettext_lazy("Add texts")
     numbers_by_text = False
     scales_in = "dimensions"
     # money and privacy
@@ -195,7 +196,7 @@ class Pairwise(TaskType):
         ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = draft_values(raw, PREFIX, SHOWN.__contains__, "left, neutral or right.")
+        draft = draft_values(raw, PREFIX, SHOWN.__contains__, _("left, neutral or right."))
         told = f"{LEFT} {RIGHT}" if truth(raw.get(SEEN_BOTH)) else str(raw.get(SEEN, ""))
         seen = [side for side in (LEFT, RIGHT) if side in told.split()]
         return {**draft, SEEN: " ".join(seen)} if seen else draft
@@ -273,7 +274,10 @@ class Pairwise(TaskType):
         return pace.estimate_judging(version, items, per, len(own["dimensions"]))
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        return f"{pace.SECONDS_A_LINE} seconds a line"
+        return _("reading at %(read)s words a minute, %(seconds)s seconds a line") % {
+            "read": pace.READ_A_MINUTE,
+            "seconds": pace.SECONDS_A_LINE,
+        }
 
 
 def _check_seen(draft: Mapping[str, Any]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.builder.rating import RatingBuild
@@ -26,9 +28,13 @@ from annotation.task_types.rating.explanation import EXPLANATION, NONE, REQUIRED
 from annotation.task_types.rating.type import DOCUMENT, asks_beside
 
 FOLDER = "annotation/authoring/rating"
-WANTED = (("none", "None"), ("optional", "Optional"), ("required", "Required"))
-SCALES = Part("Scales", f"{pairwise.FOLDER}/_part_asked.html", "task_build_asked")
-RULES = Part("Page and rules", f"{FOLDER}/_part_rules.html", "task_build_rating")
+WANTED = (
+    ("none", gettext_lazy("None")),
+    ("optional", gettext_lazy("Optional")),
+    ("required", gettext_lazy("Required")),
+)
+SCALES = Part(gettext_lazy("Scales"), f"{pairwise.FOLDER}/_part_asked.html", "task_build_asked")
+RULES = Part(gettext_lazy("Page and rules"), f"{FOLDER}/_part_rules.html", "task_build_rating")
 
 
 class RatingBuilder(JudgingBuilder):
@@ -45,11 +51,11 @@ class RatingBuilder(JudgingBuilder):
     styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
     page_styles = (*JudgingBuilder.page_styles, "css/pages/work/rate.css")
     task_links_template = f"{FOLDER}/_task_links.html"
-    redundancy_help = (
-        "So many different workers rate each {noun}. A lower number never takes away what is "
+    redundancy_help = gettext_lazy(
+        "So many different workers rate each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
-    redundancy_label = "Ratings per text"
+    redundancy_label = gettext_lazy("Ratings per text")
     beside_pay = ("redundancy", "items_per_assignment")
 
     def variant(self, task: Task, version: TaskVersion | None = None) -> RatingBuilder:
@@ -75,7 +81,9 @@ class DocumentBuilder(RatingBuilder):
         "text": JUDGED_TEXT,
         "asked": SCALES,
         "rules": RULES,
-        "documents": Part("Documents", f"{FOLDER}/_part_documents.html", "task_build_document"),
+        "documents": Part(
+            gettext_lazy("Documents"), f"{FOLDER}/_part_documents.html", "task_build_document"
+        ),
         **KNOWN,
         **LAST,
     }

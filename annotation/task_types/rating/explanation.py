@@ -106,11 +106,10 @@ def numbers(typed: str, last: int = 0) -> list[int]:
             )
         low, high = int(match[1]), int(match[2] or match[1])
         if low < 1 or high < low or (last and high > last):
-            there = f"; there are 1 to {last}" if last else ""
-            raise Invalid(
-                _("There is no sentence %(part)s%(there)s.") % {"part": part, "there": there},
-                fields={EVIDENCE: ""},
-            )
+            wrong = _("There is no sentence %(part)s.")
+            if last:
+                wrong = _("There is no sentence %(part)s; there are 1 to %(last)s.")
+            raise Invalid(wrong % {"part": part, "last": last}, fields={EVIDENCE: ""})
         found.update(range(low, min(high, low + MAX_NUMBERS) + 1))
     if len(found) > MAX_NUMBERS:
         raise Invalid(

@@ -48,10 +48,12 @@ def item_settings(passage: str, question: str, answer: str, anchor: int = 0) -> 
     """
     last = len(sentences(passage))
     if not 0 <= anchor <= last:
-        there = f"1 to {last}; 0 for none" if last else "0: there is no document"
+        there = _("0: there is no document.")
+        if last:
+            there = _("1 to %(last)s; 0 for none.") % {"last": last}
         raise Invalid(
             _("The document has no sentence %(anchor)s.") % {"anchor": anchor},
-            fields={"sentence": f"{there}."},
+            fields={"sentence": there},
         )
     return {"anchor": anchor, "sentences": last, "copies": copies(question, answer)}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -75,8 +76,8 @@ class Rating(TaskType):
     """One text, or one answer beside its document, and the scales."""
 
     slug = "rating"
-    label = "Ratings on scales"
-    sentence = (
+    label = gettext_lazy("Ratings on scales")
+    sentence = gettext_lazy(
         "One text or answer at a time, rated on scales whose points are described, with an "
         "explanation and the sentences of a document that show it."
     )
@@ -89,7 +90,7 @@ class Rating(TaskType):
     item_template = "annotation/work/judge/judge.html"
     builder_template = "annotation/task_types/rating_settings.html"
     # authoring
-    add_words = "Add texts"
+    add_words = gettext_lazy("Add texts")
     numbers_by_text = False
     scales_in = "scales"
     # money and privacy
@@ -165,7 +166,7 @@ class Rating(TaskType):
         ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = draft_values(raw, PREFIX, _is_whole, "A point of the scale.")
+        draft = draft_values(raw, PREFIX, _is_whole, _("A point of the scale."))
         return {**draft, **explanation.draft_texts(raw)}
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
@@ -222,8 +223,10 @@ class Rating(TaskType):
     ) -> list[Missing]:
         if task.items.in_version(version.number).filter(expected__isnull=True).exists():
             return []
-        what = "answer to rate" if version.settings.get("layout") == DOCUMENT else "texts"
-        return [Missing(_("The task has no %(what)s") % {"what": what}, "texts")]
+        lack = _("The task has no texts")
+        if version.settings.get("layout") == DOCUMENT:
+            lack = _("The task has no answer to rate")
+        return [Missing(lack, "texts")]
 
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
@@ -237,8 +240,20 @@ class Rating(TaskType):
         return pace.estimate_judging(version, items, per, lines, beside=beside, said=said)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        explaining = f"explaining at {pace.WORDS_A_MINUTE}, " if _wants_why(settings) else ""
-        return f"{explaining}{pace.SECONDS_A_LINE} seconds a line"
+        told = {
+            "read": pace.READ_A_MINUTE,
+            "written": pace.WORDS_A_MINUTE,
+            "seconds": pace.SECONDS_A_LINE,
+        }
+        if not _wants_why(settings):
+            return _("reading at %(read)s words a minute, %(seconds)s seconds a line") % told
+        return (
+            _(
+                "reading at %(read)s words a minute, explaining at %(written)s, %(seconds)s "
+                "seconds a line"
+            )
+            % told
+        )
 
 
 def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.views.builder.parts import LAST, TEXT, BuilderParts, BuilderState, Part
 from annotation.models import Item, ItemGroup
 from annotation.task_types.think_aloud import page as think_aloud
-from annotation.task_types.think_aloud.type import RECORDINGS, missing_fields
+from annotation.task_types.think_aloud.type import LACKS, RECORDINGS, missing_fields
 
 FOLDER = "annotation/authoring/think"
 
@@ -29,7 +31,8 @@ class DimensionRow:
     @property
     def lacks(self) -> str:
         """What it needs before the task can be published; empty when nothing."""
-        return missing_fields(self.group)
+        lack = missing_fields(self.group)
+        return str(LACKS[lack][0]) if lack else ""
 
 
 class ThinkAloudBuilder(BuilderParts):
@@ -38,9 +41,11 @@ class ThinkAloudBuilder(BuilderParts):
     parts: Mapping[str, Part] = {
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
         "dimensions": Part(
-            "Dimensions and samples", f"{FOLDER}/_part_dimensions.html", "task_build_dimension"
+            gettext_lazy("Dimensions and samples"),
+            f"{FOLDER}/_part_dimensions.html",
+            "task_build_dimension",
         ),
-        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "dimensions"
@@ -55,13 +60,15 @@ class ThinkAloudBuilder(BuilderParts):
     saved_template = f"{FOLDER}/_saved.html"
     counts_before_publishing = True
     simulates_precision = False
-    instructions_shown = "before the first {noun}, and on each"
-    order_over = "topics, then over the {noun}s within each"
-    redundancy_help = (
-        "So many different workers think aloud on each {noun}. A lower number never takes away "
+    instructions_help = gettext_lazy(
+        "Shown before the first %(noun)s, and on each behind “Instructions”."
+    )
+    order_help = gettext_lazy("Random order is over topics, then over the %(nouns)s within each.")
+    redundancy_help = gettext_lazy(
+        "So many different workers think aloud on each %(noun)s. A lower number never takes away "
         "what is answered or in progress."
     )
-    redundancy_label = "People per dimension"
+    redundancy_label = gettext_lazy("People per dimension")
     passages_are_sources = True
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import ItemGroup, Task, TaskVersion
 from annotation.task_types import pace
@@ -31,7 +31,7 @@ def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
         return [Missing(_("The task has no dimension"), "dimensions")]
     found = [
         Missing(
-            _("Dimension %(number)s %(lack)s") % {"number": number, "lack": lack},
+            str(LACKS[lack][1]) % {"number": number},
             "dimensions",
             text=group.key,
         )
@@ -41,18 +41,37 @@ def missing_dimensions(task: Task, version: TaskVersion) -> list[Missing]:
     return found[:4]
 
 
+# What a dimension can lack: said in its row, and where the task is published.
+LACKS = {
+    "name": (gettext_lazy("has no name"), gettext_lazy("Dimension %(number)s has no name")),
+    "rubric": (gettext_lazy("has no rubric"), gettext_lazy("Dimension %(number)s has no rubric")),
+    "samples": (
+        gettext_lazy("has no scored sample"),
+        gettext_lazy("Dimension %(number)s has no scored sample"),
+    ),
+    "text": (
+        gettext_lazy("has a sample without text"),
+        gettext_lazy("Dimension %(number)s has a sample without text"),
+    ),
+    "score": (
+        gettext_lazy("has a sample without a score"),
+        gettext_lazy("Dimension %(number)s has a sample without a score"),
+    ),
+}
+
+
 def missing_fields(group: ItemGroup) -> str:
-    """What a dimension needs before its task can be published, in words; empty when nothing."""
+    """What a dimension needs before its task can be published, of ``LACKS``; "" for nothing."""
     if not group.title:
-        return "has no name"
+        return "name"
     if not group.passage.strip():
-        return "has no rubric"
+        return "rubric"
     if not group.passages:
-        return "has no scored sample"
+        return "samples"
     if any(not str(row.get("text", "")).strip() for row in group.passages):
-        return "has a sample without text"
+        return "text"
     if any(not str(row.get("score", "")).strip() for row in group.passages):
-        return "has a sample without a score"
+        return "score"
     return ""
 
 
@@ -60,9 +79,9 @@ ATTRIBUTE, TRANSCRIPT = "attribute", "transcript"
 # Whether workers record what they say: its codes, and what the builder calls them.
 RECORDING = "recording"
 RECORDINGS = {
-    "no": "Nothing is recorded: people type",
-    "offered": "People may record what they say",
-    "required": "A recording is required",
+    "no": gettext_lazy("Nothing is recorded: people type"),
+    "offered": gettext_lazy("People may record what they say"),
+    "required": gettext_lazy("A recording is required"),
 }
 # Fields of the page: the attribute's text, and where it was marked ("12-40"), by its place from 0.
 TEXT_FIELD, MARK_FIELD = "attribute-", "mark-"
@@ -76,8 +95,8 @@ class ThinkAloud(TaskType):
     """One dimension: its rubric, scored samples, and the attributes that come to mind."""
 
     slug = "think_aloud"
-    label = "Think-aloud"
-    sentence = (
+    label = gettext_lazy("Think-aloud")
+    sentence = gettext_lazy(
         "A rubric and scored samples; people say, one by one, what they would look at. Their "
         "attributes, and those of models, become a checklist."
     )
@@ -88,11 +107,13 @@ class ThinkAloud(TaskType):
     item_template = "annotation/work/think/think.html"
     builder_template = "annotation/task_types/think_aloud_settings.html"
     # authoring
-    add_words = "Add dimensions"
+    add_words = gettext_lazy("Add dimensions")
     has_samples = True
     numbers_by_text = False
     # money and privacy
-    no_bonus = "A think-aloud has no right answer, so its workers have no score to pay by."
+    no_bonus = gettext_lazy(
+        "A think-aloud has no right answer, so its workers have no score to pay by."
+    )
     paid_noun = "think-aloud"
 
     # files
@@ -195,7 +216,9 @@ class ThinkAloud(TaskType):
         return len(version.instructions) / pace.CHARACTERS_A_MINUTE + per * (read + written)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        return f"and twelve words an attribute at {pace.WORDS_A_MINUTE}"
+        return _(
+            "reading at %(read)s words a minute, and twelve words an attribute at %(written)s"
+        ) % {"read": pace.READ_A_MINUTE, "written": pace.WORDS_A_MINUTE}
 
 
 def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.writing import WritingBuild
 from annotation.authoring.views.builder.parts import (
@@ -27,14 +29,18 @@ class WritingBuilder(BuilderParts):
 
     parts: Mapping[str, Part] = {
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
-        "styles": Part("Styles and rules", f"{FOLDER}/styles/_part_styles.html"),
+        "styles": Part(gettext_lazy("Styles and rules"), f"{FOLDER}/styles/_part_styles.html"),
         "topics": Part(
-            "Topics and passages", f"{FOLDER}/topics/_part_topics.html", "task_build_topic"
+            gettext_lazy("Topics and passages"),
+            f"{FOLDER}/topics/_part_topics.html",
+            "task_build_topic",
         ),
         "forms": Part(
-            "Questionnaires", f"{FOLDER}/questionnaires/_part_forms.html", "task_build_rows"
+            gettext_lazy("Questionnaires"),
+            f"{FOLDER}/questionnaires/_part_forms.html",
+            "task_build_rows",
         ),
-        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "topics"
@@ -55,15 +61,17 @@ class WritingBuilder(BuilderParts):
     counts_before_publishing = True
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"
-    instructions_shown = "before the first {noun}, and on each"
-    order_over = "the topics of an assignment"
-    redundancy_help = (
+    instructions_help = gettext_lazy(
+        "Shown before the first %(noun)s, and on each behind “Instructions”."
+    )
+    order_help = gettext_lazy("Random order is over the topics of an assignment.")
+    redundancy_help = gettext_lazy(
         "So many different workers write on each topic in each style. A lower number never takes "
         "away what is written or in progress."
     )
-    redundancy_label = "Writers per topic and style"
+    redundancy_label = gettext_lazy("Writers per topic and style")
     passages_are_sources = True
-    begin_words = "Add a topic"
+    begin_words = gettext_lazy("Add a topic in the builder; it appears here as a worker sees it.")
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         own: WritingBuild = shown["writing"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import F, Func, IntegerField
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from annotation.models import Task, TaskVersion
 from annotation.task_types import pace
@@ -47,27 +47,34 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
                 )
             )
         if there < wanted:
-            has = f"{there} passage{'' if there == 1 else 's'}" if there else "no passages"
-            cited = "one has" if wanted == 1 else f"{wanted} have"
-            found.append(
-                Missing(
-                    gettext("Topic %(number)s has %(has)s; %(cited)s to be cited")
-                    % {"number": f"{number:,}", "has": has, "cited": cited},
-                    "topics",
-                    text=key,
+            told = {
+                "number": f"{number:,}",
+                "passages": plural(there, "passage"),
+                "wanted": wanted,
+            }
+            if there:
+                said = ngettext(
+                    "Topic %(number)s has %(passages)s; one has to be cited",
+                    "Topic %(number)s has %(passages)s; %(wanted)s have to be cited",
+                    wanted,
                 )
-            )
+            else:
+                said = ngettext(
+                    "Topic %(number)s has no passages; one has to be cited",
+                    "Topic %(number)s has no passages; %(wanted)s have to be cited",
+                    wanted,
+                )
+            found.append(Missing(said % told, "topics", text=key))
     for style in version.settings["styles"]:
         lacking = sum(style["name"] not in asked.get(pk, set()) for pk, _, _ in topics)
         if lacking:
-            topic = "topic has" if lacking == 1 else "topics have"
-            found.append(
-                Missing(
-                    gettext("%(lacking)s %(topic)s nothing in the style “%(style)s”")
-                    % {"lacking": f"{lacking:,}", "topic": topic, "style": style["label"]},
-                    "styles",
-                )
+            said = ngettext(
+                "%(lacking)s topic has nothing in the style “%(style)s”",
+                "%(lacking)s topics have nothing in the style “%(style)s”",
+                lacking,
             )
+            told = {"lacking": f"{lacking:,}", "style": style["label"]}
+            found.append(Missing(said % told, "styles"))
     return found[:4]
 
 
@@ -172,8 +179,8 @@ class Writing(TaskType):
     """One response to one query in one style."""
 
     slug = "writing"
-    label = "Writing with sources"
-    sentence = (
+    label = gettext_lazy("Writing with sources")
+    sentence = gettext_lazy(
         "A query and ranked passages; people write a response in a given style and cite what they "
         "use. How a text came about can be replayed."
     )
@@ -184,12 +191,14 @@ class Writing(TaskType):
     item_template = "annotation/work/write/write.html"
     builder_template = "annotation/task_types/writing_settings.html"
     # authoring
-    add_words = "Add topics"
+    add_words = gettext_lazy("Add topics")
     begins_with = {"redundancy": 1, "items_per_assignment": 1, "lease_minutes": 60}
     has_styles = True
     numbers_by_text = False
     # money and privacy
-    no_bonus = "Writing is described, not scored: there is no score of its workers to pay by."
+    no_bonus = gettext_lazy(
+        "Writing is described, not scored: there is no score of its workers to pay by."
+    )
 
     # files
     exports = ("responses", "surveys", "topics", "writing-logs", *TaskType.exports)
@@ -297,10 +306,14 @@ class Writing(TaskType):
         return len(version.instructions.split()) / pace.READ_A_MINUTE + per * one
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        return (
-            f"writing from the passages at {pace.SOURCED_A_MINUTE}, of which three words are read "
-            f"for each one written, and {pace.SECONDS_A_LINE} seconds a question"
-        )
+        return gettext(
+            "reading at %(read)s words a minute, writing from the passages at %(written)s, of "
+            "which three words are read for each one written, and %(seconds)s seconds a question"
+        ) % {
+            "read": pace.READ_A_MINUTE,
+            "written": pace.SOURCED_A_MINUTE,
+            "seconds": pace.SECONDS_A_LINE,
+        }
 
 
 def citation_spans(marks: list[Marker], first_number: int) -> list[tuple[str, int, str, int, int]]:

@@ -422,7 +422,7 @@ def why_no_bonus(task: Task) -> str:
     """Why this type of task offers no bonus by rule; empty where it offers one."""
     if bases_of(task):
         return ""
-    return get_type(task.type).no_bonus
+    return str(get_type(task.type).no_bonus)
 
 
 def rule_words(rule: PayoutRule | None, project: Project) -> str:

@@ -429,7 +429,7 @@ def _other_type(task: Task) -> str:
         return "is measured otherwise, and belongs to another board of this domain"
     if known.worker_score == AGREEMENT:
         return "its agreement of a rater with the others has no interval, so it cannot be weighed"
-    return f"{get_type(task.type).label.lower()}: a run of it scores texts, not people"
+    return f"{str(get_type(task.type).label).lower()}: a run of it scores texts, not people"
 
 
 def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.builder.known import missing_known
 from annotation.authoring.selectors.cost import Cost, cost_of
@@ -163,7 +164,7 @@ class Build:
         """The same conditions as actions.tasks.problems, each with the place to mend it."""
         found = []
         if not self.version.title.strip():
-            found.append(Missing("The task has no title", "text"))
+            found.append(Missing(_("The task has no title"), "text"))
         found += self.type.missing(self.task, self.version, self.signature)
         return found + missing_known(self.task, self.version)
 

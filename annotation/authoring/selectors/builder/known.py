@@ -5,10 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type
 from annotation.task_types.known import KnownField, in_words, wrong_in
 from annotation.task_types.missing import Missing
+from crowdqc.numbers import several
 
 LISTED = 100
 MOST_NAMED = 3  # known answers that no longer fit, named one by one
@@ -50,20 +54,36 @@ def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
         return []
     known = task.items.in_version(version.number).filter(expected__isnull=False).order_by("pk")
     rows = list(known.values_list("key", "expected"))
-    there = f"there {'is' if len(rows) == 1 else 'are'} {len(rows) or 'none'}"
+    there = len(rows)
     wanted, quiz, part = own.get("gold_per_assignment", 0), own.get("quiz_items", 0), task_type
     found = []
-    if wanted > len(rows):
-        wants = f"{wanted} {noun}s an assignment, {there}"
-        found.append(Missing(wants, part.known_part))
-    if quiz > len(rows):
-        found.append(Missing(f"The quiz asks {quiz} {noun}s, {there}", part.known_part))
+    if wanted > there:
+        told = {"known": f"{wanted} {several(noun)}", "there": there}
+        if not there:
+            wants = _("%(known)s an assignment, there are none")
+        else:
+            wants = ngettext(
+                "%(known)s an assignment, there is %(there)s",
+                "%(known)s an assignment, there are %(there)s",
+                there,
+            )
+        found.append(Missing(wants % told, part.known_part))
+    if quiz > there:
+        told = {"known": f"{quiz} {several(noun)}", "there": there}
+        if not there:
+            asks = _("The quiz asks %(known)s, there are none")
+        else:
+            asks = ngettext(
+                "The quiz asks %(known)s, there is %(there)s",
+                "The quiz asks %(known)s, there are %(there)s",
+                there,
+            )
+        found.append(Missing(asks % told, part.known_part))
     if quiz and own.get("quiz_pass", 1) > quiz:
-        wrong = f"The quiz is passed from {own['quiz_pass']} right, and asks {quiz}"
+        wrong = _("The quiz is passed from %(needed)s right, and asks %(quiz)s") % {
+            "needed": own["quiz_pass"],
+            "quiz": quiz,
+        }
         found.append(Missing(wrong, part.known_part))
-    unfit = [(key, wrong) for key, expected in rows if (wrong := wrong_in(fields, expected))]
-    article = "An" if noun[0] in "aeiou" else "A"
-    return found + [
-        Missing(f"{article} {noun} {wrong}", part.known_part, key)
-        for key, wrong in unfit[:MOST_NAMED]
-    ]
+    unfit = [(key, wrong) for key, expected in rows if (wrong := wrong_in(fields, expected, noun))]
+    return found + [Missing(wrong, part.known_part, key) for key, wrong in unfit[:MOST_NAMED]]

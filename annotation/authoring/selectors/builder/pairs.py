@@ -11,6 +11,7 @@ from django.core.cache import caches
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q
 from django.db.models.functions import Left
+from django.utils.translation import get_language, gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Candidate, Item, ItemGroup, Task, TaskVersion
@@ -26,7 +27,11 @@ from annotation.task_types.pairwise.texts import (
 
 TOPICS_PER_PAGE, PAIRS_PER_PAGE = 10, 50
 BEGINNING = 60  # characters of a text by which it is known in a list
-EXPECTED = {FIRST: "the first", NEUTRAL: "neutral", SECOND: "the second"}
+EXPECTED = {
+    FIRST: gettext_lazy("the first"),
+    NEUTRAL: gettext_lazy("neutral"),
+    SECOND: gettext_lazy("the second"),
+}
 
 
 # Texts -----------------------------------------------------------------------------------------
@@ -233,7 +238,7 @@ class PairBuild:
         version = self.version
         made = version.settings.get("made")
         size = f"{self.build.questions}:{version.items_per_assignment}:{version.redundancy}"
-        key = f"pairs:{made}:{size}"
+        key = f"pairs:{made}:{size}:{get_language()}"  # it holds sentences
         known: Summary | None = caches["default"].get(key) if made else None
         if known is None:
             known = self._summary()

@@ -10,6 +10,8 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Item, ItemGroup, Task
@@ -25,8 +27,18 @@ from annotation.task_types.writing.type import (
 
 TOPICS_PER_PAGE = 50
 STAGES = (
-    (ENTRY, "Before writing", "asked before the passages are seen", ENTRY_TEMPLATE),
-    (EXIT, "After writing", "asked once the text is done", EXIT_TEMPLATE),
+    (
+        ENTRY,
+        gettext_lazy("Before writing"),
+        gettext_lazy("asked before the passages are seen"),
+        ENTRY_TEMPLATE,
+    ),
+    (
+        EXIT,
+        gettext_lazy("After writing"),
+        gettext_lazy("asked once the text is done"),
+        EXIT_TEMPLATE,
+    ),
 )
 
 
@@ -56,8 +68,8 @@ class Form:
     """One questionnaire in the builder."""
 
     stage: str
-    label: str
-    told: str
+    label: str | Promise
+    told: str | Promise
     rows: Sequence[Mapping[str, Any]]
     templated: bool  # it is the template, word for word
 

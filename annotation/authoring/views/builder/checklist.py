@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from annotation.authoring.views.builder.context import STEPS, field_view, row_view
 from annotation.authoring.views.builder.parts import BuilderState
@@ -35,4 +36,4 @@ def task_build_line_step(
     if to in STEPS:
         checklist_items.move_question(by=user, task=task, name=place.question, step=STEPS[to])
         return place
-    raise Invalid("There is no such step.", fields={"to": "add, remove, up, down."})
+    raise Invalid(_("There is no such step."), fields={"to": "add, remove, up, down."})

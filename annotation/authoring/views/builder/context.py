@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_task
@@ -22,6 +24,7 @@ from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.gallery.selectors import examples_of
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
+from crowdqc.numbers import several
 
 
 def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
@@ -93,16 +96,24 @@ def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
     if not build.is_draft or not build.task.current_id or missing:
         return {}
     changes, noun = build.changes(), build.noun
-    words = changes.words(noun) or [f"no {noun} changed"]
-    sentences = [f"Version {build.version.number}: {', '.join(words)}."]
+    words = changes.words(noun) or [
+        _("no %(noun)s changed") % {"noun": pgettext("noun", noun)},
+    ]
+    sentences = [
+        _("Version %(number)s: %(changes)s.")
+        % {"number": build.version.number, "changes": ", ".join(words)}
+    ]
     kept = build.touched_answers(changes)
     if changes.changed:
         sentences.append(
-            f"{kept:,} answers to the old wording stay with version {build.version.number - 1} "
-            "and are not pooled with new ones."
+            _(
+                "%(kept)s answers to the old wording stay with version %(number)s and are not "
+                "pooled with new ones."
+            )
+            % {"kept": f"{kept:,}", "number": build.version.number - 1}
         )
-    sentences.append(f"Answers to all other {noun}s count on.")
-    sentences.append("Whoever is working now keeps the version and the pay they began with.")
+    sentences.append(_("Answers to all other %(nouns)s count on.") % {"nouns": several(noun)})
+    sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
     return {"republishing": " ".join(sentences)}
 
 

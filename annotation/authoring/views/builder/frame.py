@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
@@ -95,14 +96,14 @@ def task_build(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
 def _item(build: Build, key: str) -> Item:
     item = build.item(key)
     if item is None:
-        raise Conflict("This question was removed meanwhile. Reload the page.")
+        raise Conflict(_("This question was removed meanwhile. Reload the page."))
     return item
 
 
 def _group(build: Build, key: str) -> ItemGroup:
     group = build.group(key)
     if group is None:
-        raise Conflict("This text was removed meanwhile. Reload the page.")
+        raise Conflict(_("This text was removed meanwhile. Reload the page."))
     return group
 
 
@@ -172,12 +173,13 @@ def _target(keys: list[str], key: str, post: QueryDict) -> int:
     if beside:
         if beside not in keys:
             raise Invalid(
-                "A question moves within its text.", fields={"beside": "Not in the same text."}
+                _("A question moves within its text."),
+                fields={"beside": _("Not in the same text.")},
             )
         return keys.index(beside)
     step = {"up": -1, "down": 1}.get(post.get("to", ""))
     if step is None:
-        raise Invalid("There is no such move.", fields={"to": "up or down."})
+        raise Invalid(_("There is no such move."), fields={"to": _("up or down.")})
     return now + step
 
 
@@ -238,12 +240,12 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     access, task = find(request, project_id, task_id)
     if request.POST.get("discard"):
         tasks.discard_draft(by=access.user, task=task)
-        messages.success(request, "The draft is discarded. The published version stands.")
+        messages.success(request, _("The draft is discarded. The published version stands."))
         return redirect("task", project_id, task_id)
     version = tasks.publish(by=access.user, task=task)
-    said = f"Version {version.number} is published and the task is open."
+    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
     if examples := examples_of(task, version).count():
-        said += f" It has {plural(examples, 'example item')}."
+        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
     messages.success(request, said)
     return redirect("task", project_id, task_id)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from annotation.authoring.actions.known import set_known
 from annotation.authoring.views.builder.context import row_view
@@ -27,7 +28,9 @@ def task_build_known(post: QueryDict, user: User, task: Task, place: BuilderStat
     if to == "remove":
         given = {}
     elif not any(row["value"].strip() for row in given.values()):
-        raise Invalid("No answer is chosen.", fields={"known": "Choose the known answer."})
+        raise Invalid(
+            gettext("No answer is chosen."), fields={"known": gettext("Choose the known answer.")}
+        )
     key = (key or post.get("key", "")).strip()
     set_known(by=user, task=task, key=key, given=given, why=post.get("why", ""))
     return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from annotation.authoring.actions import label_fields
 from annotation.authoring.views.builder.context import STEPS, field_view, row_view
@@ -46,7 +47,9 @@ def task_build_field_step(
         pk = parse_whole(post.get("source", ""), 1)
         source = task.project.tasks.filter(pk=pk or 0).first()
         if source is None:
-            raise Invalid("No task is chosen.", fields={"source": "Choose a task."})
+            raise Invalid(
+                gettext("No task is chosen."), fields={"source": gettext("Choose a task.")}
+            )
         label_fields.copy_fields(by=user, task=task, source=source)
         return place.but(question="")
     if to in STEPS:
@@ -63,6 +66,7 @@ def task_build_field_step(
         label_fields.remove_condition(by=user, task=task, name=name, number=number)
     else:
         raise Invalid(
-            "There is no such step.", fields={"to": "add, copy, remove, up, down, option."}
+            gettext("There is no such step."),
+            fields={"to": "add, copy, remove, up, down, option."},
         )
     return place

@@ -9,10 +9,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type, part_of
+from crowdqc.numbers import several
+
+Words = str | Promise
 
 
 @dataclass(frozen=True)
@@ -70,19 +75,19 @@ FRAME = "annotation/authoring/builder"
 class Part:
     """A part of the builder: its name, its form, and where that goes without scripts."""
 
-    label: str
+    label: Words
     template: str
     saves_to: str = "task_build"
     counts_items: bool = False  # beside its name stands how many items there are
 
 
-TEXT = "Text and instructions"
-KNOWN = {"known": Part("Known answers", f"{FRAME}/_part_known.html")}
+TEXT = gettext_lazy("Text and instructions")
+KNOWN = {"known": Part(gettext_lazy("Known answers"), f"{FRAME}/_part_known.html")}
 LAST = {
-    "time": Part("Time and pay", f"{FRAME}/_part_time.html"),
-    "consent": Part("Consent and log", f"{FRAME}/_part_consent.html"),
+    "time": Part(gettext_lazy("Time and pay"), f"{FRAME}/_part_time.html"),
+    "consent": Part(gettext_lazy("Consent and log"), f"{FRAME}/_part_consent.html"),
 }
-WORDS = ("instructions_shown", "order_over", "redundancy_help")
+WORDS = ("instructions_help", "order_help", "redundancy_help")
 
 
 class BuilderParts:
@@ -93,8 +98,10 @@ class BuilderParts:
 
     parts: Mapping[str, Part] = {
         "text": Part(TEXT, f"{FOLDER}/_part_text.html"),
-        "questions": Part("Questions", f"{FOLDER}/_part_questions.html", counts_items=True),
-        "order": Part("Order and redundancy", f"{FOLDER}/_part_order.html"),
+        "questions": Part(
+            gettext_lazy("Questions"), f"{FOLDER}/_part_questions.html", counts_items=True
+        ),
+        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
         **KNOWN,
         **LAST,
     }
@@ -110,18 +117,24 @@ class BuilderParts:
     simulates_precision = True
     task_facts_template = f"{FOLDER}/_task_facts.html"
     task_links_template = ""
-    # Words, in which {noun} is what one item is called.
-    instructions_shown = "above the text, and again"
-    order_over = "texts, then over the questions within each"
-    redundancy_help = (
-        "So many different workers answer each {noun}. A lower number never takes away what is "
+    # Words, in which %(noun)s is what one item is called and %(nouns)s what several are.
+    instructions_help: Words = gettext_lazy(
+        "Shown above the text, and again behind “Instructions”."
+    )
+    order_help: Words = gettext_lazy(
+        "Random order is over texts, then over the questions within each."
+    )
+    redundancy_help: Words = gettext_lazy(
+        "So many different workers answer each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
-    redundancy_label = "Answers per question"
+    redundancy_label: Words = gettext_lazy("Answers per question")
     redrawn_by: frozenset[str] = frozenset()  # settings that show other rows when they are saved
     beside_pay: tuple[str, ...] = ()  # rules that stand with time and pay
     passages_are_sources = False  # texts cite the numbered lines of a passage
-    begin_words = "Add one"
+    begin_words: Words = gettext_lazy(
+        "Add one in the builder; it appears here as a worker sees it."
+    )
 
     def variant(self, task: Task, version: TaskVersion | None = None) -> BuilderParts:
         """The builder of this task, where a type has several; ``version``: else the newest."""
@@ -129,7 +142,8 @@ class BuilderParts:
 
     def words(self, build: Build) -> dict[str, str]:
         """What pages say of items, by its name above."""
-        return {name: getattr(self, name).format(noun=build.noun) for name in WORDS}
+        told = {"noun": pgettext("noun", build.noun), "nouns": several(build.noun)}
+        return {name: str(getattr(self, name)) % told for name in WORDS}
 
     def tabs(
         self, build: Build, place: BuilderState, shown: Mapping[str, Any]
@@ -221,7 +235,8 @@ def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
     return [
         {
             "state": "done" if n < current else "current" if n == current else "open",
-            "label": f"{noun.capitalize()} {n + 1}",
+            "label": gettext("%(noun)s %(number)s")
+            % {"noun": pgettext("noun", noun).capitalize(), "number": n + 1},
         }
         for n in range(size)
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.authoring.actions import asked, drafts, items
@@ -64,7 +65,7 @@ def task_build_rating(request: HttpRequest, project_id: int, task_id: int) -> Ht
         turns = fields.get("layout", now.get("layout")) != now.get("layout")
         if turns and fields["layout"] == DOCUMENT and Build(task).groups.exists():
             raise Invalid(
-                "The task has texts already.", fields={"layout": "Take its texts out first."}
+                _("The task has texts already."), fields={"layout": _("Take its texts out first.")}
             )
         drafts.edit_draft(by=access.user, task=task, fields={"settings": fields})
         if turns:
@@ -104,7 +105,9 @@ def _number(raw: Any) -> int:
         return 0
     number = parse_whole(raw, high=999_999)
     if number is None:
-        raise Invalid("The sentence is not a number.", fields={"anchor": "A number, or nothing."})
+        raise Invalid(
+            _("The sentence is not a number."), fields={"anchor": _("A number, or nothing.")}
+        )
     return number
 
 
@@ -143,4 +146,4 @@ def task_build_document_step(
         item = _answer(task, place.question)
         rating_documents.remove_answer(by=user, task=task, item=item)
         return place.but(question="")
-    raise Invalid("There is no such step.", fields={"to": "add, remove, answer, answer-remove."})
+    raise Invalid(_("There is no such step."), fields={"to": "add, remove, answer, answer-remove."})

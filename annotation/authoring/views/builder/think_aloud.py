@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions import think_topics
 from annotation.authoring.actions.rows import Rows, drop_row, row_at, shift_row
@@ -78,4 +79,4 @@ def _samples_stepped(user: User, task: Task, place: BuilderState, to: str) -> Bu
 
 
 def _no_such_step() -> Invalid:
-    return Invalid("There is no such step.", fields={"to": "add, remove, up, down, sample-add."})
+    return Invalid(_("There is no such step."), fields={"to": "add, remove, up, down, sample-add."})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from annotation.authoring.actions import writing_forms, writing_topics
@@ -82,7 +83,10 @@ def _stepped(request: HttpRequest, user: User, task: Task, place: BuilderState) 
         step = 1 if to == "more" else -1
         writing_forms.change_points(by=user, task=task, which=which, name=name, step=step)
     else:
-        raise Invalid("There is no such step.", fields={"to": "add, template, remove, up, down."})
+        raise Invalid(
+            gettext("There is no such step."),
+            fields={"to": "add, template, remove, up, down."},
+        )
     return place
 
 
@@ -136,11 +140,16 @@ def _passages_stepped(
     if to in ("paste", "one"):
         pasted = post.get("pasted", "")
         if not pasted.strip():
-            raise Invalid("There is nothing to add.", fields={"pasted": "Paste a passage."})
+            raise Invalid(
+                gettext("There is nothing to add."), fields={"pasted": gettext("Paste a passage.")}
+            )
         one = {"key": "", "title": "", "text": pasted.strip()}
         new = [dict(row) for row in writing_topics.blocks(pasted)] if to == "paste" else [one]
     elif to != "passage-remove" and to not in steps:
-        raise Invalid("There is no such step.", fields={"to": "add, remove, up, down, paste."})
+        raise Invalid(
+            gettext("There is no such step."),
+            fields={"to": "add, remove, up, down, paste."},
+        )
 
     def change(rows: Rows) -> Rows:
         if new:
