@@ -67,15 +67,37 @@ class ShownField:
         return self.labels.get(code, code)
 
 
-def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
-    """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
+def verdict(run: Run, told: Told, reliable: int | None, decided: int = 0) -> Verdict:
+    """Never more than the intervals say; ``reliable`` workers reach the requester's threshold.
+
+    ``decided``: on how many of the items on which the methods differ people decided.
+    """
     summary = told["summary"]
     n = summary["workers"]
-    return Verdict(_sentence(run, told, summary, n, reliable), _note(told, summary))
+    note = _note(told, summary)
+    if decided:
+        note = f"{note} {_decided(summary['any_differ'], decided)}"
+    return Verdict(_sentence(run, told, summary, n, reliable), note)
 
 
-def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
-    """Who or what to look at before the labels are used."""
+def _decided(uncertain: int, decided: int) -> str:
+    if decided < uncertain:
+        said = ngettext(
+            "%(decided)s of %(n)s uncertain items is decided by hand.",
+            "%(decided)s of %(n)s uncertain items are decided by hand.",
+            decided,
+        )
+    else:
+        said = ngettext(
+            "The one uncertain item is decided by hand.",
+            "All %(n)s uncertain items are decided by hand.",
+            uncertain,
+        )
+    return said % {"decided": count(decided), "n": count(uncertain)}
+
+
+def what_now(run: Run, told: Told, decided: int = 0) -> Iterator[NextStep | None]:
+    """Who or what to look at before the labels are used; ``decided`` as in ``verdict``."""
     summary = told["summary"]
     task, doubtful = run.task, summary["unknown"] + summary["one_label"] + summary["worse"]
     workers, items = (
@@ -95,7 +117,7 @@ def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
             task, _("Collect more labels: some workers gave too few to be told from guessing.")
         )
     yield next_steps.review(task)
-    if n := summary["any_differ"]:
+    if (n := summary["any_differ"] - decided) > 0:
         said = ngettext(
             "Decide this item by hand: our ways of counting disagree on it.",
             "Decide these %(n)s items by hand: our ways of counting disagree on them.",
@@ -106,6 +128,8 @@ def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
             _("Show these items"),
             f"{items}?run={run.number}&show=differ",
         )
+    if decided:
+        yield NextStep(_("Nothing to do: export the labels; what you decided is in a column."))
     yield NextStep(_("Nothing to do: use the labels as they are."))
 
 

@@ -23,10 +23,10 @@ from evaluation.free_text.views.results import (
     send_csv,
 )
 from evaluation.labels.run import LABELS
+from evaluation.labels.selectors import decisions, study, tables
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
-from evaluation.labels.selectors import study, tables
 from evaluation.labels.selectors import warnings as warning_reads
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
@@ -98,10 +98,12 @@ def told_frame(
     }
     for one in context["views"]:
         one["n"] = sizes.get(one["slug"])
+    decided = decisions.decided_uncertain(run, field)
+    verdict = study.verdict(run, told, reliable, decided)
     context.update(
         field=field,
         run_choices=study.run_choices(context["task"]),
-        verdict=study.verdict(run, told, reliable).then(*study.what_now(run, told)),
+        verdict=verdict.then(*study.what_now(run, told, decided)),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),
