@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer, AuditEntry, Item, Task
 from annotation.records.selectors import audit
+from annotation.task_types import get_type
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.snapshots.labels import LabelField
 from evaluation.labels.selectors import decisions
@@ -83,7 +84,7 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
         run=run,
         page=page,
         answers=answers,
-        counted=given.filter(counts=True).count(),
+        counted=_counted(task, given),
         labels=_labels(run, item, fields),
         deciding=decisions.of_item(task, item),
         scores=_scores(run, item),
@@ -91,6 +92,13 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
         before=_beside(item, back=True),
         after=_beside(item, back=False),
     )
+
+
+def _counted(task: Task, given: QuerySet[Answer]) -> int:
+    """How many answers count; a model's, where models stand beside people, is no vote."""
+    beside = get_type(task.type).models_beside
+    counted = given.filter(counts=True, **({"system__isnull": True} if beside else {}))
+    return counted.count()
 
 
 def _labels(run: Run | None, item: Item, fields: Mapping[str, LabelField]) -> list[Label]:

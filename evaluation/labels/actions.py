@@ -51,7 +51,8 @@ def decide_label(
         by=by,
         decider=_number_of(task, by),
     )
-    record(by=by, project=task.project, action="label.decide", on=item, field=field, label=label)
+    words = {"field": known[field].label, "label": known[field].labels[label]}
+    record(by=by, project=task.project, action="label.decide", on=item, **words)
     return made
 
 

@@ -59,13 +59,13 @@ def _known(task: Task, told: Told, rows: Sequence[WorkerRow], *, requester: bool
     if told["summary"]["not_scored"] == len(rows):
         return []
     if not told["summary"]["known"]:
-        build = reverse("task_build", args=[task.project_id, task.pk]) if requester else ""
+        build = reverse("task_build", args=[task.project_id, task.pk]) + "?part=known"
         return [
             Warning(
                 "",
                 "No known answers yet.",
                 "Competence rests on the agreement of the workers alone.",
-                build,
+                build if requester else "",
                 "Add known answers",
             )
         ]
