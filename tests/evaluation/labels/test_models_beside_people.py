@@ -159,7 +159,7 @@ def test_the_card_of_a_worker_speaks_of_known_answers_and_of_the_field(task: Tas
 
 def test_the_page_of_an_item_says_as_the_results_do_that_models_never_vote(task: Task) -> None:
     by_model(task, "Alder", wrong=3)
-    item = task.items.filter(expected=None).order_by("position")[0]
+    item = task.items.filter(expected__isnull=True).order_by("position")[0]
     text = text_of(page(task, "task_item", item.pk))
     assert "Compared with people; models never vote" in text
     people = item.answers.filter(worker__isnull=False, counts=True).count()
