@@ -41,7 +41,7 @@ def decide(request: HttpRequest, project_id: int, task_id: int, item_id: int) ->
         error = next(iter(refused.fields.values()), refused.message)
         again = {"label": sent["label"], "reason": sent["reason"], "error": error}
         context = {"task": task, "one": decisions.deciding(item, field, **again)}
-        return render(request, "evaluation/labels/_decision.html", context, status=422)
+        return render(request, "evaluation/labels/items/_decision.html", context, status=422)
     return _done(request, task, item, sent["field"])
 
 
@@ -60,7 +60,7 @@ def _done(request: HttpRequest, task: Task, item: Item, name: str) -> HttpRespon
     field = decisions.field_named(task, name)
     if request.htmx and field is not None:  # type: ignore[attr-defined]
         context = {"task": task, "one": decisions.deciding(item, field, changed=True)}
-        return render(request, "evaluation/labels/_decision.html", context)
+        return render(request, "evaluation/labels/items/_decision.html", context)
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(
         back, allowed_hosts={request.get_host()}, require_https=request.is_secure()

@@ -219,7 +219,7 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         ),
         warnings=warning_reads.of_items(told, context["decided"]),
     )
-    return render(request, "evaluation/labels/items.html", context)
+    return render(request, "evaluation/labels/items/items.html", context)
 
 
 @login_required
