@@ -132,7 +132,8 @@ GET: dict[str, str] = {
     "rating_results": STAFF,
     "score_table": SIGNED_IN, "score_table_example": SIGNED_IN, "score_table_in": REQUESTER,
     "score_table_file": "LNNON", "score_table_left_out": "LNNON",
-    "label_results": STAFF, "label_worker": NOTHING_YET, "label_items": STAFF,
+    "label_results": STAFF, "label_decide": POST_ONLY, "label_revoke": POST_ONLY,
+    "label_worker": NOTHING_YET, "label_items": STAFF,
     "label_agreement": STAFF, "label_classes": STAFF, "label_compare": STAFF,
     "task_plan": STAFF, "label_export": NOTHING_YET, "replacement": STAFF, "live_evaluation": STAFF,
     "replacement_ask": NOTHING_YET, "replacement_judges": NOTHING_YET,
@@ -272,6 +273,7 @@ POST: dict[str, str] = {
     "work_extend": "LNXNN", "work_draft": "LNXNN", "work_stream": "LNXNN",
     "work_recording": "LNXNN",
     "work_events": "LNXNN", "work_submit": "LNXNN", "work_rejection_reply": "LNXNN",
+    "label_decide": WRITE_STAFF, "label_revoke": WRITE_STAFF,
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
     "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
 }  # fmt: skip

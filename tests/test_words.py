@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.task_types import get_type
+from annotation.templatetags.rendering import reading_minutes, words
 from crowdqc.errors import Invalid
 from crowdqc.web.words import count_words, spaced
 from evaluation.methods.text.style import style_counts
@@ -12,9 +13,14 @@ from evaluation.methods.writing.measures import word_count
 from tests.support.words import CASES
 
 
-@pytest.mark.parametrize(("text", "words"), CASES.items())
-def test_words_are_counted_in_scripts_with_and_without_spaces(text: str, words: int) -> None:
-    assert count_words(text) == words
+def test_pages_count_marks_of_sources_and_dashes_as_no_words() -> None:
+    assert words("Storks nest on chimneys [1] — as ever [2].") == 6
+    assert reading_minutes("— " * 400) == 1
+
+
+@pytest.mark.parametrize(("text", "n"), CASES.items())
+def test_words_are_counted_in_scripts_with_and_without_spaces(text: str, n: int) -> None:
+    assert count_words(text) == n
 
 
 def test_figures_of_texts_in_english_stay_as_published() -> None:

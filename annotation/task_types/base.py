@@ -65,6 +65,7 @@ class TaskType:
     is_typed: bool = True  # people write their answer, where they do not choose it
     judges_texts: bool = False  # its items are texts of the project
     pairs_texts: bool = False  # two of them at a time
+    models_beside: bool = False  # answers of models are compared with people's, and are no votes
 
     answer_template: str  # what the worker fills in, for one item
     item_template: str  # the worker's page around it

@@ -9,6 +9,7 @@ from django.db.models import Avg, Count, F
 from django.db.models.functions import Coalesce, Length
 
 from annotation.models import TaskVersion
+from crowdqc.web.words import count_words
 
 # Silent reading of plain prose, about 210 words a minute; composing on a keyboard.
 READ_A_MINUTE = 210
@@ -47,7 +48,7 @@ def estimate_judging(
     """
     both = F("first__words") + Coalesce(F("second__words"), 0)
     words = items.order_by().aggregate(mean=Avg(both))["mean"] or 0
-    reading = len(version.instructions.split()) + shown * words + beside
+    reading = count_words(version.instructions) + shown * words + beside
     writing = shown * said / WORDS_A_MINUTE
     return float(reading / READ_A_MINUTE + writing + shown * lines * SECONDS_A_LINE / 60)
 

@@ -40,6 +40,8 @@ MARKS = {
     "waiting": RING + '<path class="hand" d="M6 3.4V6l1.7 1.3"/>',
     "warn": '<path class="hand" d="M6 1.2 11.3 10.8H.7zM6 4.9v2.6M6 9v.1"/>',
     "bad": DISC + '<path class="cut" d="M4.1 4.1 7.9 7.9M7.9 4.1 4.1 7.9"/>',
+    "undecided": RING
+    + '<path class="hand" d="M4.5 4.7a1.5 1.5 0 1 1 2.2 1.3Q6 6.4 6 7M6 8.8v.1"/>',
     "offline": RING + '<path class="hand" d="M2.5 9.5 9.5 2.5"/>',
 }
 KEYS = {

@@ -8,15 +8,29 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from annotation.task_types.rendering import render_markdown
+from annotation.models import Answer
+from annotation.task_types import get_type
+from annotation.task_types.rendering import render_markdown, words_in
 
 register = template.Library()
 
 
 @register.filter
+def words(text: str) -> int:
+    """Words of a text, as every other page and figure counts them."""
+    return words_in(text or "")
+
+
+@register.filter
 def reading_minutes(text: str) -> int:
     """Minutes of silent reading at 210 words a minute, at least one."""
-    return max(1, round(len((text or "").split()) / 210))
+    return max(1, round(words(text) / 210))
+
+
+@register.filter
+def is_beside(answer: Answer) -> bool:
+    """Whether it is a model's answer that is compared with people's and is never a vote."""
+    return bool(answer.system_id) and get_type(answer.item.task.type).models_beside
 
 
 @register.filter

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer, AuditEntry, Item, Task
 from annotation.records.selectors import audit
+from annotation.task_types import get_type
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
+from annotation.work.snapshots.labels import LabelField
+from evaluation.labels.selectors import decisions
+from evaluation.labels.selectors.decisions import Deciding
 from evaluation.models import ItemLabel, ItemScore, Run
 from evaluation.payouts.selectors.evidence import answer_scores
 from evaluation.payouts.selectors.review import ReadAnswer
@@ -25,6 +31,8 @@ class Label:
     """What the official run makes of an item on one dimension."""
 
     row: ItemLabel
+    title: str  # of the field or dimension
+    word: str
     posterior: float | None
     others: list[tuple[str, str]]  # other methods and their labels
 
@@ -40,13 +48,14 @@ class ItemPage:
     answers: list[tuple[ReadAnswer, LogSummary]]
     counted: int
     labels: list[Label]
+    deciding: list[Deciding]  # of a labels task: its fields, and what was decided in them
     scores: list[ItemScore]
     history: list[audit.Line]
     before: Item | None
     after: Item | None
 
 
-OTHERS = {"majority": "Majority", "dawid_skene": "Dawid-Skene", "mace": "MACE"}
+OTHERS = {"majority": gettext_lazy("Majority"), "dawid_skene": "Dawid-Skene", "mace": "MACE"}
 
 
 def item_page(task: Task, item: Item, number: Any) -> ItemPage:
@@ -62,6 +71,7 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
     found = list(page.object_list)
     for one in found:
         one.item = item
+    fields = {one.name: one for one in decisions.fields_of(task)}
     scores = answer_scores(run, [one.pk for one in found])
     logs = log_summaries([one.assignment_id for one in found if one.assignment_id])
     answers = []
@@ -74,8 +84,9 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
         run=run,
         page=page,
         answers=answers,
-        counted=given.filter(counts=True).count(),
-        labels=_labels(run, item),
+        counted=_counted(task, given),
+        labels=_labels(run, item, fields),
+        deciding=decisions.of_item(task, item),
         scores=_scores(run, item),
         history=_history(task, item),
         before=_beside(item, back=True),
@@ -83,18 +94,30 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
     )
 
 
-def _labels(run: Run | None, item: Item) -> list[Label]:
+def _counted(task: Task, given: QuerySet[Answer]) -> int:
+    """How many answers count; a model's, where models stand beside people, is no vote."""
+    beside = get_type(task.type).models_beside
+    counted = given.filter(counts=True, **({"system__isnull": True} if beside else {}))
+    return counted.count()
+
+
+def _labels(run: Run | None, item: Item, fields: Mapping[str, LabelField]) -> list[Label]:
+    """Labels in the words of the fields; where there are none, dimensions speak for themselves."""
     if run is None:
         return []
-    found = ItemLabel.objects.filter(run=run, item=item).order_by("dimension")
-    return [
-        Label(
-            row,
-            row.posterior.get(row.label),
-            [(name, row.extra[slug]) for slug, name in OTHERS.items() if row.extra.get(slug)],
-        )
-        for row in found
-    ]
+    found = []
+    for row in ItemLabel.objects.filter(run=run, item=item).order_by("dimension"):
+        field = fields.get(row.dimension)
+        words = field.labels if field else {}
+        others = [
+            (str(name), words.get(row.extra[slug], row.extra[slug]))
+            for slug, name in OTHERS.items()
+            if row.extra.get(slug)
+        ]
+        title = field.label if field else row.dimension
+        word = words.get(row.label, row.label)
+        found.append(Label(row, title, word, row.posterior.get(row.label), others))
+    return found
 
 
 def _scores(run: Run | None, item: Item) -> list[ItemScore]:

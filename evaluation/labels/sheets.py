@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaluation.models import ItemLabel, WorkerScore
+from evaluation.runs.exports.decided import DECIDED
 from evaluation.runs.exports.tables import BASE, Sheet
 
 WORKER = (("worker", "worker__pseudonym"),)
@@ -71,6 +72,7 @@ LABEL_TABLES: dict[str, Sheet] = {
             "gold",
             "differ",
         ),
+        beside=DECIDED,
     ),
     "soft_labels": Sheet(
         ItemLabel,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluation.labels.views import pages
+from evaluation.labels.views import decisions, pages
 
 STUDY = "tasks/<int:task_id>/labels/"
 
@@ -10,6 +10,8 @@ urlpatterns = [
     path(STUDY, pages.workers, name="label_results"),
     path(f"{STUDY}workers/<int:worker_id>/", pages.worker, name="label_worker"),
     path(f"{STUDY}items/", pages.items, name="label_items"),
+    path(f"{STUDY}items/<int:item_id>/decide/", decisions.decide, name="label_decide"),
+    path(f"{STUDY}items/<int:item_id>/revoke/", decisions.revoke, name="label_revoke"),
     path(f"{STUDY}agreement/", pages.agreement, name="label_agreement"),
     path(f"{STUDY}classes/", pages.classes, name="label_classes"),
     path(f"{STUDY}compare/", pages.compare, name="label_compare"),

@@ -1,6 +1,7 @@
 """Tables of the judging side, one module a subject."""
 
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
+from evaluation.models.decisions import LabelDecision
 from evaluation.models.encoding import Embedding, EncodingShard
 from evaluation.models.grading import AuditVerdict, ExplanationAudit, Grade, Grading
 from evaluation.models.live import LiveBatch, LiveEvaluation, LiveJudging
@@ -62,6 +63,7 @@ __all__ = [
     "JobFailure",
     "LLMAttempt",
     "LLMCall",
+    "LabelDecision",
     "LanguageModel",
     "LiveBatch",
     "LiveEvaluation",

@@ -142,6 +142,12 @@ class ItemLabelOut(serializers.Serializer[Any]):
     entropy = serializers.FloatField(allow_null=True)
     n = serializers.IntegerField()
     extra = serializers.DictField(help_text="What other methods say of the item, by name")
+    decided_label = serializers.CharField(
+        allow_null=True, help_text="What somebody of the project decided by hand; no method uses it"
+    )
+    decided_by = serializers.CharField(
+        allow_null=True, help_text="Who: people of a task are numbered, as decider-1"
+    )
 
 
 def run_for(request: Request, run_id: int) -> Run:

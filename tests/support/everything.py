@@ -248,6 +248,8 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     checked = tasks.create_task(by=world.requester, project=project, type="checklist", title="C")
     rated = judging.make_ratings(project, 1)
     labelled = tasks.create_task(by=world.requester, project=project, type="labels", title="L")
+    claims = tasks.save_group(by=world.requester, task=labelled, key="all", title="Claims")
+    claim = Item.objects.create(task=labelled, group=claims, key="claim", question="?", since=1)
     audit = ExplanationAudit.objects.create(
         task=rated,
         judge=world.manager,
@@ -296,6 +298,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "pair_id": Item.objects.filter(task=study).first().pk,
         "rated_id": rated.pk,
         "labelled_id": labelled.pk,
+        "claim_id": claim.pk,
         "share_id": 0,
         "secret": "nothing",
         "slug": "nothing",
@@ -351,6 +354,8 @@ TASKS = {
     "checklist_scores": "checked_id",
 }
 
+ITEMS = {"label_decide": "claim_id", "label_revoke": "claim_id"}  # and an item of it
+
 
 def address(name: str, values: dict[str, Any]) -> str:
     """The address of a route with the placeholders filled in."""
@@ -371,6 +376,7 @@ def address(name: str, values: dict[str, Any]) -> str:
     for start, of in TASKS.items():
         if name.startswith(start):
             own["task_id"] = values[of]
+    own["item_id"] = values.get(ITEMS.get(name), own["item_id"])
     if name in THOUGHT:
         own["task_id"] = values["thought_id"]
     if name in LISTED:

@@ -30,6 +30,7 @@ class FreeText(TaskType):
     )
     shape = "texts"
     item_noun = "question"
+    models_beside = True
     answer_template = "annotation/task_types/free_text_answer.html"
     item_template = "annotation/work/item.html"
     builder_template = "annotation/task_types/free_text_settings.html"

@@ -144,6 +144,7 @@ class LabelsBuilder(BuilderParts):
     )
     page_styles = ("css/pages/work/label.css",)
     scripts = ("js/label/media.js",)
+    page_scripts = ("js/label/preview.js", "js/label/label.js", "js/label/spans.js")
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"

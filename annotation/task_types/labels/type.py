@@ -121,6 +121,7 @@ class Labels(TaskType):
     )
     shape = "labels"
     item_noun = "item"
+    models_beside = True
     answer_noun = "label"
     is_typed = False
     answer_template = "annotation/task_types/labels_answer.html"
@@ -169,10 +170,19 @@ class Labels(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """What can be told right or wrong: one option, a point, a number, a few words."""
+        """What can be told right or wrong: one option, a point, a number, a few words.
+
+        They are called by their question, which is what authors write; a short label that came
+        with a template is not theirs.
+        """
         fields = [row for row in settings["fields"] if row["kind"] in KNOWN_AS]
         return [
-            KnownField(row["name"], row["label"], KNOWN_AS[row["kind"]], _known_options(row))
+            KnownField(
+                row["name"],
+                row["question"] or row["label"],
+                KNOWN_AS[row["kind"]],
+                _known_options(row),
+            )
             for row in fields
         ]
 

@@ -11,12 +11,16 @@ from django.core.paginator import Paginator
 from django.db.models import Case, Count, FloatField, IntegerField, Q, QuerySet, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership
 from annotation.work.snapshots.labels import labels_of_worker
 from crowdqc.numbers import count
 from evaluation.charts import labels as charts
 from evaluation.labels.results import SURE
+from evaluation.labels.selectors import decisions
+from evaluation.labels.selectors.decisions import Deciding
 from evaluation.labels.selectors.models import labels_of_items
 from evaluation.labels.selectors.study import NAMES, ShownField
 from evaluation.models import ItemLabel, Run
@@ -25,16 +29,18 @@ from evaluation.runs.results import votes_used
 PER_PAGE = 50
 FIGURES = ("certainty", "summary", votes_used.FIGURE)
 FILTERS = {
-    "all": "All",
-    "differ": "Methods differ",
-    "unsure": "Posterior under .90",
-    "known": "Known answers",
+    "all": _("All"),
+    "differ": _("Methods differ"),
+    "unsure": _("Posterior under .90"),
+    "known": _("Known answers"),
+    "decided": _("Decided"),
 }
+DECIDABLE = ("differ", "unsure", "decided")  # the filters under which labels are decided
 COMPARED = ("majority", "dawid_skene", "mace")
 HEADINGS = (
-    "The methods differ, the least certain first",
-    "The methods agree, but the posterior is under .90",
-    "The methods agree, and the posterior is .90 or more",
+    _("The methods differ, the least certain first"),
+    _("The methods agree, but the posterior is under .90"),
+    _("The methods agree, and the posterior is .90 or more"),
 )
 Told = Mapping[str, Any]
 
@@ -48,7 +54,8 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
         default=Value(2),
         output_field=IntegerField(),
     )
-    return ItemLabel.objects.filter(run=run).annotate(sure=sure).annotate(place=place)
+    rows = ItemLabel.objects.filter(run=run).annotate(sure=sure, is_decided=decisions.IS_DECIDED)
+    return rows.annotate(place=place)
 
 
 CONDITIONS = {
@@ -56,6 +63,7 @@ CONDITIONS = {
     "differ": Q(place=0),
     "unsure": Q(sure__lt=SURE),
     "known": ~Q(extra__gold=""),
+    "decided": Q(is_decided=True),
 }
 
 
@@ -93,9 +101,11 @@ def item_list(
     ordered = rows.order_by("place", "sure", "item__position", "item_id")
     shown = Paginator(ordered, PER_PAGE).get_page(page)
     listed = [_line(row, field) for row in shown.object_list]
+    kept = decisions.standing(field.name, [row["item"].pk for row in listed])
     models, said = labels_of_items(run.task, field, [row["item"].pk for row in listed])
     for row in listed:
         pk, label = row["item"].pk, row["dawid_skene"]
+        row["deciding"] = Deciding(row["item"], field.collected, kept.get(pk))
         row["models"] = [one | {"odd": one["code"] != label} for one in said.get(pk, [])]
         if only is not None:
             code = only.labels[pk]
@@ -107,7 +117,8 @@ def item_list(
             for at in range(len(HEADINGS))
             if (inside := [row for row in listed if row["place"] == at])
         ],
-        "filters_shown": _filters(told, chosen, every if only else None),
+        "deciding": chosen in DECIDABLE or bool(kept),
+        "filters_shown": _filters(told, chosen, every, whole=only is None),
         "models": models,
         "only": only,
         "chosen": chosen,
@@ -119,19 +130,20 @@ def item_list(
     }
 
 
-def _filters(told: Told, chosen: str, counted: QuerySet[ItemLabel] | None) -> list[dict[str, Any]]:
-    """The filters with their sizes; those of ``counted`` rows where not all are shown."""
+def _filters(
+    told: Told, chosen: str, rows: QuerySet[ItemLabel], *, whole: bool
+) -> list[dict[str, Any]]:
+    """The filters with their sizes: of the ``whole`` run as it told them, else counted."""
     certainty = told["certainty"]
-    sizes = (
-        counted.aggregate(**{slug: Count("pk", filter=own) for slug, own in CONDITIONS.items()})
-        if counted is not None
-        else {
+    counted = ("decided",) if whole else tuple(CONDITIONS)
+    sizes = rows.aggregate(**{slug: Count("pk", filter=CONDITIONS[slug]) for slug in counted})
+    if whole:
+        sizes |= {
             "all": certainty["items"],
             "differ": told["summary"]["any_differ"],
             "unsure": certainty["low"],
             "known": told["summary"]["known"],
         }
-    )
     return [
         {"slug": slug, "label": label, "n": sizes[slug], "current": slug == chosen}
         for slug, label in FILTERS.items()
@@ -141,10 +153,13 @@ def _filters(told: Told, chosen: str, counted: QuerySet[ItemLabel] | None) -> li
 def _where(certainty: Told) -> list[tuple[str, int]]:
     """How many items two methods label differently."""
     found = [
-        (f"{NAMES[first]} and {NAMES[second]}", certainty["pairs"][f"{first} {second}"])
+        (
+            gettext("%(first)s and %(second)s") % {"first": NAMES[first], "second": NAMES[second]},
+            certainty["pairs"][f"{first} {second}"],
+        )
         for first, second in itertools.combinations(COMPARED, 2)
     ]
-    return [*found, ("Ties in the majority", certainty["ties"])]
+    return [*found, (gettext("Ties in the majority"), certainty["ties"])]
 
 
 def _line(row: Any, field: ShownField) -> dict[str, Any]:
@@ -164,7 +179,7 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
             {
                 "slug": name,
                 "name": NAMES[name],
-                "label": field.word(extra[name]) if extra[name] else "tie",
+                "label": field.word(extra[name]) if extra[name] else gettext("tie"),
                 "tie": not extra[name],
                 "odd": name == odd,
             }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
@@ -30,9 +31,10 @@ NAMES = {
 
 # From which alpha on, by Krippendorff's limits.
 EXTENTS = (
-    (0.8, "People agree strongly"),
-    (0.667, "People agree well"),
-    (0.2, "People agree weakly"),
+    (0.8, gettext_lazy("People agree strongly"), gettext_lazy("People agree strongly at best")),
+    (0.667, gettext_lazy("People agree well"), gettext_lazy("People agree well at best")),
+    (0.2, gettext_lazy("People agree weakly"), gettext_lazy("People agree weakly at best")),
+    (-math.inf, gettext_lazy("People hardly agree"), gettext_lazy("People hardly agree at best")),
 )
 
 
@@ -67,15 +69,37 @@ class ShownField:
         return self.labels.get(code, code)
 
 
-def verdict(run: Run, told: Told, reliable: int | None) -> Verdict:
-    """Never more than the intervals say; ``reliable`` workers reach the requester's threshold."""
+def verdict(run: Run, told: Told, reliable: int | None, decided: int = 0) -> Verdict:
+    """Never more than the intervals say; ``reliable`` workers reach the requester's threshold.
+
+    ``decided``: on how many of the items on which the methods differ people decided.
+    """
     summary = told["summary"]
     n = summary["workers"]
-    return Verdict(_sentence(run, told, summary, n, reliable), _note(told, summary))
+    note = _note(told, summary)
+    if decided:
+        note = f"{note} {_decided(summary['any_differ'], decided)}"
+    return Verdict(_sentence(run, told, summary, n, reliable), note)
 
 
-def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
-    """Who or what to look at before the labels are used."""
+def _decided(uncertain: int, decided: int) -> str:
+    if decided < uncertain:
+        said = ngettext(
+            "%(decided)s of %(n)s uncertain items is decided by hand.",
+            "%(decided)s of %(n)s uncertain items are decided by hand.",
+            decided,
+        )
+    else:
+        said = ngettext(
+            "The one uncertain item is decided by hand.",
+            "All %(n)s uncertain items are decided by hand.",
+            uncertain,
+        )
+    return said % {"decided": count(decided), "n": count(uncertain)}
+
+
+def what_now(run: Run, told: Told, decided: int = 0) -> Iterator[NextStep | None]:
+    """Who or what to look at before the labels are used; ``decided`` as in ``verdict``."""
     summary = told["summary"]
     task, doubtful = run.task, summary["unknown"] + summary["one_label"] + summary["worse"]
     workers, items = (
@@ -95,7 +119,7 @@ def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
             task, _("Collect more labels: some workers gave too few to be told from guessing.")
         )
     yield next_steps.review(task)
-    if n := summary["any_differ"]:
+    if (n := summary["any_differ"] - decided) > 0:
         said = ngettext(
             "Decide this item by hand: our ways of counting disagree on it.",
             "Decide these %(n)s items by hand: our ways of counting disagree on them.",
@@ -106,44 +130,76 @@ def what_now(run: Run, told: Told) -> Iterator[NextStep | None]:
             _("Show these items"),
             f"{items}?run={run.number}&show=differ",
         )
+    if decided:
+        yield NextStep(_("Nothing to do: export the labels; what you decided is in a column."))
     yield NextStep(_("Nothing to do: use the labels as they are."))
 
 
 def _sentence(run: Run, told: Told, summary: Told, n: int, reliable: int | None) -> str:
-    better, unknown, same = summary["better"], summary["unknown"], summary["one_label"]
-    worse, gone = summary["worse"], summary["not_scored"]
-    people = plural(n, "worker")
-    if gone == n:
-        return f"Competence needs 3 workers who share items; {people} gave labels."
+    better, unknown = summary["better"], summary["unknown"]
+    people = {"people": plural(n, "worker")}
+    if summary["not_scored"] == n:
+        return _("Competence needs 3 workers who share items; %(people)s gave labels.") % people
     resamples = (told.get("recipe") or {}).get("params", {}).get("resamples", 1)
     if not resamples:
-        return "This run has no intervals, so it does not say who does better than guessing."
+        return _("This run has no intervals, so it does not say who does better than guessing.")
     rest = []
     if reliable is not None:
-        limit = score(run.params["reliable"], 2)
-        head = f"{count(reliable)} of {people} can be relied on, by the threshold of {limit}"
+        limit = {"n": count(reliable), "limit": score(run.params["reliable"], 2)}
+        head = _("%(n)s of %(people)s can be relied on, by the threshold of %(limit)s")
+        head %= {**people, **limit}
         if better > reliable:
-            more = plural(better - reliable, "more does", "more do")
-            rest.append(f"{more} better than guessing")
+            more = ngettext(
+                "%(n)s more does better than guessing",
+                "%(n)s more do better than guessing",
+                better - reliable,
+            )
+            rest.append(more % {"n": count(better - reliable)})
     elif better == n:
-        return f"All {people} do better than guessing."
+        return _("All %(people)s do better than guessing.") % people
     elif not better and unknown == n:
-        return f"None of the {people} can be told from guessing."
+        return _("None of the %(people)s can be told from guessing.") % people
     else:
-        head = f"{count(better)} of {people} {'does' if better == 1 else 'do'} better than guessing"
+        head = ngettext(
+            "%(n)s of %(people)s does better than guessing",
+            "%(n)s of %(people)s do better than guessing",
+            better,
+        ) % {**people, "n": count(better)}
     if unknown:
-        rest.append(f"{count(unknown)} cannot be told from guessing")
-    if same:
-        rest.append(f"{count(same)} always {'gives' if same == 1 else 'give'} the same label")
-    if worse:
-        rest.append(f"{count(worse)} {'does' if worse == 1 else 'do'} worse than guessing")
-    if gone:
-        rest.append(f"{count(gone)} {'is' if gone == 1 else 'are'} not scored")
-    return f"{head}; {_listed(rest)}." if rest else f"{head}."
+        rest.append(_("%(n)s cannot be told from guessing") % {"n": count(unknown)})
+    rest += _others(summary)
+    told_rest = {"head": head, "rest": listed(rest)}
+    return _("%(head)s; %(rest)s.") % told_rest if rest else f"{head}."
 
 
-def _listed(parts: list[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+def _others(summary: Told) -> list[str]:
+    """Workers whose labels say little, each kind as a part of a sentence."""
+    kinds = (
+        (
+            summary["one_label"],
+            ngettext_lazy(
+                "%(n)s always gives the same label", "%(n)s always give the same label", "count"
+            ),
+        ),
+        (
+            summary["worse"],
+            ngettext_lazy(
+                "%(n)s does worse than guessing", "%(n)s do worse than guessing", "count"
+            ),
+        ),
+        (
+            summary["not_scored"],
+            ngettext_lazy("%(n)s is not scored", "%(n)s are not scored", "count"),
+        ),
+    )
+    return [said % {"count": n, "n": count(n)} for n, said in kinds if n]
+
+
+def listed(parts: list[str]) -> str:
+    """Parts of a sentence with "and" before the last one."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return _("%(names)s and %(last)s") % {"names": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
 def alpha_of(told: Told) -> Told | None:
@@ -152,16 +208,12 @@ def alpha_of(told: Told) -> Told | None:
     return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
 
 
-def _extent(alpha: float) -> str:
-    return next((said for limit, said in EXTENTS if alpha >= limit), "People hardly agree")
-
-
 def _agreement_in_words(row: Told | None) -> str:
     """A word for it only where the whole interval lies within that word's limits."""
     if row is None or row["low"] is None:
-        return "How far people agree is not sure"
-    low, high = _extent(row["low"]), _extent(row["high"])
-    return low if low == high else f"{high} at best"
+        return _("How far people agree is not sure")
+    low, high = (next(one for one in EXTENTS if row[end] >= one[0]) for end in ("low", "high"))
+    return str(low[1] if low == high else high[2])
 
 
 def _note(told: Told, summary: Told) -> str:
@@ -169,32 +221,43 @@ def _note(told: Told, summary: Told) -> str:
     alpha, without = summary.get("alpha"), summary.get("alpha_better")
     others = summary["workers"] - summary["better"] if summary["better"] else 0
     if alpha is None:
-        said.append("Agreement cannot be computed from these labels.")
+        said.append(_("Agreement cannot be computed from these labels."))
     else:
-        extent = f"α {score(alpha, 2)}, where 0 is chance and 1 is full agreement"
+        known = {"extent": _agreement_in_words(alpha_of(told)), "alpha": score(alpha, 2)}
         if others and without is not None:
-            people = "1 worker" if others == 1 else f"{count(others)} workers"
-            extent += f"; {score(without, 2)} at most without the other {people}"
-        said.append(f"{_agreement_in_words(alpha_of(told))} ({extent}).")
-    differ, items = summary["any_differ"], summary["items"]
-    if differ:
+            form = ngettext(
+                "%(extent)s (α %(alpha)s, where 0 is chance and 1 is full agreement; %(without)s "
+                "at most without the other %(n)s worker).",
+                "%(extent)s (α %(alpha)s, where 0 is chance and 1 is full agreement; %(without)s "
+                "at most without the other %(n)s workers).",
+                others,
+            )
+            known |= {"without": score(without, 2), "n": count(others)}
+        else:
+            form = _("%(extent)s (α %(alpha)s, where 0 is chance and 1 is full agreement).")
+        said.append(form % known)
+    if differ := summary["any_differ"]:
+        items = {"n": count(differ), "items": plural(summary["items"], "item")}
         said.append(
-            f"On {count(differ)} of {plural(items, 'item')} the label depends on how votes are "
-            "counted: all alike, or better workers more."
+            _(
+                "On %(n)s of %(items)s the label depends on how votes are counted: all alike, or "
+                "better workers more."
+            )
+            % items
         )
     else:
-        said.append("However votes are counted, every item gets the same label.")
+        said.append(_("However votes are counted, every item gets the same label."))
     return " ".join(said)
 
 
 def basis(run: Run, told: Told) -> str:
     """``1,996 labels of 400 items by 24 workers.``"""
     counts = run.snapshot.counts if run.snapshot else {}
-    return (
-        f"{plural(counts.get('answers', 0), 'label')} of "
-        f"{plural(counts.get('questions', 0), 'item')} by "
-        f"{plural(counts.get('workers', 0), 'worker')}."
-    )
+    return _("%(labels)s of %(items)s by %(workers)s.") % {
+        "labels": plural(counts.get("answers", 0), "label"),
+        "items": plural(counts.get("questions", 0), "item"),
+        "workers": plural(counts.get("workers", 0), "worker"),
+    }
 
 
 def state(run: Run | None, active: Run | None, last: Run | None) -> dict[str, str]:
@@ -205,14 +268,17 @@ def state(run: Run | None, active: Run | None, last: Run | None) -> dict[str, st
     if active is not None:
         return {
             "mark": "running",
-            "word": f"Run {active.number} in progress, {shell.percent(active)}%",
-            "sentence": f"Run {run.number} is shown until it has finished." if run else "",
+            "word": _("Run %(number)s in progress, %(percent)s%%")
+            % {"number": active.number, "percent": shell.percent(active)},
+            "sentence": _("Run %(number)s is shown until it has finished.") % {"number": run.number}
+            if run
+            else "",
         }
     if last is not None and last.state == RunState.FAILED:
-        shown = f" Run {run.number} is shown." if run else ""
+        shown = " " + _("Run %(number)s is shown.") % {"number": run.number} if run else ""
         return {
             "mark": "bad",
-            "word": f"Run {last.number} failed",
+            "word": _("Run %(number)s failed") % {"number": last.number},
             "sentence": f"{last.error}{shown}",
         }
     return {}

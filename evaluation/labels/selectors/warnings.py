@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Task
-from crowdqc.numbers import count, plural
+from crowdqc.numbers import count
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.labels.results import WORSE
+from evaluation.labels.selectors.study import listed
 from evaluation.labels.selectors.workers import WorkerRow
 
 NAMED = 3  # workers that are named one by one
@@ -34,8 +37,9 @@ def _few(told: Told) -> list[Warning]:
     n = told["summary"]["not_scored"]
     if not n:
         return []
-    text = "Agreement needs 2 workers on the same item; competence needs 3."
-    return [Warning("warn", f"{plural(n, 'worker is', 'workers are')} not scored.", text)]
+    head = ngettext("%(n)s worker is not scored.", "%(n)s workers are not scored.", n)
+    text = _("Agreement needs 2 workers on the same item; competence needs 3.")
+    return [Warning("warn", head % {"n": count(n)}, text)]
 
 
 def _guessing(rows: Sequence[WorkerRow]) -> list[Warning]:
@@ -44,39 +48,45 @@ def _guessing(rows: Sequence[WorkerRow]) -> list[Warning]:
         return []
     given, every = sum(row.n for row in weak), sum(row.n for row in rows)
     if len(weak) == len(rows):
-        text = "Nobody is told from guessing, so the labels of the items are not to be relied on."
-        return [Warning("warn", "No worker stands out.", text)]
-    head = f"{plural(len(weak), 'worker')} may add noise."
-    gave = "They" if len(weak) > 1 else "This worker"
-    text = (
-        f"{gave} gave {count(given)} of the {count(every)} labels. Dawid-Skene gives such labels "
-        "little weight; a majority vote does not."
+        text = _(
+            "Nobody is told from guessing, so the labels of the items are not to be relied on."
+        )
+        return [Warning("warn", _("No worker stands out."), text)]
+    head = ngettext("%(n)s worker may add noise.", "%(n)s workers may add noise.", len(weak))
+    text = ngettext(
+        "This worker gave %(given)s of the %(every)s labels. Dawid-Skene gives such labels little "
+        "weight; a majority vote does not.",
+        "They gave %(given)s of the %(every)s labels. Dawid-Skene gives such labels little weight; "
+        "a majority vote does not.",
+        len(weak),
     )
-    return [Warning("warn", head, text)]
+    told = {"given": count(given), "every": count(every)}
+    return [Warning("warn", head % {"n": count(len(weak))}, text % told)]
 
 
 def _known(task: Task, told: Told, rows: Sequence[WorkerRow], *, requester: bool) -> list[Warning]:
     if told["summary"]["not_scored"] == len(rows):
         return []
     if not told["summary"]["known"]:
-        build = reverse("task_build", args=[task.project_id, task.pk]) if requester else ""
+        build = reverse("task_build", args=[task.project_id, task.pk]) + "?part=known"
         return [
             Warning(
                 "",
-                "No known answers yet.",
-                "Competence rests on the agreement of the workers alone.",
-                build,
-                "Add known answers",
+                _("No known answers yet."),
+                _("Competence rests on the agreement of the workers alone."),
+                build if requester else "",
+                _("Add known answers"),
             )
         ]
     without = [row.name for row in rows if not row.extra["known_n"]]
     if not without:
         return []
-    text = "The competence rests on the model alone."
+    text = _("The competence rests on the model alone.")
     if len(without) > NAMED:
-        return [Warning("", f"{count(len(without))} workers saw no known answer.", text)]
-    saw = " and ".join([", ".join(without[:-1]), without[-1]] if len(without) > 1 else without)
-    return [Warning("", f"{saw} saw no known answer.", text)]
+        head = _("%(n)s workers saw no known answer.") % {"n": count(len(without))}
+    else:
+        head = _("%(names)s saw no known answer.") % {"names": listed(without)}
+    return [Warning("", head, text)]
 
 
 def _of_run(told: Told) -> list[Warning]:
@@ -84,11 +94,11 @@ def _of_run(told: Told) -> list[Warning]:
     return [Warning("", "", f"{text[:1].upper()}{text[1:]}") for text in said]
 
 
-def of_items(told: Told) -> list[Warning]:
-    """Of the list of items."""
-    n = told["summary"]["any_differ"]
-    if not n:
+def of_items(told: Told, decided: int = 0) -> list[Warning]:
+    """Of the list of items; ``decided`` of those on which the methods differ are decided."""
+    n = told["summary"]["any_differ"] - decided
+    if n <= 0:
         return []
-    head = f"{plural(n, 'item needs a look', 'items need a look')}."
-    text = "Most are ties, or near ties, that the competence of the workers decides."
-    return [Warning("warn", head, text)]
+    head = ngettext("%(n)s item needs a look.", "%(n)s items need a look.", n)
+    text = _("Most are ties, or near ties, that the competence of the workers decides.")
+    return [Warning("warn", head % {"n": count(n)}, text)]

@@ -10,6 +10,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task, get_worker
@@ -23,14 +25,13 @@ from evaluation.free_text.views.results import (
     send_csv,
 )
 from evaluation.labels.run import LABELS
+from evaluation.labels.selectors import decisions, study, tables
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
-from evaluation.labels.selectors import study, tables
 from evaluation.labels.selectors import warnings as warning_reads
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
-from evaluation.labels.sheets import LABEL_TABLES
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
@@ -40,24 +41,26 @@ from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
-    "workers": ("Workers", "label_results"),
-    "items": ("Items", "label_items"),
-    "agreement": ("Agreement", "label_agreement"),
-    "classes": ("Classes", "label_classes"),
-    "compare": ("Compare methods", "label_compare"),
+    "workers": (_lazy("Workers"), "label_results"),
+    "items": (_lazy("Items"), "label_items"),
+    "agreement": (_lazy("Agreement"), "label_agreement"),
+    "classes": (_lazy("Classes"), "label_classes"),
+    "compare": (_lazy("Compare methods"), "label_compare"),
 }
 
 # Table of a run -> what the menu calls it.
-EXPORTS = {name: name.replace("_", " ").capitalize() for name in LABEL_TABLES} | {
-    "labels": "Labels by method",
-    "confusion": "Confusion matrices",
+EXPORTS = {
+    "workers": _lazy("Workers"),
+    "labels": _lazy("Labels by method"),
+    "soft_labels": _lazy("Soft labels"),
+    "confusion": _lazy("Confusion matrices"),
 }
 
 
 def get_study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
     """A labels task under the rules of its project; Missing where it is of another type."""
     access, task = get_task(request, project_id, task_id)
-    require_fit(task, LABELS, Missing("This task does not ask for labels."))
+    require_fit(task, LABELS, Missing(_("This task does not ask for labels.")))
     return access, task
 
 
@@ -69,7 +72,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
     context.update(
         view=view,
         keep=keep,
-        export_rows=[*EXPORTS.items(), ("all", "All, with manifest")],
+        export_rows=[*EXPORTS.items(), ("all", _("All, with manifest"))],
         export_formats=tuple(FORMATS),
         header=study.state(run, context["active"], context["last"]),
         views=[
@@ -98,10 +101,13 @@ def told_frame(
     }
     for one in context["views"]:
         one["n"] = sizes.get(one["slug"])
+    decided = decisions.decided_uncertain(run, field)
+    verdict = study.verdict(run, told, reliable, decided)
     context.update(
         field=field,
+        decided=decided,
         run_choices=study.run_choices(context["task"]),
-        verdict=study.verdict(run, told, reliable).then(*study.what_now(run, told)),
+        verdict=verdict.then(*study.what_now(run, told, decided)),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),
@@ -112,8 +118,8 @@ def told_frame(
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
     """What stands there before the first finished run."""
     first = schedules.first_run(task)
-    sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "label")
-    why = "Agreement needs 2 workers on the same item; competence needs 3."
+    sentence, _why = reads.first_run_words(first.enough, first.others, first.missing, "label")
+    why = _("Agreement needs 2 workers on the same item; competence needs 3.")
     context.update(first=first, sentence=sentence, why=why)
     return render(request, "evaluation/labels/empty.html", context)
 
@@ -166,7 +172,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
     person = get_worker(access, worker_id)
     run = reads.shown_run(task, number_of(request))
     if run is None:
-        raise Missing("This task has no finished run.")
+        raise Missing(_("This task has no finished run."))
     if not request.htmx:  # type: ignore[attr-defined]
         page = reverse("label_results", args=[project_id, task_id])
         return redirect(f"{page}?open={person.pk}{kept_run(request, run)}#worker-{person.pk}")
@@ -211,16 +217,16 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         item_reads.item_list(
             run, told, field, chosen=chosen, page=request.GET.get("page"), only=only
         ),
-        warnings=warning_reads.of_items(told),
+        warnings=warning_reads.of_items(told, context["decided"]),
     )
-    return render(request, "evaluation/labels/items.html", context)
+    return render(request, "evaluation/labels/items/items.html", context)
 
 
 @login_required
 @require_safe
 def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Coefficients of agreement with intervals, of all workers, of the better ones, by class."""
-    _, task = get_study(request, project_id, task_id)
+    _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "agreement")
     if run is None:
         return empty_page(request, task, context)
@@ -240,7 +246,7 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 @require_safe
 def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """How frequent each class is, and what is confused with what."""
-    _, task = get_study(request, project_id, task_id)
+    _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "classes")
     if run is None:
         return empty_page(request, task, context)
@@ -254,13 +260,13 @@ def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @require_safe
 def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Methods on the same labels: known answers right, items that differ, which one to use."""
-    _, task = get_study(request, project_id, task_id)
+    _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "compare")
     if run is None:
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)
     reliable = worker_reads.count_reliable(run, rows)
-    told, _ = told_frame(run, context, *tables.COMPARE, reliable=reliable)
+    told, _field = told_frame(run, context, *tables.COMPARE, reliable=reliable)
     context.update(tables.compare(told, worker_reads.single_labels(rows)))
     return render(request, "evaluation/labels/compare.html", context)
 
@@ -269,7 +275,7 @@ def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @require_safe
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Rows of a finished run: one table as a file, or all of them with a manifest."""
-    _, task = get_study(request, project_id, task_id)
+    _access, task = get_study(request, project_id, task_id)
     run = reads.shown_run(task, number_of(request))
     if run is not None and request.GET.get("table") == "reliability":
         told = reads.figures_of(run, "reliability")

@@ -25,14 +25,19 @@ WAYS = (
 )
 
 
+def left(told: Told, model: int) -> int | None:
+    """How many items the model (its place) labelled and people did not; None where not known."""
+    return min((row["rest"] for row in told["combined"] if row["model"] == model), default=None)
+
+
 def offer(told: Told, at: int, model: int) -> dict[str, int]:
     """How many items people can be asked about beside a model (its place), and its id; or {}."""
-    rest = [row["rest"] for row in told["combined"] if row["model"] == model]
-    if not rest:
+    rest = left(told, model)
+    if rest is None:
         return {}
     needed = [row["needed"] for row in told["curve"] if row["model"] == model]
     items = next((row["items"] for row in told["model"] if row["model"] == model), 0)
-    wanted = next_items.suggested(min(rest), needed[at] if needed else None, items)
+    wanted = next_items.suggested(rest, needed[at] if needed else None, items)
     return {"model": told["frame"]["models"][model][0], "wanted": wanted} if wanted else {}
 
 

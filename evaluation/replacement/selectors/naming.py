@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.task_types.checklist.type import list_of
 from annotation.work.snapshots import labels as label_fields
+from crowdqc.numbers import count
 from evaluation.models import Run
 
 Told = Mapping[str, Any]
+NAMED = 3
 OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the second text"}
 
 
@@ -36,3 +40,13 @@ def short_names(told: Told) -> list[str]:
     names = [name for _, name in told["frame"]["models"]]
     short = [name.partition(",")[0] for name in names]
     return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with "and"; those behind the first ``NAMED`` are only counted."""
+    if len(names) > NAMED:
+        known = {"names": ", ".join(names[:NAMED]), "n": count(len(names) - NAMED)}
+        return _("%(names)s and %(n)s more") % known
+    if len(names) == 1:
+        return names[0]
+    return _("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, format_signed, plural, score
@@ -23,22 +23,22 @@ from evaluation.models import Run, RunState
 from evaluation.replacement import next_items, texts
 from evaluation.replacement.run import SLUG
 from evaluation.replacement.selectors import asking
-from evaluation.replacement.selectors.naming import label_words, quantity_title
+from evaluation.replacement.selectors.advice import advice
+from evaluation.replacement.selectors.naming import label_words, listed, quantity_title
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 SAID = {
-    YES: ("done", "Yes"),
-    NARROWLY: ("done", "Yes, narrowly"),
-    NO: ("bad", "No"),
-    UNDECIDED: ("draft", "Cannot be decided"),
+    YES: ("done", _lazy("Yes")),
+    NARROWLY: ("done", _lazy("Yes, narrowly")),
+    NO: ("bad", _lazy("No")),
+    UNDECIDED: ("undecided", _lazy("Undecided: too few items")),
 }
 SENTENCES = {
-    YES: "{} can replace one of your annotators on this task.",
-    NARROWLY: "{} passes narrowly.",
-    NO: "{} cannot replace one of your annotators.",
-    UNDECIDED: "There are too few answers to decide about {}.",
+    YES: _lazy("%(names)s can replace one of your annotators on this task."),
+    NARROWLY: _lazy("%(names)s passes narrowly."),
+    NO: _lazy("%(names)s cannot replace one of your annotators."),
+    UNDECIDED: _lazy("There are too few answers to decide about %(names)s."),
 }
-NAMED = 3
 Told = Mapping[str, Any]
 
 
@@ -101,11 +101,12 @@ def _shares() -> Scale:
 
 def _basis(run: Run, told: Told) -> str:
     counts = run.snapshot.counts if run.snapshot else {}
-    return (
-        f"{plural(len(told['frame']['models']), 'model')}, "
-        f"{plural(counts.get('workers', 0), 'person', 'people')}, "
-        f"{plural(counts.get('questions', 0), 'item')}; “{told['frame']['field'][1]}”."
-    )
+    return _("%(models)s, %(people)s, %(items)s; “%(field)s”.") % {
+        "models": plural(len(told["frame"]["models"]), "model"),
+        "people": plural(counts.get("workers", 0), "person", "people"),
+        "items": plural(counts.get("questions", 0), "item"),
+        "field": told["frame"]["field"][1],
+    }
 
 
 def curve_of(told: Told, model: int, at: int, name: str) -> str:
@@ -123,12 +124,12 @@ def facts(run: Run, chosen: Told) -> list[tuple[str, str]]:
     """What the test rests on, for the rail."""
     counts = run.snapshot.counts if run.snapshot else {}
     return [
-        ("Annotators", count(counts.get("workers", 0))),
-        ("Compared with the model", count(chosen["people"])),
-        ("Items that people answered", count(counts.get("questions", 0))),
-        (f"Of them tested with {chosen['short']}", count(chosen["items"])),
-        ("Answers of people", count(counts.get("answers", 0))),
-        ("Answers of models", count(counts.get("system_answers", 0))),
+        (_("Annotators"), count(counts.get("workers", 0))),
+        (_("Compared with the model"), count(chosen["people"])),
+        (_("Items that people answered"), count(counts.get("questions", 0))),
+        (_("Of them tested with %(name)s") % {"name": chosen["short"]}, count(chosen["items"])),
+        (_("Answers of people"), count(counts.get("answers", 0))),
+        (_("Answers of models"), count(counts.get("system_answers", 0))),
     ]
 
 
@@ -155,7 +156,7 @@ def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> d
     row = {**one, "place": one["model"], "name": name, "verdict": "", "mark": "draft"}
     row["needed"] = None
     if curve is None:
-        return row | {"said": "Not tested", "wins": "", "plot": "", "rate_plot": "", "next": ""}
+        return row | {"said": _("Not tested"), "wins": "", "plot": "", "rate_plot": "", "next": ""}
     point, advantage = curve[at], Estimate(one["advantage"], one["low"], one["high"])
     mark, said = SAID[point["verdict"]]
     wins = round(point["winning_rate"] * one["people"])
@@ -163,7 +164,7 @@ def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> d
         "verdict": point["verdict"],
         "mark": mark,
         "said": said,
-        "wins": f"{count(wins)} of {count(one['people'])}",
+        "wins": _("%(wins)s of %(people)s") % {"wins": count(wins), "people": count(one["people"])},
         "rate_plot": charts.forest_cell(
             _shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=name
         ),
@@ -179,46 +180,11 @@ def _next(point: Told) -> str:
     if point["verdict"] != UNDECIDED:
         return ""
     if point["needed"] is None:
-        return f"More than {count(SIZES[-1])} items would be needed."
-    return (
-        f"About {count(point['needed'])} items would tell: a model as good as your annotators "
-        "would then pass with a chance of 80%."
-    )
-
-
-def advice(rows: Sequence[Told], told: Told) -> list[dict[str, str]]:
-    """What to do now about which models, in words that need no other part of the page."""
-    found: dict[str, list[Told]] = {}
-    for row in rows:
-        found.setdefault(_advice(row, told), []).append(row)
-    return [
-        {"names": _listed([one["short"] for one in of]), "mark": of[0]["mark"], "said": said}
-        for said, of in found.items()
-    ]
-
-
-def _advice(row: Told, told: Told) -> str:
-    kind, needed = row["verdict"], row["needed"]
-    if kind == YES:
-        return "Can take the place of one annotator on items like these. Keep the others."
-    if kind == NARROWLY:
-        return "Passed, but only just. Keep all annotators until more items confirm it."
-    if kind == UNDECIDED and needed is not None:
-        return (
-            f"Do not decide yet. Let people label about {_missing(row)} more of the items that "
-            f"the model labelled: {count(row['items'])} now, about {count(needed)} are needed. "
-            "Then test again. Keep all annotators until then."
-        )
-    if kind == UNDECIDED:
-        return (
-            f"Keep all annotators. Even {count(SIZES[-1])} items would hardly decide it at this ε."
-        )
-    if kind == NO:
-        said = "Keep all annotators. Not good enough to take anybody’s place."
-        if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
-            said += " Its answers still save some of their work: see “Labels saved”."
-        return said
-    return "Could not be tested; the reason is below. Keep all annotators."
+        return _("More than %(n)s items would be needed.") % {"n": count(SIZES[-1])}
+    return _(
+        "About %(n)s items would tell: a model as good as your annotators would then pass with a "
+        "chance of 80%%."
+    ) % {"n": count(point["needed"])}
 
 
 def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
@@ -227,25 +193,29 @@ def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
     for row in rows:
         if row["reason"]:
             found.setdefault(row["reason"], []).append(row["short"])
-    return [(_listed(names), reason) for reason, names in found.items()]
-
-
-def _saves(one: Told) -> bool:
-    """Whether a combined estimate is as exact as noticeably more labels of people."""
-    return not one["reason"] and round(one["worth"] - one["labelled"]) > 0
+    return [(listed(names), reason) for reason, names in found.items()]
 
 
 def _changes(curve: Sequence[Told], at: int) -> str:
-    """From which epsilon on the model passes, or down to which it still does."""
+    """From which epsilon on the model passes, or down to which it still does.
+
+    Of an undecided one that passes nowhere nothing is said: that would read as a no.
+    """
     passes = [point["verdict"] in (YES, NARROWLY) for point in curve]
     if passes[at]:
         below = [k for k in range(at) if not passes[k]]
-        least = score((below[-1] + 1) / 100, 2) if below else ""
-        return f"Still passes if you accept only ε = {least}." if below else ""
+        if not below:
+            return ""
+        least = score((below[-1] + 1) / 100, 2)
+        return _("Still passes if you accept only ε = %(epsilon)s.") % {"epsilon": least}
     above = [k for k in range(at, len(passes)) if passes[k]]
     if above:
-        return f"Would pass if you accepted ε = {score(above[0] / 100, 2)}."
-    return f"Would not pass even if you accepted ε = {score((len(passes) - 1) / 100, 2)}."
+        most = score(above[0] / 100, 2)
+        return _("Would pass if you accepted ε = %(epsilon)s.") % {"epsilon": most}
+    if curve[at]["verdict"] == UNDECIDED:
+        return ""
+    most = score((len(passes) - 1) / 100, 2)
+    return _("Would not pass even if you accepted ε = %(epsilon)s.") % {"epsilon": most}
 
 
 def verdict(rows: Sequence[Told]) -> Verdict:
@@ -254,10 +224,10 @@ def verdict(rows: Sequence[Told]) -> Verdict:
     for kind, sentence in SENTENCES.items():
         names = [row["short"] for row in rows if row["verdict"] == kind]
         if names:
-            said.append(sentence.format(_listed(names)))
+            said.append(sentence % {"names": listed(names)})
     untested = [row["short"] for row in rows if not row["verdict"]]
     if untested:
-        said.append(f"{_listed(untested)} could not be tested.")
+        said.append(_("%(names)s could not be tested.") % {"names": listed(untested)})
     note = _(
         "A model passes when it is as good as at least half of the people it is compared with. "
         "It may be worse by ε: what you accept, because a model costs less."
@@ -272,7 +242,7 @@ def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[Ne
         said = _(
             "%(names)s can take the place of one annotator on items like these. Keep the others."
         )
-        yield NextStep(said % {"names": _listed(passed)})
+        yield NextStep(said % {"names": listed(passed)})
     for row in rows:
         wanted = asking.offer(told, at, row["place"])
         if row["verdict"] == UNDECIDED and wanted and run.method != texts.SLUG:
@@ -285,6 +255,21 @@ def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[Ne
                 f"{page}?model={wanted['model']}&wanted={wanted['wanted']}",
                 requester=True,
             )
+    stuck = [
+        row["short"]
+        for row in rows
+        if row["verdict"] == UNDECIDED and row["needed"] and asking.left(told, row["place"]) == 0
+    ]
+    if stuck:
+        yield NextStep(
+            _(
+                "Let %(names)s label more items, or import items if there are no more. Or leave it "
+                "undecided and keep all annotators."
+            )
+            % {"names": listed(stuck)},
+            _("Models on this task"),
+            reverse("task_models", args=[run.project_id, run.task_id]),
+        )
     yield NextStep(_("Keep all annotators: no model is shown to be good enough."))
 
 
@@ -302,18 +287,6 @@ def _offered(
             passes = any(one["verdict"] in (YES, NARROWLY) for one in rows)
             return {**found, "name": row["short"], "main": not passes}
     return {}
-
-
-def _missing(row: Told) -> str:
-    """How many items are still missing for a decision."""
-    return count(max(math.ceil(row["needed"] - row["items"]), 1))
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names with "and"; those behind the first ``NAMED`` are only counted."""
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, Any]:
@@ -337,7 +310,7 @@ def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, A
         {
             **row,
             "id": ids[row["person"]],
-            "name": people.get(ids[row["person"]], "a removed person"),
+            "name": people.get(ids[row["person"]], _("a removed person")),
             "difference_said": format_signed(row["difference"]),
             "p": float(p[at]),
             "wins": bool(p[at] <= annotator.LEVEL),
@@ -370,7 +343,7 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
         found.append(one)
     reasons = {one["reason"] for one in found}
     if len(found) > 1 and len(reasons) == 1 and "" not in reasons:
-        return [found[0] | {"title": "The shares of all labels"}]
+        return [found[0] | {"title": _("The shares of all labels")}]
     return found
 
 
@@ -409,12 +382,16 @@ def _lines(row: Told) -> dict[str, Any]:
         "both": f"{count(row['labelled'])} + {count(row['rest'])}",
     }
     notes = {
-        "people": "unbiased, but wide",
-        "judge": f"leaves out that the model is off by {format_signed(row['bias'])} "
-        f"({score(row['bias_low'], 2)} to {score(row['bias_high'], 2)})",
-        "both": f"unbiased; λ = {score(row['tuning'], 2)}",
+        "people": _("unbiased, but wide"),
+        "judge": _("leaves out that the model is off by %(bias)s (%(low)s to %(high)s)")
+        % {
+            "bias": format_signed(row["bias"]),
+            "low": score(row["bias_low"], 2),
+            "high": score(row["bias_high"], 2),
+        },
+        "both": _("unbiased; λ = %(tuning)s") % {"tuning": score(row["tuning"], 2)},
     }
-    titles = {"people": "People only", "judge": "Model only", "both": "Combined"}
+    titles = {"people": _("People only"), "judge": _("Model only"), "both": _("Combined")}
     lines = [
         {
             "title": titles[kind],

@@ -68,13 +68,13 @@ def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
     """Rows of a table in a fixed order, by column name; a missing figure is None."""
     sheet = tables_of(run)[table]
     paths = [path for _, path in sheet.names]
-    found: QuerySet[Any] = sheet.model.objects.filter(run=run)
+    found: QuerySet[Any] = sheet.model.objects.filter(run=run).annotate(**sheet.beside)
     found = found.order_by(*paths, "component", "pk")
-    head = sheet.header
-    for values in found.values_list(*paths, *sheet.columns, sheet.source).iterator(chunk_size=2000):
-        *plain, extra = values
-        for line in sheet.lines(extra):
-            told = zip(head, [*plain, *line], strict=True)
+    head, at = sheet.header, len(paths) + len(sheet.columns)
+    asked = (*paths, *sheet.columns, sheet.source, *sheet.beside)
+    for values in found.values_list(*asked).iterator(chunk_size=2000):
+        for line in sheet.lines(values[at]):
+            told = zip(head, [*values[:at], *line, *values[at + 1 :]], strict=True)
             yield {name: _whole(value) if name in COUNTS else value for name, value in told}
 
 

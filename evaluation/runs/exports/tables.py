@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from django.db.models import Expression
 
 from evaluation.methods.writing.signals import SIGNALS
 from evaluation.models import (
@@ -29,7 +31,7 @@ class Sheet:
     ``names`` are its first columns as (name in the file, path in the database), ``columns`` the
     model's own, ``extra`` keys of its JSON column ``source`` (in the file behind ``prefix``).
     With ``spread`` a row becomes several lines: its further columns, and their values by line, out
-    of ``source``.
+    of ``source``. ``beside`` are the last columns, of other tables than the run's.
     """
 
     model: Any
@@ -41,13 +43,14 @@ class Sheet:
     spread: (
         tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Iterable[Sequence[Any]]]] | None
     ) = None
+    beside: Mapping[str, Expression] = field(default_factory=dict)
 
     @property
     def header(self) -> list[str]:
         """The columns of the file."""
         own = [name for name, _ in self.names]
         more = (f"{self.prefix}{key.replace('.', '_')}" for key in self.extra)
-        return [*own, *self.columns, *more, *(self.spread[0] if self.spread else ())]
+        return [*own, *self.columns, *more, *(self.spread[0] if self.spread else ()), *self.beside]
 
     def told(self, source: Mapping[str, Any]) -> list[Any]:
         """The values of ``extra``; a dot leads into a nested one."""

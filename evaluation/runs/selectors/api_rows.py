@@ -15,6 +15,7 @@ from evaluation.models import (
     SystemScore,
     WorkerScore,
 )
+from evaluation.runs.exports.decided import DECIDED
 from evaluation.runs.official.selectors import official_run
 
 OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item", ItemLabel: "item"}
@@ -55,4 +56,6 @@ Scored = WorkerScore | SystemScore | AnswerScore | ItemScore | ItemLabel
 def scores(of: Run, model: type[Scored]) -> QuerySet[Scored]:
     """A run's rows of one kind, scores or labels, with their owners' names."""
     found = model.objects.filter(run=of)
+    if model is ItemLabel:
+        found = found.annotate(**DECIDED)
     return found.select_related(OWNER[model]) if model in OWNER else found

@@ -94,6 +94,7 @@ crowdqc.label = (() => {
     crowdqc.spans?.paint();
     const left = open().length;
     const button = form().querySelector("[data-next]");
+    if (!button) return; // the last item of a preview
     button.querySelector("[data-open]").textContent =
       left === 0 ? "" : left === 1 ? ", 1 field open" : `, ${left} fields open`;
     button.setAttribute("aria-disabled", String(left > 0));
@@ -253,7 +254,8 @@ crowdqc.label = (() => {
     else if (target.closest("textarea, input[type=text]") && key !== "Enter") return;
     else if (key === "Enter") {
       if (target.closest("a, button, summary, textarea, select")) return;
-      form().requestSubmit(form().querySelector("[data-next]"));
+      const next = form().querySelector("[data-next]");
+      if (next) form().requestSubmit(next);
       done = true;
     } else if (key === "ArrowDown" || key === "ArrowUp") done = arrow(event);
     else if (store.get(KEYS) === "off" || target.closest("select")) return;

@@ -90,3 +90,10 @@ def test_the_answer_to_a_field_of_a_labels_task_can_be_known(
         values = task_type.check(task_type.clean_draft({"l-said": said}), settings)
         assert values is not None
         assert known.matches(expected, known.given_of(values)) is fits
+
+
+def test_a_field_of_a_labels_task_is_called_by_its_question() -> None:
+    asked = {"name": "topic", "label": "Topic", "question": "Is the review kind?", "kind": "scale"}
+    task_type = get_type("labels")
+    (field,) = task_type.known_fields(task_type.clean_settings({"fields": [asked]}))
+    assert field.label == "Is the review kind?"

@@ -104,7 +104,7 @@ def takes_a_file(page: Page) -> None:
     is_well(page)
     page.get_by_role("button", name="Import 24 rows").click()
     page.get_by_role("link", name="See them in the builder").click()
-    expect(page.locator("#texts h2").first).to_contain_text("48 on 12 topics, from 3 sources")
+    expect(page.locator("#texts h2").first).to_contain_text("48 on 12 topics, by 3 authors")
 
 
 def makes_pairs(page: Page) -> None:

@@ -55,6 +55,24 @@ def test_every_part_and_kind_of_field_fits_every_width_and_is_read_by_axe(
     fits(page, "preview as worker")
 
 
+def test_keys_work_in_a_preview_as_on_the_workers_page_and_keep_nothing(
+    page: Page, project: Project, live_server: Any
+) -> None:
+    task = labels.make_labels(project, fields=(labels.DAMAGE, labels.MORE), publish=False)
+    page.goto(live_server.url + reverse("task_preview", args=[project.pk, task.pk]))
+    more = page.locator('[data-field="more"]')
+    expect(more).to_be_hidden()  # asked only where there is damage
+    page.keyboard.press("1")
+    expect(page.get_by_role("radio", name="Brown spots")).to_be_checked()
+    expect(more).to_be_visible()
+    page.keyboard.press("0")
+    expect(page.get_by_role("radio", name="Unsure")).to_be_checked()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**?n=2")
+    expect(page.get_by_role("radio", name="Brown spots")).not_to_be_checked()
+    assert not task.assignments.exists()
+
+
 def test_a_label_gets_a_color_that_the_preview_shows(
     page: Page, project: Project, live_server: Any
 ) -> None:

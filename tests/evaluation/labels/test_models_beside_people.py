@@ -155,3 +155,21 @@ def test_the_card_of_a_worker_speaks_of_known_answers_and_of_the_field(task: Tas
     assert "how often the right label is given, by field" in text
     for wrong in ("ttention", "dimension", "Dimension", "shared pairs"):
         assert wrong not in text
+
+
+def test_the_page_of_an_item_says_as_the_results_do_that_models_never_vote(task: Task) -> None:
+    by_model(task, "Alder", wrong=3)
+    item = task.items.filter(expected__isnull=True).order_by("position")[0]
+    text = text_of(page(task, "task_item", item.pk))
+    assert "Compared with people; models never vote" in text
+    people = item.answers.filter(worker__isnull=False, counts=True).count()
+    assert f"{people} answers count" in text
+    assert people and len(re.findall(r"Counts Do not count", text)) == people
+
+
+def test_known_answers_are_added_in_their_own_part_of_the_builder() -> None:
+    task = corpus.make_labelled(items=12, known=0, workers=6, guessing=1)
+    scored(task)
+    build = reverse("task_build", args=[task.project_id, task.pk])
+    for name in ("label_results", "label_compare"):
+        assert f'href="{build}?part=known"' in page(task, name)

@@ -20,6 +20,7 @@ from annotation.work.snapshots import choices
 from evaluation.methods.replacement import method
 from evaluation.models import Run, RunState
 from evaluation.replacement import texts as replacement_texts
+from evaluation.replacement.selectors.advice import advice
 from evaluation.runs import engine as runs
 from evaluation.runs.freezing.snapshots import AnswersDataset
 from evaluation.runs.selectors import lists as reads
@@ -83,11 +84,14 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
     assert "Alder Can take the place of one annotator" in now
     assert "Birch Keep all annotators. Not good enough to take anybody’s place." in now
     more = re.search(
-        r"Cedar Do not decide yet. Let people label about (\d+) more of the items that the model "
-        r"labelled: 70 now, about (\d+) are needed.",
+        r"Cedar Do not decide yet. 70 items were compared, about \d+ are needed, and people "
+        r"labelled all items that the model labelled. Let the model label more items; if there are "
+        r"none, import some. Or leave it undecided and keep all annotators.",
         now,
     )
-    assert more is not None and int(more[1]) + 70 == int(more[2])
+    assert more is not None
+    assert "Cedar replacement" not in text and "Undecided: too few items" in text
+    assert "Cedar : Would not pass" not in text
     assert "What now? Alder can take the place of one annotator" in text
     told = reads.figures_of(run)
     assert [row["items"] for row in told["model"]] == [SEEN, SEEN, 70]
@@ -286,3 +290,19 @@ def written_answers(items: int, people: int) -> tuple[AnswersDataset, Any]:
         texts=tuple(map(str, range(n + 2 * items + 1))),
     )
     return frozen, np.vstack([*texts, *near, *far, *again])
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (None, "Let people label about 125 more of the items"),
+        (200, "Let people label about 125 more of the items"),
+        (20, "Let people label the 20 that only the model labelled, and let the model label more"),
+        (0, "people labelled all items that the model labelled. Let the model label more items"),
+    ],
+)
+def test_advice_on_an_undecided_model_can_be_followed(left: int | None, said: str) -> None:
+    row = {"verdict": "undecided", "needed": 200, "items": 75, "place": 0, "short": "Cedar"}
+    told = {"combined": [] if left is None else [{"model": 0, "rest": left}]}
+    (one,) = advice([row | {"mark": "undecided"}], told)
+    assert said in one["said"] and "eep all annotators" in one["said"]

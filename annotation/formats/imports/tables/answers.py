@@ -21,6 +21,7 @@ from annotation.formats.imports.tables.base import (
     unread,
 )
 from crowdqc.numbers import plural
+from crowdqc.web.words import count_words
 
 ASKED = "a question or its id"
 ID = re.compile(r"\S{1,80}")  # what is written as one word names a question
@@ -60,7 +61,7 @@ class AnswerTable(TableReader):
         answers = [row.values.get(mapping["answer"], "").strip() for row in rows]
         given = [one for one in answers if one]
         different = len(set(given))
-        usual = median([len(one.split()) for one in given]) if given else 0
+        usual = median([count_words(one) for one in given]) if given else 0
         said = f"{mapping['answer']} has {plural(different, 'different value')}"
         if usual < WORDS and (different <= MOST_LABELS or 2 * different < len(given)):
             return Fit(False, f"{said}, too few for answers")

@@ -1,0 +1,84 @@
+"""Labels that people decided by hand, beside those that a run estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+
+from annotation.models import Item, Task
+from annotation.work.snapshots import labels as collected
+from annotation.work.snapshots.labels import LabelField
+from evaluation.labels.run import RUNS
+from evaluation.labels.selectors.study import ShownField
+from evaluation.models import ItemLabel, LabelDecision, Run
+
+# Of rows of ItemLabel: that somebody decided the label of the item in the field.
+IS_DECIDED = Exists(
+    LabelDecision.objects.filter(
+        item=OuterRef("item"), field=OuterRef("dimension"), ended_at__isnull=True
+    )
+)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """An item's field with its decision, and what a form of it shows again."""
+
+    item: Item
+    field: LabelField
+    decision: LabelDecision | None
+    label: str = ""
+    reason: str = ""
+    error: str = ""
+    changed: bool = False
+
+    @property
+    def word(self) -> str:
+        """The decided label as pages call it."""
+        code = self.decision.label if self.decision else ""
+        return self.field.labels.get(code, code)
+
+    @property
+    def chosen(self) -> str:
+        """The option that is chosen in the form."""
+        return self.label or (self.decision.label if self.decision else "")
+
+
+def fields_of(task: Task) -> list[LabelField]:
+    """The fields of a labels task in which one option is chosen; none of other tasks."""
+    return collected.fields_of(task.current) if RUNS.fits(task) else []
+
+
+def field_named(task: Task, name: str) -> LabelField | None:
+    """The field of this name in which one option is chosen."""
+    return next((one for one in fields_of(task) if one.name == name), None)
+
+
+def standing(field: str, items: Collection[int]) -> dict[int, LabelDecision]:
+    """The decisions that count, by item."""
+    found = LabelDecision.objects.filter(item__in=items, field=field, ended_at=None)
+    return {one.item_id: one for one in found.select_related("by")}
+
+
+def deciding(item: Item, field: LabelField, **more: Any) -> Deciding:
+    """One item's field with its decision; ``more``: what its form shows again."""
+    return Deciding(item, field, standing(field.name, [item.pk]).get(item.pk), **more)
+
+
+def of_item(task: Task, item: Item) -> list[Deciding]:
+    """Every field of the task that can be decided on the page of an item."""
+    fields = fields_of(task)
+    if not fields:
+        return []
+    found = LabelDecision.objects.filter(item=item, ended_at=None).select_related("by")
+    kept = {one.field: one for one in found}
+    return [Deciding(item, field, kept.get(field.name)) for field in fields]
+
+
+def decided_uncertain(run: Run, field: ShownField) -> int:
+    """On how many of the items on which a run's methods differ somebody decided."""
+    rows = ItemLabel.objects.filter(run=run, dimension=field.name, extra__differ=True)
+    return rows.filter(IS_DECIDED).count()

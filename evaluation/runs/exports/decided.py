@@ -1,0 +1,18 @@
+"""What people decided by hand about a run's labels, as columns beside them; no names."""
+
+from __future__ import annotations
+
+from django.db.models import CharField, Expression, F, OuterRef, Subquery, Value
+from django.db.models.functions import Cast, Concat
+
+from evaluation.models import LabelDecision
+
+_STANDING = LabelDecision.objects.filter(
+    item=OuterRef("item"), field=OuterRef("dimension"), ended_at__isnull=True
+)
+_DECIDER = Concat(Value("decider-"), Cast(F("decider"), CharField()))
+# Of rows of ItemLabel: the decided label, and a number in place of the name of who decided.
+DECIDED: dict[str, Expression] = {
+    "decided_label": Subquery(_STANDING.values("label")[:1]),
+    "decided_by": Subquery(_STANDING.values(name=_DECIDER)[:1], output_field=CharField()),
+}
