@@ -74,24 +74,7 @@ def open_grading(
         Invalid(gettext("Only answers in free text are graded against AQER.")),
     )
     task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-    staff = set(
-        Membership.objects.filter(
-            project=task.project_id,
-            removed_at__isnull=True,
-            role__in=(Role.REQUESTER, Role.MANAGER),
-        ).values_list("user_id", flat=True)
-    )
-    for field, user in (("first", first), ("second", second)):
-        if user.pk not in staff:
-            raise Invalid(
-                gettext("A grader belongs to the project's staff."),
-                fields={field: gettext("Not staff.")},
-            )
-    if first.pk == second.pk:
-        raise Invalid(
-            gettext("Two different people grade."),
-            fields={"second": gettext("Somebody else, please.")},
-        )
+    _check_graders(task, first, second)
     if not 0 <= per_system <= MOST:
         raise Invalid(
             gettext("So many cannot be drawn."),
@@ -122,6 +105,28 @@ def open_grading(
     )
     record(by=by, project=task.project, action="grading.open", on=grading, answers=len(ids))
     return grading
+
+
+def _check_graders(task: Task, first: User, second: User) -> None:
+    """Raise Invalid unless they are two people of the project's staff."""
+    staff = set(
+        Membership.objects.filter(
+            project=task.project_id,
+            removed_at__isnull=True,
+            role__in=(Role.REQUESTER, Role.MANAGER),
+        ).values_list("user_id", flat=True)
+    )
+    for field, user in (("first", first), ("second", second)):
+        if user.pk not in staff:
+            raise Invalid(
+                gettext("A grader belongs to the project's staff."),
+                fields={field: gettext("Not staff.")},
+            )
+    if first.pk == second.pk:
+        raise Invalid(
+            gettext("Two different people grade."),
+            fields={"second": gettext("Somebody else, please.")},
+        )
 
 
 def _drawn(task: Task, author: str, per_system: int, seed: int) -> list[int]:

@@ -253,7 +253,26 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         for at, one in enumerate(frame["systems"])
         if one["n"]
     ]
-    bare = len(frame["systems"]) - len(systems)
+    # Everything on the page.
+    return {
+        "sizes": sizes,
+        "lines": lines,
+        "axis": charts.forest_axis(scale),
+        "systems": systems,
+        "legend": _legend(titles),
+        "sentence": _sentence(frame, len(systems), params["repetitions"]),
+        "left_out": list(frame["left_out"]),
+        "there": frame["there"],
+        "draw": params["draw"],
+        "repetitions": params["repetitions"],
+        # comparisons with AQER that hold all at once; 0: a run from before these
+        "family": max((row.get("family", 0) for row in told["against"]), default=0),
+    }
+
+
+def _sentence(frame: Mapping[str, Any], systems: int, repetitions: int) -> str:
+    """How much was graded, and how often workers were drawn."""
+    bare = len(frame["systems"]) - systems
     said = (
         gettext(
             "%(answers)s of %(systems)s (%(bare)s more without a grade), %(repetitions)s draws of "
@@ -262,26 +281,11 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         if bare
         else gettext("%(answers)s of %(systems)s, %(repetitions)s draws of each size.")
     )
-    # Everything on the page.
-    return {
-        "sizes": sizes,
-        "lines": lines,
-        "axis": charts.forest_axis(scale),
-        "systems": systems,
-        "legend": _legend(titles),
-        "sentence": said
-        % {
-            "answers": plural(frame["graded"], "graded answer"),
-            "systems": plural(len(systems), "system"),
-            "bare": bare,
-            "repetitions": params["repetitions"],
-        },
-        "left_out": list(frame["left_out"]),
-        "there": frame["there"],
-        "draw": params["draw"],
-        "repetitions": params["repetitions"],
-        # comparisons with AQER that hold all at once; 0: a run from before these
-        "family": max((row.get("family", 0) for row in told["against"]), default=0),
+    return said % {
+        "answers": plural(frame["graded"], "graded answer"),
+        "systems": plural(systems, "system"),
+        "bare": bare,
+        "repetitions": repetitions,
     }
 
 

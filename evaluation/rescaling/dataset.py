@@ -32,7 +32,7 @@ def scale_of(task: Task, name: str = "") -> RatingScale:
     chosen = next((one for one in found if one.name == name), None)
     if chosen is None:
         raise Conflict(
-            _("The task has no scale %(name)s.") % {"name": name}
+            _("The task has no scale '%(name)s'.") % {"name": name}
             if name
             else _("The task has no scale.")
         )

@@ -41,9 +41,9 @@ TOO_LONG = {
     "question": gettext_noop("A question has %(length)s characters."),
 }
 UNKNOWN = {
-    "attribute": gettext_noop("There is no attribute %(id)s in the stage before."),
-    "component": gettext_noop("There is no component %(id)s in the stage before."),
-    "sub-question": gettext_noop("There is no sub-question %(id)s in the stage before."),
+    "attribute": gettext_noop("There is no attribute '%(id)s' in the stage before."),
+    "component": gettext_noop("There is no component '%(id)s' in the stage before."),
+    "sub-question": gettext_noop("There is no sub-question '%(id)s' in the stage before."),
 }
 TOO_MANY = {
     "attribute": gettext_noop("There are %(count)s attributes; %(most)s is the most."),
@@ -51,8 +51,8 @@ TOO_MANY = {
     "question": gettext_noop("There are %(count)s questions; %(most)s is the most."),
 }
 SAME = {
-    "component": gettext_noop("Two components say the same: %(text)s."),
-    "question": gettext_noop("Two questions say the same: %(text)s."),
+    "component": gettext_noop("Two components say the same: '%(text)s'."),
+    "question": gettext_noop("Two questions say the same: '%(text)s'."),
 }
 PERSON, MODEL = "person", "model"
 Entry = dict[str, Any]
@@ -124,7 +124,7 @@ def _clusters(entries: Entries, data: Data) -> Entries:
         ids = [_known(pk, attributes, "attribute") for pk in one.get("attributes", [])]
         if name in given:
             raise Invalid(
-                _("Component %(text)s is there twice.") % {"text": components[name]["text"]}
+                _("Component '%(text)s' is there twice.") % {"text": components[name]["text"]}
             )
         given[name] = list(dict.fromkeys(ids))
     return [{"component": name, "attributes": given.get(name, [])} for name in components]

@@ -431,21 +431,18 @@ def readability(told: NamedFigures) -> dict[str, Any]:
         "bins": bins(
             edges,
             [
-                (
-                    (
-                        gettext("%(group)s, texts")
-                        if part == "text"
-                        else gettext("%(group)s, sources")
-                    )
-                    % {"group": group_label(group)},
-                    [count(n) for n in row[part]["histogram"]],
-                )
+                (_part_label(group, part), [count(n) for n in row[part]["histogram"]])
                 for group, row in rows
                 for part in ("text", "source")
             ],
         ),
         "bins_of": gettext("Responses in each bin; what lies outside is in the first or last one"),
     }
+
+
+def _part_label(group: str, part: str) -> str:
+    said = gettext("%(group)s, texts") if part == "text" else gettext("%(group)s, sources")
+    return said % {"group": group_label(group)}
 
 
 def _quartiles(row: Row) -> EstimateInWords:
