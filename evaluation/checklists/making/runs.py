@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
@@ -255,7 +255,7 @@ def _write_stage(run: Run, done: MadeStage) -> Outcome:
 # The types ---------------------------------------------------------------------------------------
 
 _TEMPERATURE = temperature(
-    help_text=gettext_lazy("0: the most probable answer. Above it, sessions of one model differ.")
+    help_text=gettext_noop("0: the most probable answer. Above it, sessions of one model differ.")
 )
 THINKING = LLMRunSpec(
     THINK_ALOUD,
