@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from django.db import models
+from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, System, Task
 from annotation.work.snapshots import answers
@@ -125,7 +126,9 @@ class OfTexts:
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
         if run.params.get(text_runs.ENTAILMENT.name):
-            raise Conflict("A run that begins by entailment needs its model, so it has no bundle.")
+            raise Conflict(
+                _("A run that begins by entailment needs its model, so it has no bundle.")
+            )
         snapshot = _snapshot(run)
         frozen = snapshots.load(snapshot)  # refuses what was erased or changed since
         found = answers.texts_of(snapshot.answer_ids)
@@ -408,7 +411,10 @@ def read_others(content: bytes) -> tuple[OtherField, ...]:
 
 def _snapshot(run: Run) -> Snapshot:
     if run.snapshot is None:
-        raise Conflict(f"Run {run.number} has no frozen answers, so it cannot be bundled.")
+        raise Conflict(
+            _("Run %(number)s has no frozen answers, so it cannot be bundled.")
+            % {"number": run.number}
+        )
     return run.snapshot
 
 
@@ -424,7 +430,8 @@ def _vectors(run: Run, texts: Sequence[str]) -> Any:
         if not encoder.cacheable:
             return encoder.encode(texts)
     raise Conflict(
-        f"The vectors of run {run.number} are not kept any more, so it cannot be bundled."
+        _("The vectors of run %(number)s are not kept any more, so it cannot be bundled.")
+        % {"number": run.number}
     )
 
 

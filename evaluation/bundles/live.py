@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Task
 from annotation.work.snapshots.judgments import LiveVote
@@ -64,9 +66,9 @@ def ended_evaluation(task: Task) -> LiveEvaluation:
     """The task's live evaluation. Raises Missing, and Conflict while it is open."""
     found = LiveEvaluation.objects.filter(task=task).first()
     if found is None:
-        raise Missing("This task has no live evaluation.")
+        raise Missing(_("This task has no live evaluation."))
     if found.result is None:
-        raise Conflict("This live evaluation is still open. Its result can be had once it ends.")
+        raise Conflict(_("This live evaluation is still open. Its result can be had once it ends."))
     return found
 
 
@@ -79,7 +81,7 @@ def contents(evaluation: LiveEvaluation, task: Task) -> tuple[dict[str, bytes], 
     told = dataset.board(data)
     result = evaluation.result or {}
     if {name: result.get(name) for name in told} != told:
-        raise Conflict("The votes of this live evaluation do not give its result any more.")
+        raise Conflict(_("The votes of this live evaluation do not give its result any more."))
     recipe = {
         "method": METHOD,
         "version": VERSION,

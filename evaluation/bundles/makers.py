@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.writing.tables import check_format
 from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.models import ExportFile, Project, Task
@@ -27,11 +29,13 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
     runs = Run.objects.filter(project=project).select_related("task", "snapshot")
     number = params.get("run")
     if number is None and task is None:
-        raise Invalid("Say of which run.", fields={"params.run": "The number of a run."})
+        raise Invalid(_("Say of which run."), fields={"params.run": _("The number of a run.")})
     if number is not None:
         number = parse_whole(number)
         if number is None:
-            raise Invalid("This is no number of a run.", fields={"params.run": "A whole number."})
+            raise Invalid(
+                _("This is no number of a run."), fields={"params.run": _("A whole number.")}
+            )
         runs = runs.filter(number=number)
     elif task is not None:
         runs = runs.filter(official__task=task, official__until__isnull=True)
@@ -39,11 +43,11 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
         runs = runs.filter(task=task)
     done = runs.filter(state=RunState.DONE).first()
     if done is None and number is not None and runs.exists():
-        raise Conflict(f"Run {number} is not finished.")
+        raise Conflict(_("Run %(number)s is not finished.") % {"number": number})
     if done is None and number is None:
-        raise Missing("This task has no official run. Name a run to export a trial.")
+        raise Missing(_("This task has no official run. Name a run to export a trial."))
     if done is None:
-        raise Missing("There is no such run of this task that is finished.")
+        raise Missing(_("There is no such run of this task that is finished."))
     return done
 
 
@@ -86,7 +90,11 @@ class RunMaker:
         )
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"Scores of run {params['run']}" if "run" in params else "Scores of the official run"
+        return (
+            _("Scores of run %(run)s") % {"run": params["run"]}
+            if "run" in params
+            else _("Scores of the official run")
+        )
 
 
 class BundleMaker:
@@ -97,7 +105,7 @@ class BundleMaker:
     ) -> None:
         refuse_options(params, "run")
         if form != "zip":
-            raise Invalid("A bundle is a ZIP file.", fields={"form": "zip"})
+            raise Invalid(_("A bundle is a ZIP file."), fields={"form": "zip"})
         bundle.check(run_of(project, task, params))
 
     def make(self, file: ExportFile) -> PreparedFile:
@@ -109,7 +117,11 @@ class BundleMaker:
         return PreparedFile(name, parts, lambda: answers, lambda sha256: last)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"Bundle of run {params['run']}" if "run" in params else "Bundle of the official run"
+        return (
+            _("Bundle of run %(run)s") % {"run": params["run"]}
+            if "run" in params
+            else _("Bundle of the official run")
+        )
 
 
 class ReportMaker:
@@ -120,7 +132,7 @@ class ReportMaker:
     ) -> None:
         refuse_options(params, "run")
         if form not in REPORT_FORMS:
-            raise Invalid("A report is an HTML or a PDF file.", fields={"form": "html, pdf"})
+            raise Invalid(_("A report is an HTML or a PDF file."), fields={"form": "html, pdf"})
         if form == "pdf":
             pdf.check_available()
         bundle.check(run_of(project, task, params))
@@ -134,7 +146,11 @@ class ReportMaker:
         return PreparedFile(name, iter([content]), lambda: numbers, lambda sha256: manifest)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"Report of run {params['run']}" if "run" in params else "Report of the official run"
+        return (
+            _("Report of run %(run)s") % {"run": params["run"]}
+            if "run" in params
+            else _("Report of the official run")
+        )
 
 
 def written_as(form: str, html: str) -> bytes:
@@ -163,18 +179,24 @@ class LiveMaker:
     ) -> None:
         refuse_options(params)
         if form != self.form:
-            raise Invalid("There is no such format.", fields={"form": self.form})
+            raise Invalid(_("There is no such format."), fields={"form": self.form})
         if task is None:
-            raise Invalid("Say of which task.", fields={"task": "One with a live evaluation."})
+            raise Invalid(
+                _("Say of which task."), fields={"task": _("One with a live evaluation.")}
+            )
         live.ended_evaluation(task)
 
     def make(self, file: ExportFile) -> PreparedFile:
         if file.task is None:  # cannot be: ``check`` asks for one
-            raise Invalid("Say of which task.")
+            raise Invalid(_("Say of which task."))
         return live_file(file.task, self.form)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        return f"{'Bundle' if self.form == 'zip' else 'Report'} of the live evaluation"
+        return (
+            _("Bundle of the live evaluation")
+            if self.form == "zip"
+            else _("Report of the live evaluation")
+        )
 
 
 def live_file(task: Task, form: str) -> PreparedFile:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from django.utils.translation import gettext, gettext_noop
+
 from crowdqc.errors import Unavailable
 
-MISSING = (
-    "Reports as PDF need WeasyPrint and the Pango library on this server (see Installation in the "
-    "documentation). Take the report as HTML and print it instead."
+MISSING = gettext_noop(
+    "Reports as PDF need WeasyPrint and the Pango library on this server (see "
+    "Installation in the documentation). Take the report as HTML and print it instead."
 )
 
 
 def check_available() -> None:
     """Raise Unavailable where WeasyPrint is not installed. Asked by pages, so nothing is loaded."""
     if find_spec("weasyprint") is None:
-        raise Unavailable(MISSING)
+        raise Unavailable(gettext(MISSING))
 
 
 def to_pdf(html: str) -> bytes:
@@ -25,7 +27,7 @@ def to_pdf(html: str) -> bytes:
         from weasyprint import HTML
         from weasyprint.urls import URLFetcher
     except OSError as problem:  # the libraries of the system are not there
-        raise Unavailable(MISSING) from problem
+        raise Unavailable(gettext(MISSING)) from problem
 
     fetcher = URLFetcher(allowed_protocols=(), fail_on_errors=True)
     return bytes(HTML(string=html, url_fetcher=fetcher).write_pdf())

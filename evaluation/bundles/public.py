@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.files.stored.actions import forget, store
 from annotation.files.writing.zips import zip_with_manifest
@@ -191,7 +192,9 @@ def bundle_of(run: Run) -> bytes:
     """The public bundle of a finished run. Raises Conflict and Invalid where there can be none."""
     writing.check(run)
     if run.snapshot is not None and len(run.snapshot.answer_ids) > MOST:
-        raise Conflict(f"A public bundle holds {MOST:,} answers at most.")
+        raise Conflict(
+            gettext("A public bundle holds %(most)s answers at most.") % {"most": f"{MOST:,}"}
+        )
     data = Renamed(dict(KINDS[run.method].pack(run))).data()
     recipe = writing.recipe_of(run)
     found = KINDS[run.method].again(data, recipe, Hooks())
@@ -199,8 +202,11 @@ def bundle_of(run: Run) -> bytes:
     far = _farthest(run, found)
     if far > SAME:
         raise Conflict(
-            f"Scores under the codes of a public bundle differ from the board by {far:.2g}, so it "
-            "is not offered."
+            gettext(
+                "Scores under the codes of a public bundle differ from the board by "
+                "%(far)s, so it is not offered."
+            )
+            % {"far": f"{far:.2g}"}
         )
     return b"".join(zip_with_manifest(_files(data, recipe, found), _manifest(run, found, far)))
 
@@ -216,7 +222,7 @@ def _farthest(run: Run, found: Again) -> float:
         tuple(row[name] for name in key): row["estimate"] for row in found.rows.get(SystemScore, ())
     }
     if set(theirs) != set(ours):
-        raise Conflict("The board under the codes of a public bundle has other rows.")
+        raise Conflict(gettext("The board under the codes of a public bundle has other rows."))
     return max((abs((theirs[one] or 0) - (ours[one] or 0)) for one in ours), default=0.0)
 
 

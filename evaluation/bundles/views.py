@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_access
@@ -24,7 +25,7 @@ def run_export(request: HttpRequest, project_id: int, number: int) -> HttpRespon
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
     if run.state != RunState.DONE:
-        raise Missing("This run has not finished, so there is nothing to export.")
+        raise Missing(_("This run has not finished, so there is nothing to export."))
     return send(request, run)
 
 
@@ -53,5 +54,10 @@ def _ask(request: HttpRequest, project_id: int, number: int, what: str, form: st
         form=form,
         params={"run": run.number},
     )
-    messages.success(request, f"The {what} is being written; it will stand here.")
+    said = (
+        _("The bundle is being written; it will stand here.")
+        if what == "bundle"
+        else _("The report is being written; it will stand here.")
+    )
+    messages.success(request, said)
     return redirect("files_list", project_id)

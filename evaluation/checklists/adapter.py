@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_noop
+
 from evaluation.checklists.filled import run as filled
 from evaluation.checklists.making import diversity
 from evaluation.runs.adapters import ShapeAdapter
@@ -15,7 +17,9 @@ class Attributes(ShapeAdapter):
     main_run = diversity.SLUG
     told_figures = {"diversity": ("n", "value", "estimate", "mean", "count")}
     results = "think_aloud_results"
-    without_models = "People think aloud, and every stage of the checklist can be written by hand."
+    without_models = gettext_noop(
+        "People think aloud, and every stage of the checklist can be written by hand."
+    )
 
 
 class Checks(ShapeAdapter):
@@ -30,4 +34,6 @@ class Checks(ShapeAdapter):
         "question": ("share", "alpha"),
     }
     results = "checklist_results"
-    without_models = "People answer the checklist, and answers from elsewhere can be imported."
+    without_models = gettext_noop(
+        "People answer the checklist, and answers from elsewhere can be imported."
+    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import Answer, Membership, Role, Task, User
 from annotation.records.actions.audit import record
@@ -68,9 +69,46 @@ def open_grading(
     graders or the number, and Conflict where nothing can be graded or a grading is open.
     """
     require_fit(
-        task, aqer_study.NAME, Invalid("Only answers in free text are graded against AQER.")
+        task,
+        aqer_study.NAME,
+        Invalid(gettext("Only answers in free text are graded against AQER.")),
     )
     task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    _check_graders(task, first, second)
+    if not 0 <= per_system <= MOST:
+        raise Invalid(
+            gettext("So many cannot be drawn."),
+            fields={"per_system": gettext("0 to %(most)s.") % {"most": f"{MOST:,}"}},
+        )
+    if task.gradings.filter(closed_at__isnull=True).exists():
+        raise Conflict(gettext("A grading of this task is open; close it first."))
+    if of not in AUTHORS:
+        raise Invalid(
+            gettext("Answers of workers or of models are graded."),
+            fields={"of": ", ".join(AUTHORS)},
+        )
+    ids = _drawn(task, AUTHORS[of], per_system, seed)
+    if not ids:
+        raise Conflict(
+            gettext("No language model has answered yet, so there is nothing to grade.")
+            if of == SYSTEMS
+            else gettext("No worker has answered yet, so there is nothing to grade.")
+        )
+    if len(ids) > MOST:
+        raise Invalid(
+            gettext("That are %(ids)s answers; at most %(most)s can be graded at once.")
+            % {"ids": f"{len(ids):,}", "most": f"{MOST:,}"},
+            fields={"per_system": gettext("Draw fewer of each.")},
+        )
+    grading = Grading.objects.create(
+        task=task, first=first, second=second, answer_ids=ids, seed=seed, created_by=by
+    )
+    record(by=by, project=task.project, action="grading.open", on=grading, answers=len(ids))
+    return grading
+
+
+def _check_graders(task: Task, first: User, second: User) -> None:
+    """Raise Invalid unless they are two people of the project's staff."""
     staff = set(
         Membership.objects.filter(
             project=task.project_id,
@@ -80,31 +118,15 @@ def open_grading(
     )
     for field, user in (("first", first), ("second", second)):
         if user.pk not in staff:
-            raise Invalid("A grader belongs to the project's staff.", fields={field: "Not staff."})
+            raise Invalid(
+                gettext("A grader belongs to the project's staff."),
+                fields={field: gettext("Not staff.")},
+            )
     if first.pk == second.pk:
-        raise Invalid("Two different people grade.", fields={"second": "Somebody else, please."})
-    if not 0 <= per_system <= MOST:
-        raise Invalid("So many cannot be drawn.", fields={"per_system": f"0 to {MOST:,}."})
-    if task.gradings.filter(closed_at__isnull=True).exists():
-        raise Conflict("A grading of this task is open; close it first.")
-    if of not in AUTHORS:
         raise Invalid(
-            "Answers of workers or of models are graded.", fields={"of": ", ".join(AUTHORS)}
+            gettext("Two different people grade."),
+            fields={"second": gettext("Somebody else, please.")},
         )
-    ids = _drawn(task, AUTHORS[of], per_system, seed)
-    if not ids:
-        who = "language model" if of == SYSTEMS else "worker"
-        raise Conflict(f"No {who} has answered yet, so there is nothing to grade.")
-    if len(ids) > MOST:
-        raise Invalid(
-            f"That are {len(ids):,} answers; at most {MOST:,} can be graded at once.",
-            fields={"per_system": "Draw fewer of each."},
-        )
-    grading = Grading.objects.create(
-        task=task, first=first, second=second, answer_ids=ids, seed=seed, created_by=by
-    )
-    record(by=by, project=task.project, action="grading.open", on=grading, answers=len(ids))
-    return grading
 
 
 def _drawn(task: Task, author: str, per_system: int, seed: int) -> list[int]:
@@ -132,13 +154,20 @@ def order_for(grading: Grading, grader_id: int) -> list[int]:
 
 def _check_mark(grading: Grading, answer_id: int, value: int, note: str) -> None:
     if grading.closed_at is not None:
-        raise Conflict("This grading is closed.")
+        raise Conflict(gettext("This grading is closed."))
     if answer_id not in grading.answer_ids:
-        raise Invalid("This answer is not among those to grade.", fields={"answer": "Unknown."})
+        raise Invalid(
+            gettext("This answer is not among those to grade."),
+            fields={"answer": gettext("Unknown.")},
+        )
     if not 0 <= value <= 100:
-        raise Invalid("A mark lies between 0 and 100.", fields={"value": "0 to 100."})
+        raise Invalid(
+            gettext("A mark lies between 0 and 100."), fields={"value": gettext("0 to 100.")}
+        )
     if len(note) > 300:
-        raise Invalid("The note is too long.", fields={"note": "300 characters at most."})
+        raise Invalid(
+            gettext("The note is too long."), fields={"note": gettext("300 characters at most.")}
+        )
 
 
 @transaction.atomic
@@ -146,11 +175,11 @@ def grade(*, by: User, grading: Grading, answer_id: int, value: int, note: str =
     """A grader's mark of one answer; given again, it replaces the one before."""
     grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
     if by.pk not in (grading.first_id, grading.second_id):
-        raise NotAllowed("Only the two graders mark answers.")
+        raise NotAllowed(gettext("Only the two graders mark answers."))
     _check_mark(grading, answer_id, value, note)
     both = marks_of(grading).get(answer_id, Marks())
     if both.agreed is not None:
-        raise Conflict("Both agreed on a mark for this answer already.")
+        raise Conflict(gettext("Both agreed on a mark for this answer already."))
     found, _ = Grade.objects.update_or_create(
         grading=grading,
         answer_id=answer_id,
@@ -166,10 +195,13 @@ def reconcile(*, by: User, grading: Grading, answer_id: int, value: int, note: s
     """The mark that both agreed on where theirs lay too far apart; either of them writes it."""
     grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
     if by.pk not in (grading.first_id, grading.second_id):
-        raise NotAllowed("Only the two graders reconcile their marks.")
+        raise NotAllowed(gettext("Only the two graders reconcile their marks."))
     _check_mark(grading, answer_id, value, note)
     if not marks_of(grading).get(answer_id, Marks()).apart(grading.gap):
-        raise Conflict(f"The two marks of this answer are not more than {grading.gap} apart.")
+        raise Conflict(
+            gettext("The two marks of this answer are not more than %(gap)s apart.")
+            % {"gap": grading.gap}
+        )
     found, _ = Grade.objects.update_or_create(
         grading=grading,
         answer_id=answer_id,
@@ -190,7 +222,10 @@ def close(*, by: User, grading: Grading, now: dt.datetime | None = None) -> Grad
         both.apart(grading.gap) and both.agreed is None for both in marks_of(grading).values()
     )
     if still:
-        raise Conflict(f"{still} answers have marks more than {grading.gap} apart; settle them.")
+        raise Conflict(
+            gettext("%(still)s answers have marks more than %(gap)s apart; settle them.")
+            % {"still": still, "gap": grading.gap}
+        )
     grading.closed_at = now or timezone.now()
     grading.save(update_fields=["closed_at"])
     record(by=by, project=grading.task.project, action="grading.close", on=grading)

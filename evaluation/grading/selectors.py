@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from annotation.models import Answer, Membership, Role, Task, TextValue, User
 from annotation.task_types.rendering import render_markdown
@@ -252,9 +253,6 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         for at, one in enumerate(frame["systems"])
         if one["n"]
     ]
-    counts = f"{plural(frame['graded'], 'graded answer')} of {plural(len(systems), 'system')}"
-    if bare := len(frame["systems"]) - len(systems):
-        counts += f" ({bare} more without a grade)"
     # Everything on the page.
     return {
         "sizes": sizes,
@@ -262,13 +260,32 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         "axis": charts.forest_axis(scale),
         "systems": systems,
         "legend": _legend(titles),
-        "sentence": f"{counts}, {params['repetitions']} draws of each size.",
+        "sentence": _sentence(frame, len(systems), params["repetitions"]),
         "left_out": list(frame["left_out"]),
         "there": frame["there"],
         "draw": params["draw"],
         "repetitions": params["repetitions"],
         # comparisons with AQER that hold all at once; 0: a run from before these
         "family": max((row.get("family", 0) for row in told["against"]), default=0),
+    }
+
+
+def _sentence(frame: Mapping[str, Any], systems: int, repetitions: int) -> str:
+    """How much was graded, and how often workers were drawn."""
+    bare = len(frame["systems"]) - systems
+    said = (
+        gettext(
+            "%(answers)s of %(systems)s (%(bare)s more without a grade), %(repetitions)s draws of "
+            "each size."
+        )
+        if bare
+        else gettext("%(answers)s of %(systems)s, %(repetitions)s draws of each size.")
+    )
+    return said % {
+        "answers": plural(frame["graded"], "graded answer"),
+        "systems": plural(systems, "system"),
+        "bare": bare,
+        "repetitions": repetitions,
     }
 
 
@@ -293,10 +310,16 @@ def _against(slug: str, row: Row | None) -> str:
     if slug == AQER or row is None:
         return ""
     if row["low"] is None:
-        return f"no interval: {row['reason']}" if row.get("reason") else ""
+        return (
+            gettext("no interval: %(reason)s") % {"reason": row["reason"]}
+            if row.get("reason")
+            else ""
+        )
     if row["low"] <= 0 <= row["high"]:
-        return "cannot be separated"
-    return "closer to the experts" if row["low"] > 0 else "further from the experts"
+        return gettext("cannot be separated")
+    return (
+        gettext("closer to the experts") if row["low"] > 0 else gettext("further from the experts")
+    )
 
 
 def _system(one: Row, lines: list[Line], sizes: Sequence[int]) -> dict[str, Any]:
@@ -336,7 +359,8 @@ def _panel(name: str, lines: Mapping[str, Line], sizes: Sequence[int]) -> SafeSt
         curves,
         Axis(min(sizes) - 1, max(sizes) + 1, sizes, name="workers"),
         Axis(foot, 1.0, [0, 0.5, 1] if foot > -0.2 else [-0.5, 0, 0.5, 1], write=_tick),
-        sentence=f"{name}: correlation with the experts by number of workers",
+        sentence=gettext("%(name)s: correlation with the experts by number of workers")
+        % {"name": name},
     )
 
 

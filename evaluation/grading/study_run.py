@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import System
 from crowdqc.errors import Conflict
@@ -31,7 +33,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG = aqer_study.NAME
-DRAWS = "Draws of workers"
+DRAWS = gettext_noop("Draws of workers")
 JUDGE = "judge_points"  # the method of a run in which a model graded the answers
 Row = dict[str, Any]
 
@@ -84,7 +86,7 @@ def grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
     """The experts' grade (s,) of each system's answer, NaN without one, and what they rest on."""
     grading = Grading.objects.filter(pk=run.params["grading"], task=run.task_id).first()
     if grading is None:
-        raise Conflict("The grading of this run is gone.")
+        raise Conflict(_("The grading of this run is gone."))
     final = {pk: both.final(grading.gap) for pk, both in marks_of(grading).items()}
     found = np.array(
         [np.nan if (mark := final.get(pk)) is None else mark for pk in frozen.system_answer_ids]
@@ -102,7 +104,7 @@ def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, R
         pk=run.params["judge"], task=run.task_id, method=JUDGE, state=RunState.DONE
     ).first()
     if source is None:
-        raise Conflict("The judge's run that was chosen is gone or not finished.")
+        raise Conflict(_("The judge's run that was chosen is gone or not finished."))
     given = dict(
         AnswerScore.objects.filter(
             run=source, answer__in=frozen.system_answer_ids, estimate__isnull=False
@@ -110,7 +112,7 @@ def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, R
     )
     scores = np.array([given.get(pk, np.nan) for pk in frozen.system_answer_ids], dtype=float)
     if not np.isfinite(scores).any():
-        raise Conflict("The judge's run scored none of the systems' answers.")
+        raise Conflict(_("The judge's run scored none of the systems' answers."))
     return scores, {
         "run": source.number,
         "model": source.params.get("model_name", ""),
@@ -190,16 +192,23 @@ def _means(study: Study, system: int) -> Row:
 RUNS = RunType(
     aqer_study.METHOD,
     ("texts",),
-    "free text",
+    gettext_noop("free text"),
     (SNAPSHOT, EMBEDDINGS, DRAWS),
     compute,
     write,
     own=(
         whole_number(
-            "grading", None, 1, required=True, help="The grades that every method is held against."
+            "grading",
+            None,
+            1,
+            required=True,
+            help=gettext_noop("The grades that every method is held against."),
         ),
         whole_number(
-            "judge", 0, 0, help="The run of a model as a judge to compare with; 0 for none."
+            "judge",
+            0,
+            0,
+            help=gettext_noop("The run of a model as a judge to compare with; 0 for none."),
         ),
         text_runs.ENCODER,
     ),

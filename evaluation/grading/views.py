@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -31,19 +32,24 @@ from evaluation.runs.selectors import lists as run_reads
 class OpenForm(forms.Form):
     """Who grades, and how many answers of each system."""
 
-    first = forms.TypedChoiceField(coerce=int, label="First grader")
-    second = forms.TypedChoiceField(coerce=int, label="Second grader")
+    first = forms.TypedChoiceField(coerce=int, label=gettext_lazy("First grader"))
+    second = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Second grader"))
     of = forms.ChoiceField(
-        choices=[(actions.SYSTEMS, "Language models"), (actions.WORKERS, "Workers")],
-        label="Answers of",
-        help_text="Grades of models are for “Against experts”, of workers for “Compare methods”.",
+        choices=[
+            (actions.SYSTEMS, gettext_lazy("Language models")),
+            (actions.WORKERS, gettext_lazy("Workers")),
+        ],
+        label=gettext_lazy("Answers of"),
+        help_text=gettext_lazy(
+            "Grades of models are for “Against experts”, of workers for “Compare methods”."
+        ),
     )
     per_system = forms.IntegerField(
         min_value=0,
         max_value=actions.MOST,
         initial=0,
-        label="Answers of each",
-        help_text="Drawn at random. 0: all of them.",
+        label=gettext_lazy("Answers of each"),
+        help_text=gettext_lazy("Drawn at random. 0: all of them."),
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
 
@@ -64,50 +70,54 @@ class StudyForm(forms.Form):
         coerce=int,
         required=False,
         empty_value=None,
-        label="Language model as judge",
-        help_text="A finished run in which a model gave every answer 0 to 100.",
+        label=gettext_lazy("Language model as judge"),
+        help_text=gettext_lazy("A finished run in which a model gave every answer 0 to 100."),
     )
     draw = forms.ChoiceField(
         choices=[
-            ("workers", "So many workers, as published"),
-            ("answers", "So many answers to each question"),
+            ("workers", gettext_lazy("So many workers, as published")),
+            ("answers", gettext_lazy("So many answers to each question")),
         ],
-        label="What is drawn",
-        help_text="The second where nobody answered everything.",
+        label=gettext_lazy("What is drawn"),
+        help_text=gettext_lazy("The second where nobody answered everything."),
     )
     sizes = forms.CharField(
         initial="5, 10, 15",
-        label="Numbers of workers",
+        label=gettext_lazy("Numbers of workers"),
         widget=forms.TextInput(attrs={"class": "mid"}),
     )
     repetitions = forms.IntegerField(
         min_value=2,
         max_value=500,
         initial=25,
-        label="Draws of each",
+        label=gettext_lazy("Draws of each"),
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         found = [
-            (str(run.pk), f"Run {run.number}, {run.params.get('model_name', 'a model')}")
+            (
+                str(run.pk),
+                gettext("Run %(number)s, %(model)s")
+                % {"number": run.number, "model": run.params.get("model_name", "a model")},
+            )
             for run in reads.judges(task)
         ]
-        self.fields["judge"].choices = [("0", "none"), *found]  # type: ignore[attr-defined]
+        self.fields["judge"].choices = [("0", gettext("none")), *found]  # type: ignore[attr-defined]
 
     def clean_sizes(self) -> list[int]:
         """Whole numbers between commas."""
         parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
         found = {number for part in parts if (number := parse_whole(part, high=9999)) is not None}
         if not parts or len(found) < len(set(parts)):
-            raise forms.ValidationError("Whole numbers between commas, as 5, 10, 15.")
+            raise forms.ValidationError(gettext("Whole numbers between commas, as 5, 10, 15."))
         return sorted(found)
 
 
 def _texts(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id, *roles)
-    otherwise = Missing("Only answers in free text are held against grades of experts.")
+    otherwise = Missing(gettext("Only answers in free text are held against grades of experts."))
     require_fit(task, SLUG, otherwise)
     return access, task
 
@@ -115,7 +125,7 @@ def _texts(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> 
 def _grading(task: Task) -> Grading:
     found = reads.newest(task)
     if found is None:
-        raise Missing("Nobody grades answers of this task.")
+        raise Missing(gettext("Nobody grades answers of this task."))
     return found
 
 
@@ -173,7 +183,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     access, task = _texts(request, project_id, task_id)
     found = _grading(task)
     if access.user.pk not in (found.first_id, found.second_id):
-        raise NotAllowed("Only the two graders mark answers.")
+        raise NotAllowed(gettext("Only the two graders mark answers."))
     asked = (number_of(request, "answer") if request.method != "POST" else None) or 0
     error = ""
     if request.method == "POST":
@@ -181,7 +191,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         asked = parse_whole(request.POST.get("answer", "")) or 0
         try:
             if value is None:
-                raise Invalid("A mark is a whole number from 0 to 100.")
+                raise Invalid(gettext("A mark is a whole number from 0 to 100."))
             actions.grade(
                 by=access.user,
                 grading=found,
@@ -196,7 +206,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     if at is None:
         return redirect("grading", project_id, task_id)
     if at not in found.answer_ids:
-        raise Missing("This answer is not among those to grade.")
+        raise Missing(gettext("This answer is not among those to grade."))
     value, note = reads.own_mark(found, access.user, at)
     number, before, after = reads.place_of(found, access.user, at)
     context = {
@@ -225,7 +235,10 @@ def settle_mark(
     access, task = _texts(request, project_id, task_id)
     found, value = _grading(task), parse_whole(request.POST.get("value", ""), high=100)
     if value is None:
-        raise Invalid("A mark is a whole number from 0 to 100.", fields={"value": "0 to 100."})
+        raise Invalid(
+            gettext("A mark is a whole number from 0 to 100."),
+            fields={"value": gettext("0 to 100.")},
+        )
     actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=value)
     return redirect(f"{reverse('grading', args=[project_id, task_id])}#apart")
 
@@ -277,7 +290,7 @@ def start(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     access, task = _texts(request, project_id, task_id, Role.REQUESTER)
     found, form = reads.newest_of_systems(task), StudyForm(request.POST, task=task)
     if found is None:
-        raise Missing("Nobody grades answers of language models here.")
+        raise Missing(gettext("Nobody grades answers of language models here."))
     if not form.is_valid():
         first = next(iter(form.errors.values()))[0]
         messages.warning(request, str(first))

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.formats.actions import export_files
 from annotation.models import ExportFile, HookDelivery, LedgerEntry, User
@@ -99,7 +100,7 @@ def note_failure(*, job: str, error: str, queue_role: str, args: list[Any]) -> N
 def request_backup(*, by: User) -> None:
     """Have a backup made now. Raises Conflict where the settings name no place for backups."""
     if not settings.CROWDQC_BACKUP_FOLDER:
-        raise Conflict("Set CROWDQC_BACKUP_FOLDER first.")
+        raise Conflict(_("Set CROWDQC_BACKUP_FOLDER first."))
     record(by=by, project=None, action="backup.request", on=by)
     queue.enqueue("annotation.jobs.back_up_now")
 
@@ -110,7 +111,7 @@ def request_backup(*, by: User) -> None:
 def _retry_run(by: User, row: int) -> None:
     run = Run.objects.select_related("task__project", "source").filter(pk=row).first()
     if run is None or run.state != RunState.FAILED:
-        raise Conflict("This run is not failed any more.")
+        raise Conflict(_("This run is not failed any more."))
     engine.start(
         by=by,
         task=run.task,
@@ -125,21 +126,21 @@ def _retry_run(by: User, row: int) -> None:
 def _retry_file(by: User, row: int) -> None:
     file = ExportFile.objects.filter(pk=row).first()
     if file is None:
-        raise Missing("This file is gone.")
+        raise Missing(_("This file is gone."))
     export_files.retry_export(by=by, file=file)
 
 
 def _retry_delivery(by: User, row: int) -> None:
     found = HookDelivery.objects.select_related("hook__project").filter(pk=row).first()
     if found is None or found.state != HookDelivery.State.FAILED:
-        raise Conflict("This delivery is not failed any more.")
+        raise Conflict(_("This delivery is not failed any more."))
     webhooks.redeliver(by=by, delivery=found)
 
 
 def _retry_job(by: User, row: int) -> None:
     found = JobFailure.objects.select_for_update().filter(pk=row).first()
     if found is None:
-        raise Conflict("This job is not listed any more.")
+        raise Conflict(_("This job is not listed any more."))
     record(by=by, project=None, action="failure.retry", on=found, job=found.job)
     queue.enqueue(found.job, *found.args)
     found.delete()
@@ -158,7 +159,7 @@ ROWS: dict[str, Any] = {"run": Run, "file": ExportFile, "webhook": HookDelivery,
 def retry_failure(*, by: User, kind: str, row: int) -> None:
     """Do again what failed. Raises Missing and Conflict where it has moved on."""
     if kind not in RETRIES:
-        raise Missing("There is no such failure.")
+        raise Missing(_("There is no such failure."))
     RETRIES[kind](by, row)
 
 
@@ -167,7 +168,7 @@ def discard_failure(*, by: User, kind: str, row: int) -> None:
     """Take a failure off the list; its own row, in its project, stays as it is."""
     found = ROWS[kind].objects.filter(pk=row).first() if kind in ROWS else None
     if found is None:
-        raise Missing("There is no such failure.")
+        raise Missing(_("There is no such failure."))
     record(by=by, project=None, action="failure.discard", on=found, kind=kind)
     if kind == "job":
         found.delete()

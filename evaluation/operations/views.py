@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -26,7 +27,7 @@ def _owner(request: HttpRequest) -> User:
     """The owner of the installation; nobody else learns of these pages."""
     user = request.user
     if not (isinstance(user, User) and user.is_superuser):
-        raise Missing("There is no such page.")
+        raise Missing(_("There is no such page."))
     return user
 
 
@@ -84,10 +85,10 @@ def failure(request: HttpRequest, kind: str, row: int) -> HttpResponse:
     try:
         if request.POST.get("do") == "discard":
             actions.discard_failure(by=owner, kind=kind, row=row)
-            messages.success(request, "The failure is off the list.")
+            messages.success(request, _("The failure is off the list."))
         else:
             actions.retry_failure(by=owner, kind=kind, row=row)
-            messages.success(request, "The job is queued again.")
+            messages.success(request, _("The job is queued again."))
     except DomainError as error:
         messages.error(request, error.message)
     return redirect("operations")
@@ -100,7 +101,7 @@ def back_up(request: HttpRequest) -> HttpResponse:
     owner = _owner(request)
     try:
         actions.request_backup(by=owner)
-        messages.success(request, "The backup is queued. It is listed here when it is made.")
+        messages.success(request, _("The backup is queued. It is listed here when it is made."))
     except DomainError as error:
         messages.error(request, error.message)
     return redirect("operations")
@@ -118,9 +119,13 @@ def retry_all(request: HttpRequest) -> HttpResponse:
         except DomainError as error:
             left.append(f"{one.title}: {error.message}")
     if done:
-        messages.success(request, f"{plural(done, 'job')} queued again.")
+        messages.success(request, _("%(jobs)s queued again.") % {"jobs": plural(done, "job")})
     if left:
-        messages.error(request, f"{plural(len(left), 'job')} not queued. {left[0]}")
+        messages.error(
+            request,
+            _("%(jobs)s not queued. %(left)s")
+            % {"jobs": plural(len(left), "job"), "left": left[0]},
+        )
     return redirect("operations")
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.access import Access
 from annotation.accounts.projects.selectors import workers_of
@@ -60,7 +61,7 @@ def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
     def hit(task: Any) -> Hit:
         return task.title, task.get_state_display(), reverse("task", args=[pk, task.pk])
 
-    return _found("Tasks", rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
+    return _found(_("Tasks"), rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
 
 
 def _items(access: Access, words: Sequence[str], q: str) -> Found:
@@ -74,7 +75,7 @@ def _items(access: Access, words: Sequence[str], q: str) -> Found:
         task = item.task.published_title or "draft"
         return item.question[:140] or item.key, f"{item.key}, {task}", url
 
-    return _found("Items", rows.order_by("-task", "position", "pk"), hit)
+    return _found(_("Items"), rows.order_by("-task", "position", "pk"), hit)
 
 
 def _workers(access: Access, words: Sequence[str], q: str) -> Found:
@@ -86,7 +87,7 @@ def _workers(access: Access, words: Sequence[str], q: str) -> Found:
         return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
 
     rows = matching(workers_of(access.project), words, places)
-    return _found("Workers", rows, hit, f"{reverse('people', args=[pk])}?{q}")
+    return _found(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 
 def _staff(access: Access, words: Sequence[str], q: str) -> Found:
@@ -97,7 +98,7 @@ def _staff(access: Access, words: Sequence[str], q: str) -> Found:
     def hit(member: Any) -> Hit:
         return str(member.user), member.get_role_display(), url
 
-    return _found("Requesters and managers", rows.order_by("pk"), hit)
+    return _found(_("Requesters and managers"), rows.order_by("pk"), hit)
 
 
 def _runs(access: Access, words: Sequence[str], q: str) -> Found:
@@ -107,6 +108,6 @@ def _runs(access: Access, words: Sequence[str], q: str) -> Found:
     def hit(run: Any) -> Hit:
         task = run.task.published_title
         url = reverse("run", args=[pk, run.number])
-        return f"Run {run.number}", f"{method_title(run)}, {task}", url
+        return _("Run %(number)s") % {"number": run.number}, f"{method_title(run)}, {task}", url
 
-    return _found("Runs", rows, hit, f"{reverse('run_list', args=[pk])}?{q}")
+    return _found(_("Runs"), rows, hit, f"{reverse('run_list', args=[pk])}?{q}")

@@ -11,6 +11,8 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext, pgettext
 
 from annotation.access import Access
 from annotation.accounts.roles.selectors import Ties, chain_of
@@ -34,7 +36,17 @@ from evaluation.runs.official.selectors import official_runs
 # Methods whose results the overview can put into a figure: who is told apart, what is described.
 TELLING = ("aqer", CORE, WRITING)
 ZERO = Decimal("0.00")
-SHOWS = (("", "All"), ("open", "Open"), ("waiting", "Waiting for me"), ("closed", "Closed"))
+SHOWS = (
+    ("", gettext_noop("All")),
+    ("open", gettext_noop("Open")),
+    ("waiting", gettext_noop("Waiting for me")),
+    ("closed", gettext_noop("Closed")),
+)
+
+
+def many_of(task: Any) -> str:
+    """What several items of the task are called: ``questions``."""
+    return pgettext("nouns", f"{noun_of(task)}s")
 
 
 def noun_of(task: Any) -> str:
@@ -64,7 +76,10 @@ class TaskRow:
         parts = [self.kind, plural(p.items, noun_of(p.task))]
         if p.task.current_id:
             pay = money(p.pay, p.task.project.currency)
-            parts.append(f"{plural(p.needed, 'assignment')} at {pay}")
+            parts.append(
+                _("%(assignments)s at %(pay)s")
+                % {"assignments": plural(p.needed, "assignment"), "pay": pay}
+            )
         return ", ".join(parts)
 
 
@@ -163,7 +178,7 @@ def _row(
     at = Standing(
         state=one.task.state,
         items=one.items,
-        add_words=f"Add {noun_of(one.task)}s",
+        add_words=_("Add %(items)s") % {"items": many_of(one.task)},
         begun=bool(one.submitted or one.leased),
         complete=one.task.current_id is not None and one.items > 0 and one.slots == 0,
         waiting=waiting,
@@ -211,23 +226,25 @@ def state(found: Facts) -> tuple[str, str, str]:
     """Mark, word and sentence of the header."""
     total, opened = len(found.rows), found.open_tasks
     if not total:
-        return "draft", "Empty", "No task yet. A task brings the first answers."
+        return "draft", _("Empty"), _("No task yet. A task brings the first answers.")
     states = {row.task.state for row in found.rows}
     if opened:
-        mark, word = "open", "Collecting"
+        mark, word = "open", _("Collecting")
     elif TaskState.PAUSED in states:
-        mark, word = "paused", "Paused"
+        mark, word = "paused", _("Paused")
     elif states == {TaskState.CLOSED}:
-        mark, word = "closed", "Closed"
+        mark, word = "closed", _("Closed")
     else:
-        mark, word = "draft", "Not collecting"
-    said = [f"{opened} of {plural(total, 'task')} open."]
+        mark, word = "draft", _("Not collecting")
+    said = [_("%(opened)s of %(tasks)s open.") % {"opened": opened, "tasks": plural(total, "task")}]
     if found.people_this_week:
-        noun = "person" if found.people_this_week == 1 else "people"
-        said.append(f"{found.people_this_week} {noun} answered this week.")
+        people = plural(found.people_this_week, "person", "people")
+        said.append(_("%(people)s answered this week.") % {"people": people})
     end = last_day(found)
     if end:
-        said.append(f"At this pace the last answer arrives on {short_date(end)}.")
+        said.append(
+            _("At this pace the last answer arrives on %(date)s.") % {"date": short_date(end)}
+        )
     return mark, word, " ".join(said)
 
 
@@ -235,26 +252,27 @@ def figures(found: Facts) -> list[dict[str, Any]]:
     """The five key figures, each with what it is of or how it was counted."""
     currency, budget = found.currency, found.budget
     waiting = sum((row.progress.waiting for row in found.rows), ZERO)
-    cost: dict[str, Any] = {"label": "Cost so far", "value": money(found.spent, currency)}
+    cost: dict[str, Any] = {"label": _("Cost so far"), "value": money(found.spent, currency)}
     if budget:
         cost.update(
-            of=f"of {money(budget, currency, whole=budget == int(budget))}",
+            of=_("of %(budget)s")
+            % {"budget": money(budget, currency, whole=budget == int(budget))},
             done=found.spent,
             total=budget,
         )
     if waiting:
-        cost["note"] = f"{money(waiting, currency)} not yet approved"
+        cost["note"] = _("%(amount)s not yet approved") % {"amount": money(waiting, currency)}
     return [
         {
-            "label": "Assignments",
+            "label": _("Assignments"),
             "value": count(found.submitted),
-            "of": f"of {count(found.needed)}",
+            "of": _("of %(total)s") % {"total": count(found.needed)},
             "done": found.submitted,
             "total": found.needed,
         },
         cost,
         {
-            "label": "Expected at the end",
+            "label": _("Expected at the end"),
             "value": money(found.expected, currency),
             "note": _against(found.expected, budget, currency),
         },
@@ -264,11 +282,15 @@ def figures(found: Facts) -> list[dict[str, Any]]:
 
 
 def _against(expected: Decimal, budget: Decimal | None, currency: str) -> str:
-    how = "with every open assignment paid"
     if budget is None:
-        return how
+        return _("with every open assignment paid")
     gap = budget - expected
-    return f"{money(abs(gap), currency)} {'under' if gap >= 0 else 'over'} budget, {how}"
+    said = (
+        _("%(amount)s under budget, with every open assignment paid")
+        if gap >= 0
+        else _("%(amount)s over budget, with every open assignment paid")
+    )
+    return said % {"amount": money(abs(gap), currency)}
 
 
 def below_floor(found: Facts) -> list[HourlyPay]:
@@ -281,56 +303,73 @@ def _median(found: Facts) -> dict[str, Any]:
     project = found.access.project
     value = progress.median_hourly(project)
     if value is None:
-        return {"label": "Median hourly pay", "value": "none yet", "note": "no timed work yet"}
-    note = "from opening to submitting; no floor is set"
+        return {
+            "label": _("Median hourly pay"),
+            "value": _("none yet"),
+            "note": _("no timed work yet"),
+        }
+    note = _("from opening to submitting; no floor is set")
     if project.hourly_floor is not None:
         below = len({row.worker_id for row in below_floor(found)})
-        noun = "person" if below == 1 else "people"
-        note = (
-            f"floor {money(project.hourly_floor, project.currency)}; "
-            f"{below or 'nobody'} {noun if below else ''} below".replace("  ", " ")
+        said = (
+            _("floor %(floor)s; %(people)s below") if below else _("floor %(floor)s; nobody below")
         )
+        note = said % {
+            "floor": money(project.hourly_floor, project.currency),
+            "people": plural(below, "person", "people"),
+        }
     if found.too_fast:
         people = plural(len({one.worker_id for one in found.too_fast}), "person", "people")
-        note += f"; {people} faster than reading time"
-    return {"label": "Median hourly pay", "value": money(value, project.currency), "note": note}
+        note = _("%(note)s; %(people)s faster than reading time") % {"note": note, "people": people}
+    return {"label": _("Median hourly pay"), "value": money(value, project.currency), "note": note}
 
 
 def _told_apart(found: Facts) -> dict[str, Any]:
-    label = "Distinguishable workers"
+    label = _("Distinguishable workers")
     telling = [run for run in found.runs.values() if run.method in TELLING]
     if not found.runs:
-        return {"label": label, "value": "no run yet", "note": "a run scores workers"}
+        return {"label": label, "value": _("no run yet"), "note": _("a run scores workers")}
     run = max(telling or found.runs.values(), key=lambda one: one.pk)
     title = next((r.progress.title for r in found.rows if r.task.pk == run.task_id), "")
     if not telling:
-        return {"label": "Newest result", "value": f"run {run.number}", "note": title}
+        return {
+            "label": _("Newest result"),
+            "value": _("run %(number)s") % {"number": run.number},
+            "note": title,
+        }
     if run.method == WRITING:  # describes texts and ranks nobody
         seen = run.snapshot.counts if run.snapshot else {}
         return {
-            "label": "Responses described",
+            "label": _("Responses described"),
             "value": count(seen.get("answers", 0) + seen.get("system_answers", 0)),
-            "of": f"on {plural(seen.get('questions', 0), 'topic')}",
-            "note": f"run {run.number}, {title}",
+            "of": _("on %(topics)s") % {"topics": plural(seen.get("questions", 0), "topic")},
+            "note": _("run %(number)s, %(title)s") % {"number": run.number, "title": title},
         }
     scores: type[SystemScore | WorkerScore] = WorkerScore
     nouns = ("person", "people")
     if run.method == CORE:  # a pairwise study ranks systems
-        label, scores, nouns = "Distinguishable systems", SystemScore, ("system", "systems")
+        label, scores, nouns = _("Distinguishable systems"), SystemScore, ("system", "systems")
     told = scores._default_manager.filter(run=run, dimension="").aggregate(
         people=Count("pk"),
         groups=Count("group", distinct=True),
         parts=Count("component", distinct=True, filter=Q(group__isnull=False)),
     )
-    noun = "group" if told["groups"] == 1 else "groups"
-    every = "all dimensions together, " if run.method == CORE else ""
-    note = f"{every}run {run.number}, {title}"
+    said = (
+        _("all dimensions together, run %(number)s, %(title)s")
+        if run.method == CORE
+        else _("run %(number)s, %(title)s")
+    )
+    note = said % {"number": run.number, "title": title}
     if told["parts"] > 1:
-        note += f"; {told['parts']} boards that cannot be compared"
+        note = _("%(note)s; %(parts)s boards that cannot be compared") % {
+            "note": note,
+            "parts": told["parts"],
+        }
+    of = ngettext("group of %(all)s", "groups of %(all)s", told["groups"])
     return {
         "label": label,
         "value": count(told["groups"]),
-        "of": f"{noun} of {plural(told['people'], *nouns)}",
+        "of": of % {"all": plural(told["people"], *nouns)},
         "note": note,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Invitation, PayoutBatch, Recruitment, Role, TaskVersion
 from annotation.models.tasks import TaskState
@@ -49,14 +50,23 @@ class Started:
     @property
     def mark(self) -> tuple[str, str]:
         """Mark and word of the header."""
-        return ("running", "Getting started") if self.done else ("draft", "New project")
+        return ("running", _("Getting started")) if self.done else ("draft", _("New project"))
 
     @property
     def sentence(self) -> str:
         """The header's sentence."""
-        said = f"{self.done} of {len(self.steps)} steps done."
         step = self.next
-        return f"{said} Next: {step.label[:1].lower()}{step.label[1:]}." if step else said
+        said = (
+            _("%(done)s of %(steps)s steps done. Next: %(next)s.")
+            if step
+            else _("%(done)s of %(steps)s steps done.")
+        )
+        label = step.label if step else ""
+        return said % {
+            "done": self.done,
+            "steps": len(self.steps),
+            "next": label[:1].lower() + label[1:],
+        }
 
 
 def started(found: Facts) -> Started:
@@ -81,13 +91,13 @@ def _at(found: Facts, view: str, *args: int) -> str:
 
 def _create(found: Facts) -> Step:
     if not found.rows:
-        text = "Choose a template below, or start empty. About 10 minutes."
+        text = _("Choose a template below, or start empty. About 10 minutes.")
         url = _at(found, "task_new")
-        other = ("Start empty", f"{url}#empty")
-        return Step("Create a task", text, False, "Create a task", url, other)
+        other = (_("Start empty"), f"{url}#empty")
+        return Step(_("Create a task"), text, False, _("Create a task"), url, other)
     row = found.rows[-1]
     text = f"{row.progress.title}, {row.kind.lower()}"
-    return Step("Create a task", text, True, "", _at(found, "task", row.task.pk))
+    return Step(_("Create a task"), text, True, "", _at(found, "task", row.task.pk))
 
 
 def _items(found: Facts) -> Step:
@@ -97,16 +107,18 @@ def _items(found: Facts) -> Step:
     if published:
         row = published[-1]
         text = plural(row.progress.items, noun_of(row.task))
-        return Step("Add items", text, True, "", _at(found, "task", row.task.pk))
+        return Step(_("Add items"), text, True, "", _at(found, "task", row.task.pk))
     if filled:
         row = filled[-1]
         there = plural(row.progress.items, noun_of(row.task))
-        text = f"{there}, not published yet. See the task as a worker does, then publish it."
+        text = _(
+            "%(items)s, not published yet. See the task as a worker does, then publish it."
+        ) % {"items": there}
         url = _at(found, "task_build", row.task.pk)
-        return Step("Add items", text, False, "Preview and publish", url)
-    text = "Questions, texts or pairs, from CSV or JSONL."
+        return Step(_("Add items"), text, False, _("Preview and publish"), url)
+    text = _("Questions, texts or pairs, from CSV or JSONL.")
     url = _at(found, "task_build", found.rows[-1].task.pk) if found.rows else ""
-    return Step("Add items", text, False, "Add items", url)
+    return Step(_("Add items"), text, False, _("Add items"), url)
 
 
 def _invite(found: Facts) -> Step:
@@ -114,38 +126,51 @@ def _invite(found: Facts) -> Step:
     workers = project.memberships.filter(role=Role.WORKER, removed_at=None).count()
     invited = Invitation.objects.filter(project=project, role=Role.WORKER, revoked_at=None)
     if workers or invited.exists() or Recruitment.objects.filter(task__project=project).exists():
-        text = f"{plural(workers, 'worker')} joined" if workers else "Invited, nobody joined yet"
-        return Step("Invite people", text, True, "", url)
-    text, other = "Send a link, or recruit them on a platform.", ("", "")
+        text = (
+            _("%(workers)s joined") % {"workers": plural(workers, "worker")}
+            if workers
+            else _("Invited, nobody joined yet")
+        )
+        return Step(_("Invite people"), text, True, "", url)
+    text, other = _("Send a link, or recruit them on a platform."), ("", "")
     if found.published:
         task = found.published[-1].task
-        other = ("Recruit on a platform", _at(found, "recruitment_list", task.pk))
+        other = (_("Recruit on a platform"), _at(found, "recruitment_list", task.pk))
         pay = money(found.expected, found.currency)
-        text = f"{plural(found.needed, 'assignment')} to answer; expected cost {pay}."
-    return Step("Invite people", text, False, "Invite people", url, other)
+        text = _("%(assignments)s to answer; expected cost %(pay)s.") % {
+            "assignments": plural(found.needed, "assignment"),
+            "pay": pay,
+        }
+    return Step(_("Invite people"), text, False, _("Invite people"), url, other)
 
 
 def _run(found: Facts) -> Step:
-    project, title = found.access.project, "Run the evaluation"
+    project, title = found.access.project, _("Run the evaluation")
     runs = Run.objects.filter(project=project, state=RunState.DONE, method__in=main_methods())
     if number := runs.count():
         return Step(title, plural(number, "finished run"), True, "", _at(found, "results"))
-    text = "Starts by itself when enough answers are in."
+    text = _("Starts by itself when enough answers are in.")
     if found.submitted:
-        text += f" {count(found.submitted)} of {plural(found.needed, 'assignment')} submitted."
+        submitted = _("%(submitted)s of %(assignments)s submitted.") % {
+            "submitted": count(found.submitted),
+            "assignments": plural(found.needed, "assignment"),
+        }
+        text = f"{text} {submitted}"
     open_ones = [one for one in found.published if one.submitted]
     url = _at(found, "run_start", open_ones[-1].task.pk) if open_ones else _at(found, "results")
-    return Step(title, text, False, "Start a run" if open_ones else "See the results page", url)
+    return Step(
+        title, text, False, _("Start a run") if open_ones else _("See the results page"), url
+    )
 
 
 def _pay(found: Facts) -> Step:
     """Done once a proposal was approved, or where every published task pays nothing."""
-    title, url = "Approve payouts", _at(found, "payout_list")
+    title, url = _("Approve payouts"), _at(found, "payout_list")
     settled = found.access.project.payout_batches.filter(state=PayoutBatch.State.APPROVED)
     if settled.exists():
-        return Step(title, "The first proposal is approved", True, "", url)
+        return Step(title, _("The first proposal is approved"), True, "", url)
     paid = TaskVersion.objects.filter(task__project=found.access.project, pay__gt=0)
     if found.published and not paid.filter(published_at__isnull=False).exists():
-        return Step(title, "No task of this project pays", True, "", url)
-    text = "A second person approves what you propose."
-    return Step(title, text, False, "Open payouts", url)
+        return Step(title, _("No task of this project pays"), True, "", url)
+    text = _("A second person approves what you propose.")
+    return Step(title, text, False, _("Open payouts"), url)

@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
 from annotation.models import Membership
@@ -20,7 +22,7 @@ from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
 from evaluation.models import Run
-from evaluation.overview.selectors import Facts, below_floor, noun_of
+from evaluation.overview.selectors import Facts, below_floor, many_of, noun_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels
@@ -59,17 +61,23 @@ def _reviews(found: Facts) -> Iterator[Todo]:
     project = found.access.project
     for task_id, row in found.waiting.items():
         oldest = ago(timezone.localtime(row["oldest"]), now=timezone.localtime())
-        late = ""
+        text = _("of %(title)s to approve or reject, the oldest from %(oldest)s.") % {
+            "title": row["title"],
+            "oldest": oldest,
+        }
         if row["late"]:
-            verb = "waits" if row["late"] == 1 else "wait"
-            days = plural(project.decide_days, "day")
-            late = f" {row['late']} {verb} longer than the {days} promised to workers."
+            late = ngettext(
+                "%(late)s waits longer than the %(days)s promised to workers.",
+                "%(late)s wait longer than the %(days)s promised to workers.",
+                row["late"],
+            ) % {"late": row["late"], "days": plural(project.decide_days, "day")}
+            text = f"{text} {late}"
         yield Todo(
             "warn" if row["late"] else "waiting",
             plural(row["n"], "assignment"),
-            f"of {row['title']} to approve or reject, the oldest from {oldest}.{late}",
+            text,
             reverse("review", args=[project.pk, task_id]),
-            "Review",
+            _("Review"),
         )
 
 
@@ -77,12 +85,18 @@ def _proposals(found: Facts) -> Iterator[Todo]:
     project = found.access.project
     for batch in found.proposals:
         url = reverse("payout", args=[project.pk, batch.number])
-        name = f"Proposal {batch.number}"
+        name = _("Proposal %(number)s") % {"number": batch.number}
         if may_approve(found.access, batch, found.chain):
-            yield Todo("waiting", name, f"of {batch.proposed_by} waits for you.", url, "Look at it")
+            yield Todo(
+                "waiting",
+                name,
+                _("of %(name)s waits for you.") % {"name": batch.proposed_by},
+                url,
+                _("Look at it"),
+            )
         elif batch.proposed_by_id == found.access.user.pk:
-            text = "of yours waits for a second person."
-            yield Todo("waiting", name, text, url, "See it")
+            text = _("of yours waits for a second person.")
+            yield Todo("waiting", name, text, url, _("See it"))
 
 
 def _too_fast(found: Facts) -> Iterator[Todo]:
@@ -95,14 +109,25 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
     for task_id, rows in by_task.items():
         people = plural(len({row.worker_id for row in rows}), "person", "people")
         rates = [rate for row in rows if (rate := row.hourly) is not None]
-        paid = f", up to {money(max(rates), project.currency)} an hour" if rates else ""
+        said = (
+            _(
+                "of %(title)s took less time than reading needs or you estimated: %(people)s, up "
+                "to %(rate)s an hour."
+            )
+            if rates
+            else _("of %(title)s took less time than reading needs or you estimated: %(people)s.")
+        )
         yield Todo(
             "warn",
             plural(len(rows), "assignment"),
-            f"of {found.waiting[task_id]['title']} took less time than reading needs or you "
-            f"estimated: {people}{paid}.",
+            said
+            % {
+                "title": found.waiting[task_id]["title"],
+                "people": people,
+                "rate": money(max(rates), project.currency) if rates else "",
+            },
             reverse("review", args=[project.pk, task_id]) + "?show=look",
-            "Look first",
+            _("Look first"),
         )
 
 
@@ -113,23 +138,32 @@ def _rejections(found: Facts) -> Iterator[Todo]:
         return
     url = reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed"
     if owed.late:
-        verb = "is" if owed.late == 1 else "are"
-        text = f"to a rejection {verb} past the day on which an answer was owed."
-        yield Todo("bad", plural(owed.late, "reply", "replies"), text, url, "Answer")
+        text = ngettext(
+            "to a rejection is past the day on which an answer was owed.",
+            "to a rejection are past the day on which an answer was owed.",
+            owed.late,
+        )
+        yield Todo("bad", plural(owed.late, "reply", "replies"), text, url, _("Answer"))
     if owed.n > owed.late:
         waiting = owed.n - owed.late
-        noun = "has a reply" if waiting == 1 else "have a reply"
-        text = f"{noun} that nobody has answered."
-        yield Todo("waiting", plural(waiting, "rejection"), text, url, "Answer")
+        text = ngettext(
+            "has a reply that nobody has answered.",
+            "have a reply that nobody has answered.",
+            waiting,
+        )
+        yield Todo("waiting", plural(waiting, "rejection"), text, url, _("Answer"))
 
 
 def _notes(found: Facts) -> Iterator[Todo]:
     """What runs said of members of watched panels, and nobody has looked at."""
     for panel, name, n in panels.open_notes(found.access.project):
-        verb = "waits" if n == 1 else "wait"
         url = reverse("panel", args=[found.access.project.pk, panel]) + "#watch"
-        text = f"about members of the panel “{name}” {verb} for a look."
-        yield Todo("waiting", plural(n, "note"), text, url, "Look")
+        text = ngettext(
+            "about members of the panel “%(name)s” waits for a look.",
+            "about members of the panel “%(name)s” wait for a look.",
+            n,
+        ) % {"name": name}
+        yield Todo("waiting", plural(n, "note"), text, url, _("Look"))
 
 
 def _warnings(found: Facts) -> Iterator[Todo]:
@@ -141,7 +175,14 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
     for one in [note for note in told if note.level == "warn"][:MOST_WARNINGS]:
-        yield Todo("warn", one.head, f"{one.text} ({title}, run {run.number})", url, "See results")
+        yield Todo(
+            "warn",
+            one.head,
+            _("%(text)s (%(title)s, run %(number)s)")
+            % {"text": one.text, "title": title, "number": run.number},
+            url,
+            _("See results"),
+        )
 
 
 def _told(found: Facts, run: Run) -> list[Warning]:
@@ -166,14 +207,17 @@ def _floor(found: Facts) -> Iterator[Todo]:
     tasks = {row.task.pk: row.progress for row in found.rows}
     for task_id, rows in by_task.items():
         one = tasks[task_id]
-        verb = "earns" if len(rows) == 1 else "earn"
-        floor = money(project.hourly_floor, project.currency)
+        text = ngettext(
+            "earns under %(floor)s an hour on %(title)s.",
+            "earn under %(floor)s an hour on %(title)s.",
+            len(rows),
+        ) % {"floor": money(project.hourly_floor, project.currency), "title": one.title}
         yield Todo(
             "warn",
             plural(len(rows), "person", "people"),
-            f"{verb} under {floor} an hour on {one.title}.{_lift(found, one, rows)}",
+            " ".join(part for part in (text, _lift(found, one, rows)) if part),
             reverse("task", args=[project.pk, task_id]),
-            "See the task",
+            _("See the task"),
         )
 
 
@@ -187,7 +231,10 @@ def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
     if more <= 0 or more > 5 * max(one.pay, CENT):
         return ""  # somebody left the page open; a raise is not the answer
     cost = money(more * one.open_assignments, found.currency)
-    return f" {money(more, found.currency)} more an assignment would lift all of them: {cost}."
+    return _("%(more)s more an assignment would lift all of them: %(cost)s.") % {
+        "more": money(more, found.currency),
+        "cost": cost,
+    }
 
 
 def _drafts(found: Facts) -> Iterator[Todo]:
@@ -198,11 +245,17 @@ def _drafts(found: Facts) -> Iterator[Todo]:
             continue
         items = row.progress.items
         noun = noun_of(row.task)
-        text = f"is a draft with {plural(items, noun)}." if items else f"has no {noun} yet."
+        text = (
+            _("is a draft with %(items)s.") % {"items": plural(items, noun)}
+            if items
+            else _("has no %(noun)s yet.") % {"noun": pgettext("noun", noun)}
+        )
         yield Todo(
             "draft",
             row.progress.title,
             text,
             reverse("task_build", args=[found.access.project.pk, row.task.pk]),
-            "Preview and publish" if items else f"Add {noun}s",
+            _("Preview and publish")
+            if items
+            else _("Add %(items)s") % {"items": many_of(row.task)},
         )

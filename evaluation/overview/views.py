@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_access, get_task
@@ -47,7 +48,7 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
         "found": found,
         "rows": overview.filter_rows(found, show),
         "show": show,
-        "shows": overview.SHOWS,
+        "shows": [(name, _(label)) for name, label in overview.SHOWS],
         "start": start,
         **({**gallery(), "team": overview.team_size(access.project)} if start else {}),
         "state": overview.state(found),
@@ -104,7 +105,7 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     access, task = get_task(request, project_id, task_id)
     planner = planner_of(task)
     if planner is None:
-        raise Missing("There is no plan for tasks of this type.")
+        raise Missing(_("There is no plan for tasks of this type."))
     run = lists.shown_run(task, number_of(request))
     options = planner.options(task, run)
     asked = any(one.name in request.GET for one in options)
@@ -127,5 +128,5 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
             plan = find_plan(planner, task, run, form.cleaned_data if asked else values)
             context.update(plan=plan, waiting=plan is None)
         except BadParameter as problem:
-            context["why"] = f"This cannot be simulated: {problem}."
+            context["why"] = _("This cannot be simulated: %(problem)s.") % {"problem": problem}
     return render(request, "evaluation/overview/plan.html", context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.access import STAFF
 from annotation.models import Membership, Role, Task, User
@@ -42,24 +43,30 @@ def open_audit(
     without explanations) and Conflict where the judge has an open audit of the task.
     """
     _require_requester(by, task)
-    require_fit(task, SLUG, Invalid("Only ratings have explanations to audit."))
+    require_fit(task, SLUG, Invalid(gettext("Only ratings have explanations to audit.")))
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if not 1 <= each <= MOST_EACH:
         raise Invalid(
-            "The number for each worker and label is out of range.",
-            fields={"each": f"1 to {MOST_EACH}."},
+            gettext("The number for each worker and label is out of range."),
+            fields={"each": gettext("1 to %(most)s.") % {"most": MOST_EACH}},
         )
     if judge not in judges(task):
         raise Invalid(
-            "The judge must be staff of the project and must have rated nothing here.",
-            fields={"judge": "Choose somebody else."},
+            gettext("The judge must be staff of the project and must have rated nothing here."),
+            fields={"judge": gettext("Choose somebody else.")},
         )
     if task.audits.filter(judge=judge, closed_at__isnull=True).exists():
-        raise Conflict(f"{judge} has an open audit of this task; it must be closed first.")
+        raise Conflict(
+            gettext("%(judge)s has an open audit of this task; it must be closed first.")
+            % {"judge": judge}
+        )
     chosen = scale_of(task, scale)
     rows = [row for row in explanations.explained_ratings(task, chosen.name) if row.explanation]
     if not rows:
-        raise Invalid("No rating that counts has an explanation.", fields={"scale": "Another."})
+        raise Invalid(
+            gettext("No rating that counts has an explanation."),
+            fields={"scale": gettext("Another.")},
+        )
     drawn = explanation_audit.sample(
         [row.worker_id for row in rows],
         [row.value for row in rows],
@@ -97,11 +104,13 @@ def give_verdict(
     """
     locked = _locked(audit)
     if locked.judge_id != by.pk:
-        raise NotAllowed("Only the judge of this audit gives verdicts.")
+        raise NotAllowed(gettext("Only the judge of this audit gives verdicts."))
     if locked.closed_at is not None:
-        raise Conflict("This audit is closed; its verdicts stand.")
+        raise Conflict(gettext("This audit is closed; its verdicts stand."))
     if not 1 <= place <= len(locked.answer_ids):
-        raise Invalid("There is no such explanation in the audit.", fields={"n": "Another."})
+        raise Invalid(
+            gettext("There is no such explanation in the audit."), fields={"n": gettext("Another.")}
+        )
     verdict, _ = AuditVerdict.objects.update_or_create(
         audit=locked,
         answer_id=locked.answer_ids[place - 1],
@@ -126,7 +135,7 @@ def close(*, by: User, audit: ExplanationAudit) -> ExplanationAudit:
     if locked.judge_id != by.pk:
         _require_requester(by, locked.task)
     elif left and not _is_requester(by, locked.task):
-        raise Conflict(f"{left} explanations are not judged yet.")
+        raise Conflict(gettext("%(left)s explanations are not judged yet.") % {"left": left})
     locked.closed_at = timezone.now()
     locked.save(update_fields=["closed_at"])
     record(by=by, project=locked.task.project, action="audit.close", on=locked, left=left)
@@ -149,4 +158,4 @@ def _is_requester(user: User, task: Task) -> bool:
 
 def _require_requester(user: User, task: Task) -> None:
     if not _is_requester(user, task):
-        raise NotAllowed("This needs the role of requester in this project.")
+        raise NotAllowed(gettext("This needs the role of requester in this project."))

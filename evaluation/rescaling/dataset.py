@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.work.snapshots import explanations, judgments
@@ -24,13 +25,17 @@ KIND = "ratings with explanations"
 def scale_of(task: Task, name: str = "") -> RatingScale:
     """The scale of this name, or the task's first; Conflict where there is none."""
     if task.current is None:
-        raise Conflict("The task was never published.")
+        raise Conflict(_("The task was never published."))
     found = explanations.scales(task.current)
     if not name and found:
         return found[0]
     chosen = next((one for one in found if one.name == name), None)
     if chosen is None:
-        raise Conflict(f"The task has no scale {name!r}." if name else "The task has no scale.")
+        raise Conflict(
+            _("The task has no scale '%(name)s'.") % {"name": name}
+            if name
+            else _("The task has no scale.")
+        )
     return chosen
 
 
@@ -58,7 +63,7 @@ def freeze_explanations(task: Task, scale: RatingScale) -> Snapshot:
     """
     rows = explanations.explained_ratings(task, scale.name)
     if not rows:
-        raise Conflict("No rating counts yet, so there is nothing to rescale.")
+        raise Conflict(_("No rating counts yet, so there is nothing to rescale."))
     ids = [row.answer_id for row in rows]
     counts = {
         "answers": len(rows),
@@ -108,8 +113,11 @@ def load(snapshot: Snapshot, scale: RatingScale) -> ExplanationsDataset:
     rows = explanations.explained_ratings(snapshot.task, scale.name, snapshot.answer_ids)
     if _content_hash(rows, scale) != snapshot.content_hash:
         raise Conflict(
-            f"The ratings of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            _(
+                "The ratings of snapshot %(content_hash)s are no longer what they were "
+                "when it was taken; start a new run."
+            )
+            % {"content_hash": snapshot.content_hash[:8]}
         )
     return _frozen(rows, scale)
 
@@ -118,7 +126,7 @@ def current_explanations(task: Task, scale: RatingScale) -> ExplanationsDataset:
     """The ratings that would be frozen now, nothing stored (previews)."""
     rows = explanations.explained_ratings(task, scale.name)
     if not rows:
-        raise Conflict("No rating counts yet, so there is nothing to rescale.")
+        raise Conflict(_("No rating counts yet, so there is nothing to rescale."))
     return _frozen(rows, scale)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task
 from evaluation.rescaling import calls as rescaling_calls
@@ -21,7 +22,7 @@ def scale_field(task: Task) -> forms.Field:
 class ImportedForm(forms.Form):
     """Scores that were imported stand in for a model."""
 
-    imported = forms.TypedChoiceField(coerce=int, label="Scores")
+    imported = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Scores"))
     ensemble = field_of(ENSEMBLE_SHARE)
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
@@ -43,15 +44,18 @@ class ScoresForm(forms.Form):
     """A file with scores that a model gave elsewhere."""
 
     file = forms.FileField(
-        label="CSV or JSONL",
-        help_text="Columns item_id, worker_id, score (0 to 100, empty where there is none) and "
-        "raw, the model’s own words. Rows of one person and item in the order of the answers.",
+        label=gettext_lazy("CSV or JSONL"),
+        help_text=gettext_lazy(
+            "Columns item_id, worker_id, score (0 to 100, empty where there is none) and "
+            "raw, the model’s own words. Rows of one person and item in the order of the "
+            "answers."
+        ),
     )
-    model_name = forms.CharField(label="Model", max_length=160)
+    model_name = forms.CharField(label=gettext_lazy("Model"), max_length=160)
     prompt = forms.CharField(
-        label="Input shown to the model",
+        label=gettext_lazy("Input shown to the model"),
         max_length=80,
-        help_text="For instance: label, explanation and article.",
+        help_text=gettext_lazy("For instance: label, explanation and article."),
     )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:

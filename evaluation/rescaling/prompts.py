@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, gettext_noop, ngettext
+
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
 from annotation.work.snapshots.explanations import RatedDocument, RatingScale
 from crowdqc.errors import Conflict
-from crowdqc.numbers import plural
 from evaluation.llm.ask import Ask
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Template, load
@@ -49,22 +50,34 @@ class Variant:
 VARIANTS: dict[str, Variant] = {
     one.slug: one
     for one in (
-        Variant("explanation", "rescale_explanation", "Explanation only", (), "only explanation"),
-        Variant("label", "rescale_label", "With the label", ("label",), "EBR w/o article"),
         Variant(
-            "article", "rescale_article", "With label and article", ("label", "article"), "EBR"
+            "explanation",
+            "rescale_explanation",
+            gettext_noop("Explanation only"),
+            (),
+            "only explanation",
+        ),
+        Variant(
+            "label", "rescale_label", gettext_noop("With the label"), ("label",), "EBR w/o article"
+        ),
+        Variant(
+            "article",
+            "rescale_article",
+            gettext_noop("With label and article"),
+            ("label", "article"),
+            "EBR",
         ),
         Variant(
             "question",
             "rescale_question",
-            "With the question too",
+            gettext_noop("With the question too"),
             ("label", "article", "question"),
             "EBR + Question",
         ),
         Variant(
             "answer",
             "rescale_answer",
-            "With question and answer too",
+            gettext_noop("With question and answer too"),
             ("label", "article", "question", "answer"),
             "EBR + Question + Answer",
             judges=True,
@@ -152,8 +165,11 @@ def _complete(
         }
         lacking.update(name for name in variant.inputs if not (has[name] or "").strip())
     for name, count in lacking.items():
-        instead = " Choose the variant with the label alone." if name == "article" else ""
-        raise Conflict(
-            f"{plural(count, 'item has', 'items have')} no {name}, which this prompt tells."
-            f"{instead}"
-        )
+        said = ngettext(
+            "%(items)s item has no %(part)s, which this prompt tells.",
+            "%(items)s items have no %(part)s, which this prompt tells.",
+            count,
+        ) % {"items": f"{count:,}", "part": name}
+        if name == "article":
+            said += " " + gettext("Choose the variant with the label alone.")
+        raise Conflict(said)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.models import Task
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from evaluation.llm.own import selectors as own
 from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model
 from evaluation.methods.core.base import Hooks
@@ -32,17 +34,23 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG, VERSION = "rescaling", method.VERSION
-SCORES, ENSEMBLE = "Scores from explanations", "Ensembles"
+SCORES, ENSEMBLE = gettext_noop("Scores from explanations"), gettext_noop("Ensembles")
 OF_METHOD = tuple(method.DEFAULTS)
 _OF_METHOD = {one.name: one for one in method.PARAMS.options}
 ENSEMBLE_SHARE = replace(
     _OF_METHOD.pop("ensemble"),
     label="Ensemble λ",
-    help="How much of the annotator’s own mean for the label is mixed in: 0 is the score of the "
-    "explanation alone, 1 the mean alone.",
+    help=gettext_noop(
+        "How much of the annotator’s own mean for the label is mixed in: 0 is the score of the "
+        "explanation alone, 1 the mean alone."
+    ),
 )
-INSTEAD = "An own prompt replaces the choice above: its placeholders say what the model is told."
-SCALE = Param("scale", "", TEXT, label="Scale", help="Which rating is rescaled.")
+INSTEAD = gettext_noop(
+    "An own prompt replaces the choice above: its placeholders say what the model is told."
+)
+SCALE = Param(
+    "scale", "", TEXT, label=gettext_noop("Scale"), help=gettext_noop("Which rating is rescaled.")
+)
 
 
 def _label_of(variant: prompts.Variant) -> str:
@@ -58,10 +66,12 @@ OPTIONS = Params(
             "variant",
             prompts.DEFAULT,
             tuple(prompts.VARIANTS),
-            label="The model is told",
+            label=gettext_noop("The model is told"),
             words=tuple(map(_label_of, prompts.VARIANTS.values())),
-            help="The explanation always; the article as numbered sentences. Where the model sees "
-            "the answer it may score that and not the explanation.",
+            help=gettext_noop(
+                "The explanation always; the article as numbered sentences. Where the model sees "
+                "the answer it may score that and not the explanation."
+            ),
         ),
         PROMPT,
         SCALE,
@@ -76,8 +86,8 @@ def _with_source(settings: dict[str, Any]) -> dict[str, Any]:
     """The options; Invalid where there is no source of scores, or two."""
     if bool(settings["model"]) == bool(settings["imported"]):
         raise Invalid(
-            "Choose a model that reads the explanations, or scores that were imported.",
-            fields={"model": "Choose one."},
+            _("Choose a model that reads the explanations, or scores that were imported."),
+            fields={"model": _("Choose one.")},
         )
     return settings
 
@@ -90,19 +100,25 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     frozen = rescaling_data.current_explanations(task, scale)
     asked = prompts.asks(task, frozen, chosen["variant"], chosen["prompt"])
     left = len(frozen.rows) - len(asked)
-    sentence = (
-        f"{plural(len(asked), 'explanation')} of {plural(len(frozen.workers), 'worker')} on "
-        f"“{scale.label}”, each scored from 0 to 100."
-    )
+    sentence = _("%(explanations)s of %(workers)s on “%(label)s”, each scored from 0 to 100.") % {
+        "explanations": plural(len(asked), "explanation"),
+        "workers": plural(len(frozen.workers), "worker"),
+        "label": scale.label,
+    }
     if left:
-        sentence += f" {plural(left, 'rating has', 'ratings have')} none and gets a mean instead."
+        none = ngettext(
+            "%(left)s rating has none and gets a mean instead.",
+            "%(left)s ratings have none and get a mean instead.",
+            left,
+        )
+        sentence += " " + none % {"left": count(left)}
     return Plan(model, asked, sentence)
 
 
 ASKING = LLMRunSpec(
     SLUG,
     VERSION,
-    "Explanation-based rescaling",
+    gettext_noop("Explanation-based rescaling"),
     plan,
     OPTIONS,
     on_task=lambda task: {
@@ -159,7 +175,7 @@ def write(run: Run, done: Computed) -> Outcome:
 RUNS = RunType(
     ASKING,
     ("ratings",),
-    "ratings with explanations",
+    gettext_noop("ratings with explanations"),
     (SNAPSHOT, SCORES, step_of("agreement"), step_of("no ties"), ENSEMBLE),
     compute,
     write,

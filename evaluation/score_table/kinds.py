@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from annotation.files.reading.importer import CheckedRows
 from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import READERS
@@ -56,28 +58,38 @@ def _of_labels(about: About) -> list[tuple[str, str]]:
     return [
         (
             "Dawid-Skene",
-            f"Shown first. Each worker gave about {each}: it estimates which labels each worker "
-            "confuses.",
+            gettext(
+                "Shown first. Each worker gave about %(each)s: it estimates which labels "
+                "each worker confuses."
+            )
+            % {"each": each},
         ),
         (
             "MACE",
-            "Better when workers are few or some answer at random: it needs one number per worker, "
-            "not a confusion matrix.",
+            gettext(
+                "Better when workers are few or some answer at random: it needs one number "
+                "per worker, not a confusion matrix."
+            ),
         ),
-        ("Majority vote", "The most frequent label. No estimate of competence."),
+        (gettext("Majority vote"), gettext("The most frequent label. No estimate of competence.")),
     ]
 
 
 def _of_comparisons(about: About) -> list[tuple[str, str]]:
-    ties = "Ties are part of the model." if about["ties"] else "There are no ties."
+    ties = (
+        gettext("Ties are part of the model.") if about["ties"] else gettext("There are no ties.")
+    )
     return [
         (
             "Bradley-Terry",
-            "Ranks systems by who was preferred to whom, with intervals of scores and ranks. "
-            f"{ties}",
+            gettext(
+                "Ranks systems by who was preferred to whom, with intervals of scores and "
+                "ranks. %(ties)s"
+            )
+            % {"ties": ties},
         ),
-        ("MACE", "Which judges look, and which guess, from pairs with several judges."),
-        ("Krippendorff’s alpha", "How far judges agree, beyond chance."),
+        ("MACE", gettext("Which judges look, and which guess, from pairs with several judges.")),
+        ("Krippendorff’s alpha", gettext("How far judges agree, beyond chance.")),
     ]
 
 
@@ -85,16 +97,24 @@ def _of_answers(about: About) -> list[tuple[str, str]]:
     return [
         (
             "AQER",
-            "Scores workers by how close their answers are to those of others to the same "
-            "question. It needs no correct answers.",
+            gettext(
+                "Scores workers by how close their answers are to those of others to the "
+                "same question. It needs no correct answers."
+            ),
         )
     ]
 
 
 def _of_ratings(about: About) -> list[tuple[str, str]]:
     return [
-        ("Krippendorff’s alpha", "How far workers agree, with the distance between scores."),
-        ("Means", "Of each system and each text, with intervals where there are enough ratings."),
+        (
+            "Krippendorff’s alpha",
+            gettext("How far workers agree, with the distance between scores."),
+        ),
+        (
+            gettext("Means"),
+            gettext("Of each system and each text, with intervals where there are enough ratings."),
+        ),
     ]
 
 
@@ -108,7 +128,7 @@ METHODS_OF: dict[str, Methods] = {
     "free_text": _of_answers,
     "rating": _of_ratings,
 }
-LABELS = "Workers’ competence, the most likely label of each item, agreement."
+LABELS = gettext_noop("Workers’ competence, the most likely label of each item, agreement.")
 KINDS: dict[str, Kind] = {
     one.reader.slug: one
     for one in (
@@ -126,7 +146,9 @@ KINDS: dict[str, Kind] = {
         Kind(
             READERS["label_matrix"],
             "item, a column per worker",
-            "The same, from a row per item and a column per worker, or the other way round.",
+            gettext_noop(
+                "The same, from a row per item and a column per worker, or the other way round."
+            ),
             "item,kestrel-07,wren-14\nc-014,yes,no\nc-015,yes,yes",
             "label",
             tasks.make_labels,
@@ -137,7 +159,9 @@ KINDS: dict[str, Kind] = {
         Kind(
             READERS["comparison_table"],
             "judge, left, right, winner",
-            "A leaderboard of systems, ties and agreement between judges. Arena battles, too.",
+            gettext_noop(
+                "A leaderboard of systems, ties and agreement between judges. Arena battles, too."
+            ),
             "judge,left,right,winner\nheron-05,alder,birch,left\nteal-42,birch,cedar,tie",
             "winner",
             tasks.make_comparisons,
@@ -149,7 +173,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             READERS["answer_table"],
             "worker, question, answer",
-            "A ranking of workers by AQER, answers closest to the consensus.",
+            gettext_noop("A ranking of workers by AQER, answers closest to the consensus."),
             'worker,question,answer\nlinden-22,q1,"Because …"\nplover-11,q1,"The yeast …"',
             "answer",
             tasks.make_answers,
@@ -161,7 +185,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             READERS["rating_table"],
             "worker, item, score",
-            "Agreement, means by system and text, and who rates high or low.",
+            gettext_noop("Agreement, means by system and text, and who rates high or low."),
             "worker,item,score\nosprey-03,t-08,4\nfennel-26,t-08,2",
             "score",
             tasks.make_ratings,
@@ -173,7 +197,10 @@ KINDS: dict[str, Kind] = {
         Kind(
             READERS["label_studio"],
             "data, annotations",
-            "Its JSON export: choices, ratings, pairs or texts, with all annotators of each task.",
+            gettext_noop(
+                "Its JSON export: choices, ratings, pairs or texts, with all annotators of "
+                "each task."
+            ),
             '[{"id": 1, "data": {"text": "…"},\n  "annotations": [{"completed_by": 7, …}]}]',
             "annotations",
             tasks.make_from_label_studio,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.text import get_text_list
+from django.utils.translation import gettext, ngettext
 
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
@@ -42,7 +43,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
         return {"state": _at_work(file), "active": True}
     if file.state == State.FAILED:
         said = f"{file.error.get('message', '')} {file.error.get('mend', '')}".strip()
-        return {"state": ("bad", "Cannot be read", said)}
+        return {"state": ("bad", gettext("Cannot be read"), said)}
     found, kind, rows = file.found, KINDS[file.kind], total(file)
     about = {"cannot": [], "offers": [], **found["about"]}
     used = found["tally"].get("used", 0)
@@ -85,18 +86,32 @@ def scoring(file: ImportFile) -> dict[str, Any]:
     """The same while the run of a table is at work."""
     assert file.task is not None  # noqa: S101 (a run is one of a task)
     run = file.task.runs.order_by("number").first()
-    said = "Results are shown here as soon as they are there. You can close this page."
-    return {"state": ("running", "Scoring", said), "active": True, "run": run}
+    said = gettext("Results are shown here as soon as they are there. You can close this page.")
+    return {"state": ("running", gettext("Scoring"), said), "active": True, "run": run}
 
 
 def _at_work(file: ImportFile) -> tuple[str, str, str]:
-    count = f"{file.done:,} of {file.total:,} rows" if file.total else f"{file.done:,} rows"
+    count = (
+        gettext("%(done)s of %(total)s rows")
+        % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
+        if file.total
+        else gettext("%(done)s rows") % {"done": f"{file.done:,}"}
+    )
     if file.state == State.IMPORTING:
-        return "running", "Writing the task", f"{count} checked. You can close this page."
+        return (
+            "running",
+            gettext("Writing the task"),
+            gettext("%(count)s checked. You can close this page.") % {"count": count},
+        )
     return (
         "running",
-        "Reading the table",
-        (f"{count} {'checked' if file.state == State.CHECKING else 'read'}."),
+        gettext("Reading the table"),
+        (
+            gettext("%(count)s checked.")
+            if file.state == State.CHECKING
+            else gettext("%(count)s read.")
+        )
+        % {"count": count},
     )
 
 
@@ -108,20 +123,39 @@ def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str
 
 def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tuple[str, str, str]:
     found = file.found
-    read = plural(rows, "row") + " read"
+    read = plural(rows, "row")
     if found["unmapped"]:
         names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
-        return "waiting", "Columns missing", f"{read}. Choose a column for {names} below."
+        return (
+            "waiting",
+            gettext("Columns missing"),
+            gettext("%(rows)s read. Choose a column for %(names)s below.")
+            % {"rows": read, "names": names},
+        )
     if not found["new"]:
-        return "bad", "No row can be used", f"{read}. See what is wrong with them below."
+        return (
+            "bad",
+            gettext("No row can be used"),
+            gettext("%(rows)s read. See what is wrong with them below.") % {"rows": read},
+        )
     if about["cannot"]:
         head, said = about["cannot"]
-        return "bad", head, f"{read}. {said}"
+        return "bad", head, gettext("%(rows)s read. %(said)s") % {"rows": read, "said": said}
     left = rows - used
-    verb = "is" if left == 1 else "are"
-    said = f"{used:,} can be used" + (f", {left:,} {verb} left out" if left else "")
+    if left:
+        said = ngettext(
+            "%(rows)s read: %(used)s can be used, %(left)s is left out. Read as %(kind)s.",
+            "%(rows)s read: %(used)s can be used, %(left)s are left out. Read as %(kind)s.",
+            left,
+        )
+    else:
+        said = gettext("%(rows)s read: %(used)s can be used. Read as %(kind)s.")
     kind = KINDS[file.kind].title.lower()
-    return "waiting", "Ready to score", f"{read}: {said}. Read as {kind}."
+    return (
+        "waiting",
+        gettext("Ready to score"),
+        said % {"rows": read, "used": f"{used:,}", "left": f"{left:,}", "kind": kind},
+    )
 
 
 def _kinds(file: ImportFile) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_access
@@ -80,7 +81,7 @@ def _kept(request: HttpRequest, user: User, project: Project | None) -> ImportFi
 def example(request: HttpRequest, name: str) -> HttpResponse:
     """The example file of a kind."""
     if name not in {kind.example for kind in KINDS.values() if kind.example}:
-        raise Missing("There is no such example.")
+        raise Missing(_("There is no such example."))
     content = (EXAMPLES / f"{name}.csv").read_bytes()
     response = HttpResponse(content, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="example-{name}.csv"'
@@ -91,7 +92,7 @@ def _own(request: HttpRequest, file_id: int) -> ImportFile:
     """One's own table; of a project only while one is a requester there."""
     file = selectors.own_table(cast(User, request.user), file_id)
     if file is None:
-        raise Missing("There is no such table.")
+        raise Missing(_("There is no such table."))
     if file.project_id:
         get_access(request, file.project_id, Role.REQUESTER)
     return file
@@ -113,7 +114,7 @@ def table(request: HttpRequest, file_id: int) -> HttpResponse:
     if wanted == "delete":
         back = ("score_table_in", file.project_id) if file.project_id else ("score_table",)
         uploads.remove_upload(by=user, file=file)
-        messages.success(request, "The table was deleted.")
+        messages.success(request, _("The table was deleted."))
         return redirect(*back)
     try:
         _change(request, user, file, wanted)

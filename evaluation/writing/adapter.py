@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_noop
+
 from evaluation.llm_runs.answering import responses
 from evaluation.runs.adapters import FirstRun, ShapeAdapter
 
@@ -14,10 +16,10 @@ class Responses(ShapeAdapter):
     shape = "responses"
     answer_noun, item_noun = "response", "topic"
     main_run = "writing"
-    start_title = "Describe the responses"
+    start_title = gettext_noop("Describe the responses")
     new_noun = "response"
     first_run_when = f"there are {FIRST_RESPONSES} responses"
-    fixed_words = (
+    fixed_words = gettext_noop(
         "Intervals are 95% and drawn over topics; fewer than 5 topics have none. Thresholds of the "
         "signals are those of the method and stand beside each signal. A worker’s pace is held "
         "against their own other responses."
@@ -30,7 +32,9 @@ class Responses(ShapeAdapter):
     results = "writing_results"
     cites = True
     answering = responses.Responses()
-    without_models = "Responses are written by people, and those of systems can be imported."
+    without_models = gettext_noop(
+        "Responses are written by people, and those of systems can be imported."
+    )
 
     def first_run(self, given: list[int]) -> FirstRun:
         return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from annotation.task_types.writing.citations import parse
 from annotation.work.snapshots import judgments as collected
@@ -111,7 +113,7 @@ def freeze_responses(task: Task) -> Snapshot:
     """
     read = _read(task, (row.answer_id for row in collected.counting_judgments(task)))
     if not read.rows:
-        raise Conflict("No response counts yet, so there is nothing to describe.")
+        raise Conflict(_("No response counts yet, so there is nothing to describe."))
     ids = [row.answer_id for row in read.rows]
     people = [row for row in read.rows if row.worker_id is not None]
     counts = {
@@ -159,8 +161,11 @@ def load(snapshot: Snapshot) -> ResponsesDataset:
     read = _read(task, snapshot.answer_ids)
     if read.hash != snapshot.content_hash:
         raise Conflict(
-            f"The responses of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            _(
+                "The responses of snapshot %(content_hash)s are no longer what they were "
+                "when it was taken; start a new run."
+            )
+            % {"content_hash": snapshot.content_hash[:8]}
         )
     topics = _topics(read)
     queries = {item.topic_id: item.query for item in read.asked.values()}

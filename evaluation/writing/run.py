@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from django.db import models
+from django.utils.translation import gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots.responses import FORMS
@@ -31,7 +32,7 @@ from evaluation.writing.dataset import ResponsesDataset
 from evaluation.writing.logs import WritingProcess
 
 SLUG = writing.NAME
-LOGS, FORM_STEP = "How the texts came about", "Questionnaires"
+LOGS, FORM_STEP = gettext_noop("How the texts came about"), gettext_noop("Questionnaires")
 # Figures of the method that are lists of rows, each stored under its own name.
 SECTIONS = ("general", "overlap", "ranks", "order", "reuse", "position", "readability")
 OWN = "words"  # the dimension of a response's row; everything else of it stands in ``extra``
@@ -165,7 +166,7 @@ def write(run: Run, done: Computed) -> Outcome:
 RUNS = RunType(
     writing.METHOD,
     ("responses",),
-    "writing with sources",
+    gettext_noop("writing with sources"),
     (SNAPSHOT, LOGS, *map(step_of, writing.STAGES), FORM_STEP),
     compute,
     write,

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task
@@ -42,7 +43,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     access, task = _study(request, project_id, task_id)
     view = request.GET.get("view", "overview")
     if view not in VIEWS:
-        raise Missing("The results have no such section.")
+        raise Missing(gettext("The results have no such section."))
     run, context = _frame(request, task, view)
     if run is None:
         return _empty(request, task, context)
@@ -69,14 +70,14 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
 
 def _study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id)
-    require_fit(task, SLUG, Missing("This task does not ask for responses with sources."))
+    require_fit(task, SLUG, Missing(gettext("This task does not ask for responses with sources.")))
     return access, task
 
 
 def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, Any]]:
     run = reads.shown_run(task, number_of(request))
     keep = kept_run(request, run)
-    labels = [(slug, label) for slug, (label, _) in VIEWS.items()]
+    labels = [(slug, gettext(label)) for slug, (label, _) in VIEWS.items()]
     return run, {
         **run_frame(task, run, noun="response"),
         "view": view,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from django.utils.translation import gettext, gettext_noop, ngettext
 from pydantic import create_model
 
 from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
@@ -19,7 +20,7 @@ from annotation.models import Item, Task
 from annotation.task_types import Values
 from annotation.task_types.checklist.type import NO, ORDINALS, YES
 from crowdqc.errors import Conflict
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from evaluation.checklists.filled.texts import rubric_of, source_of, text_of, texts_of
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
@@ -35,7 +36,11 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG, VERSION = "checklist_answers", "1.0"
-PREPARE, ASK, STORE = "Texts and questions", "Asking the model", "Answers"
+PREPARE, ASK, STORE = (
+    gettext_noop("Texts and questions"),
+    gettext_noop("Asking the model"),
+    gettext_noop("Answers"),
+)
 AUTO, EACH, ALL = "auto", "each", "all"
 LONGEST = 8000  # characters of a definition
 DEFINITION = Param(
@@ -43,8 +48,8 @@ DEFINITION = Param(
     "",
     TEXT,
     high=LONGEST,
-    label="What the dimension means",
-    help="Stands in every prompt.",
+    label=gettext_noop("What the dimension means"),
+    help=gettext_noop("Stands in every prompt."),
 )
 OPTIONS = Params(
     SLUG,
@@ -54,11 +59,11 @@ OPTIONS = Params(
             "way",
             AUTO,
             (AUTO, EACH, ALL),
-            label="How it is asked",
+            label=gettext_noop("How it is asked"),
             words=(
-                "one question a call where probabilities are told, else all in one",
-                "one question a call",
-                "all questions of a text in one call",
+                gettext_noop("one question a call where probabilities are told, else all in one"),
+                gettext_noop("one question a call"),
+                gettext_noop("all questions of a text in one call"),
             ),
         ),
         PROMPT,
@@ -76,11 +81,11 @@ Row = dict[str, Any]
 def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
     """What a form says of the definition on a task; ``needed`` where no rubric stands for it."""
     if rubric_of(task):
-        otherwise = "Left empty, the rubric behind the checklist."
+        otherwise = gettext("Left empty, the rubric behind the checklist.")
     elif needed:
-        otherwise = "The evaluation steps are made from it."
+        otherwise = gettext("The evaluation steps are made from it.")
     else:
-        otherwise = "It may stay empty."
+        otherwise = gettext("It may stay empty.")
     return {
         "required": needed and not rubric_of(task),
         "help": f"{DEFINITION.help} {otherwise}",
@@ -90,10 +95,10 @@ def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
 def questions_of(task: Task) -> list[Row]:
     """The lines of the list in force; Conflict where there is none."""
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     found: list[Row] = list(task.current.settings.get("questions", []))
     if not found:
-        raise Conflict("The checklist has no questions yet.")
+        raise Conflict(gettext("The checklist has no questions yet."))
     return found
 
 
@@ -156,13 +161,27 @@ def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: i
     }
     make = _each if way == EACH else _all
     asks = [ask for item in items for ask in make(template, task, item, questions, places)]
-    how = "one question a call" if way == EACH else "all questions in one call"
-    how += ", by the probability of yes" if way == EACH and model.can.get("logprobs") else ""
-    sentence = (
-        f"{model.name} answers {plural(len(questions), 'question')} about "
-        f"{plural(len(items), 'text')}, {how}"
-    )
-    sentence += f"; {plural(there, 'text is', 'texts are')} answered already." if there else "."
+    if way != EACH:
+        said = gettext(
+            "%(model)s answers %(questions)s about %(texts)s, all questions in one call."
+        )
+    elif model.can.get("logprobs"):
+        said = gettext(
+            "%(model)s answers %(questions)s about %(texts)s, one question a call, by the "
+            "probability of yes."
+        )
+    else:
+        said = gettext("%(model)s answers %(questions)s about %(texts)s, one question a call.")
+    sentence = said % {
+        "model": model.name,
+        "questions": plural(len(questions), "question"),
+        "texts": plural(len(items), "text"),
+    }
+    if there:
+        more = ngettext(
+            "%(there)s text is answered already.", "%(there)s texts are answered already.", there
+        )
+        sentence += " " + more % {"there": count(there)}
     return Plan(model, asks, sentence)
 
 
@@ -212,7 +231,7 @@ def _all(
 ASKING = LLMRunSpec(
     SLUG,
     VERSION,
-    "Checklist answered by a model",
+    gettext_noop("Checklist answered by a model"),
     plan,
     OPTIONS,
     on_task=lambda task: {
@@ -326,4 +345,6 @@ def write(run: Run, done: Answered) -> Outcome:
     return Outcome({}, told)
 
 
-RUNS = RunType(ASKING, ("checks",), "filled checklists", (PREPARE, ASK, STORE), compute, write)
+RUNS = RunType(
+    ASKING, ("checks",), gettext_noop("filled checklists"), (PREPARE, ASK, STORE), compute, write
+)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from annotation.models import Candidate, Membership, System, Task
 from annotation.work.snapshots import judgments
@@ -87,7 +88,7 @@ def freeze_checks(task: Task) -> Snapshot:
     """
     rows = kept_rows(task)
     if not rows:
-        raise Conflict("No filled checklist counts yet, so there is nothing to score.")
+        raise Conflict(gettext("No filled checklist counts yet, so there is nothing to score."))
     ids = sorted({row.answer_id for row in rows})
     people = [row for row in rows if row.worker_id is not None]
     models = [row for row in rows if row.worker_id is None]
@@ -113,11 +114,14 @@ def load(snapshot: Snapshot) -> ChecksDataset:
     rows = [row for row in kept_rows(task) if row.answer_id in wanted]
     if _digest(rows) != snapshot.content_hash:
         raise Conflict(
-            f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            gettext(
+                "The answers of snapshot %(content_hash)s are no longer what they were "
+                "when it was taken; start a new run."
+            )
+            % {"content_hash": snapshot.content_hash[:8]}
         )
     if task.current is None:
-        raise Conflict("The task was never published.")
+        raise Conflict(gettext("The task was never published."))
     asked = tuple(task.current.settings["questions"])
     dimension = str(task.current.settings.get("dimension", ""))
     keys = list(dict.fromkeys(_author(row) for row in rows))

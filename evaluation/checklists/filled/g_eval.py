@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from annotation.models import Item, Task
@@ -49,15 +51,19 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG, VERSION = "g_eval", "1.0"
-STEPS_STEP, ASK, SCORE_STEP = "Evaluation steps", "Rating the texts", "Scores"
+STEPS_STEP, ASK, SCORE_STEP = (
+    gettext_noop("Evaluation steps"),
+    gettext_noop("Rating the texts"),
+    gettext_noop("Scores"),
+)
 AUTO, CHANCE, SAMPLES = "auto", "chance", "samples"
 DIMENSION = Param(
     "dimension",
     "",
     OF_TEXT,
     high=80,
-    label="What is rated",
-    help="Left empty, the dimension of the task.",
+    label=gettext_noop("What is rated"),
+    help=gettext_noop("Left empty, the dimension of the task."),
 )
 OPTIONS = Params(
     SLUG,
@@ -68,10 +74,10 @@ OPTIONS = Params(
             "way",
             AUTO,
             (AUTO, SAMPLES),
-            label="How scores are made",
+            label=gettext_noop("How scores are made"),
             words=(
-                "the mean over probabilities where they are told, else over samples",
-                "the mean over samples",
+                gettext_noop("the mean over probabilities where they are told, else over samples"),
+                gettext_noop("the mean over samples"),
             ),
         ),
         whole_number(
@@ -79,12 +85,12 @@ OPTIONS = Params(
             5,
             1,
             50,
-            label="Samples a text",
-            help="Asked only where probabilities are not used.",
+            label=gettext_noop("Samples a text"),
+            help=gettext_noop("Asked only where probabilities are not used."),
         ),
-        temperature(1.0, "Of the samples. At 0 they are all alike."),
-        replace(PROMPT, name="steps_prompt", label="Prompt for the steps"),
-        replace(PROMPT, label="Prompt for the rating"),
+        temperature(1.0, gettext_noop("Of the samples. At 0 they are all alike.")),
+        replace(PROMPT, name="steps_prompt", label=gettext_noop("Prompt for the steps")),
+        replace(PROMPT, label=gettext_noop("Prompt for the rating")),
         DEFINITION,
     ),
 )
@@ -132,7 +138,7 @@ def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
     """What is rated: the option, else the task's dimension; Conflict where there is neither."""
     found = str(params["dimension"]).strip() or shown_version(task).settings.get("dimension", "")
     if not found:
-        raise Conflict("Say what is to be rated: the task names no dimension.")
+        raise Conflict(_("Say what is to be rated: the task names no dimension."))
     return str(found)
 
 
@@ -140,7 +146,7 @@ def definition_of(task: Task, params: Mapping[str, Any]) -> str:
     """What it means: the option, else the rubric behind the checklist; Conflict without one."""
     found = str(params["definition"]).strip() or rubric_of(task)
     if not found:
-        raise Conflict("Say what the dimension means: the steps are made from its definition.")
+        raise Conflict(_("Say what the dimension means: the steps are made from its definition."))
     return found
 
 
@@ -204,16 +210,22 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     first = steps_ask(task, params)
     told = known_steps(task, params) or PLACEHOLDER
     asks = [first, *score_asks(task, items, params, told, chance=chance)]
-    how = "by probability" if chance else f"{plural(params['samples'], 'sample')} each"
-    sentence = (
-        f"{model.name} writes steps, then rates {plural(len(items), 'text')} on "
-        f"{dimension_of(task, params)}, {how}."
+    said = (
+        _("%(model)s writes steps, then rates %(texts)s on %(dimension)s, by probability.")
+        if chance
+        else _("%(model)s writes steps, then rates %(texts)s on %(dimension)s, %(samples)s each.")
     )
+    sentence = said % {
+        "model": model.name,
+        "texts": plural(len(items), "text"),
+        "dimension": dimension_of(task, params),
+        "samples": plural(params["samples"], "sample"),
+    }
     return Plan(model, asks, sentence)
 
 
 ASKING = LLMRunSpec(
-    SLUG, VERSION, "Rating by a form, after G-Eval", plan, OPTIONS, on_task=_on_task
+    SLUG, VERSION, gettext_noop("Rating by a form, after G-Eval"), plan, OPTIONS, on_task=_on_task
 )
 
 
@@ -325,7 +337,7 @@ def write(run: Run, done: ComputedRatings) -> Outcome:
 RUNS = RunType(
     ASKING,
     ("checks",),
-    "filled checklists",
+    gettext_noop("filled checklists"),
     (STEPS_STEP, ASK, SCORE_STEP),
     compute,
     write,

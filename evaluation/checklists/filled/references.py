@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Candidate, Item, Task
 from annotation.pairs.actions.candidates import HUMAN
@@ -37,21 +39,21 @@ from evaluation.runs.progress import EMBEDDINGS, Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
-TEXTS, SCORES = "Texts and references", "Scores"
+TEXTS, SCORES = gettext_noop("Texts and references"), gettext_noop("Scores")
 SOURCE, PEOPLE, OTHERS = "source", "people", "others"
 AGAINST = {
-    SOURCE: "the source of each text",
-    PEOPLE: "texts by people on the same topic (origin “human”)",
-    OTHERS: "all other texts on the same topic",
+    SOURCE: gettext_noop("the source of each text"),
+    PEOPLE: gettext_noop("texts by people on the same topic (origin “human”)"),
+    OTHERS: gettext_noop("all other texts on the same topic"),
 }
 NAMES = {METEOR: "METEOR, without synonyms", COSINE: "Embedding, cosine"}
 PARAM_AGAINST = choice(
     "against",
     SOURCE,
     tuple(AGAINST),
-    label="References",
+    label=gettext_noop("References"),
     words=tuple(AGAINST.values()),
-    help="Of several references the nearest counts.",
+    help=gettext_noop("Of several references the nearest counts."),
 )
 NO_INTERVAL = "one text and its references; nothing is sampled"
 Row = dict[str, Any]
@@ -97,8 +99,8 @@ def load(task: Task, against: str) -> TextsDataset:
     found = [[one for one in told if one.strip()] for told in _references(task, items, against)]
     if not any(found):
         raise Conflict(
-            f"No text can be compared with {AGAINST[against]}: there is none. "
-            "Choose other references."
+            _("No text can be compared with %(against)s: there is none. Choose other references.")
+            % {"against": _(AGAINST[against])}
         )
     texts = [item.first.text for item in items if item.first is not None]
     strings = list(dict.fromkeys([*texts, *(one for told in found for one in told)]))
@@ -221,7 +223,7 @@ def refuse(task: Task, params: Mapping[str, Any]) -> None:
 RUNS = RunType(
     METHOD,
     ("checks",),
-    "texts of a checklist task",
+    gettext_noop("texts of a checklist task"),
     (TEXTS, EMBEDDINGS, SCORES),
     compute,
     write,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import plural
 from evaluation.checklists.filled.dataset import ChecksDataset, freeze_checks, load
@@ -35,7 +36,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = checklist_study.NAME
-CONDITIONS = "Other scores of the same texts"
+CONDITIONS = gettext_noop("Other scores of the same texts")
 MOST_OTHERS = 24  # series that one run is held against
 Row = dict[str, Any]
 
@@ -295,7 +296,7 @@ def _answerers(frozen: ChecksDataset, texts: Sequence[Mapping[str, Any]]) -> lis
 RUNS = RunType(
     checklist_study.METHOD,
     ("checks",),
-    "filled checklists",
+    gettext_noop("filled checklists"),
     (SNAPSHOT, *map(step_of, checklist_study.STAGES), CONDITIONS),
     compute,
     write,

@@ -15,6 +15,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.files.reading.importer import MAX_PROBLEMS
 from annotation.files.reading.sheet import read
@@ -275,17 +276,29 @@ def _problem(
 ) -> tuple[str, str, str] | None:
     key, dimension = str(row.get("key", "")), str(row.get("dimension", "")).strip()
     if key not in keys:
-        return "key", "The project has no text of this key.", "Use the texts’ own keys."
+        return (
+            "key",
+            gettext("The project has no text of this key."),
+            gettext("Use the texts’ own keys."),
+        )
     if not dimension:
-        return "dimension", "The dimension is empty.", "Name what the score is of."
+        return (
+            "dimension",
+            gettext("The dimension is empty."),
+            gettext("Name what the score is of."),
+        )
     try:
         score = float(str(row.get("score", "")))
     except ValueError:
-        return "score", "The score is no number.", "Write a number, as 3.67."
+        return "score", gettext("The score is no number."), gettext("Write a number, as 3.67.")
     if not math.isfinite(score):
-        return "score", "The score is no number.", "Write a number, as 3.67."
+        return "score", gettext("The score is no number."), gettext("Write a number, as 3.67.")
     if keys[key] in found.get(dimension_name(dimension), {}):
-        return "key", "The text has a score on this dimension already.", "Keep one of the two."
+        return (
+            "key",
+            gettext("The text has a score on this dimension already."),
+            gettext("Keep one of the two."),
+        )
     return None
 
 
@@ -301,16 +314,17 @@ def import_human(
     missing = [column for column in COLUMNS if column not in sheet.columns]
     if missing:
         raise Invalid(
-            f"The file has no column {missing[0]}; it has {', '.join(sheet.columns)}.",
-            fields={"file": f"Columns {', '.join(COLUMNS)}."},
+            gettext("The file has no column %(missing)s; it has %(columns)s.")
+            % {"missing": missing[0], "columns": ", ".join(sheet.columns)},
+            fields={"file": gettext("Columns %(columns)s.") % {"columns": ", ".join(COLUMNS)}},
         )
     problems = [problem.as_dict() for problem in sheet.unreadable]
     scores, bad = read_scores(task, [(row.line, row.values) for row in sheet.rows])
     if problems or bad:
         raise Invalid(
-            f"{len(problems) + len(bad):,} of {sheet.total:,} rows cannot be read. "
-            "Nothing was imported.",
-            fields={"file": "Mend the rows and choose the file again."},
+            gettext("%(problems)s of %(total)s rows cannot be read. Nothing was imported.")
+            % {"problems": f"{len(problems) + len(bad):,}", "total": f"{sheet.total:,}"},
+            fields={"file": gettext("Mend the rows and choose the file again.")},
             rows=[*problems, *bad][:MAX_PROBLEMS],
         )
     name = (name.strip() or file.rpartition("/")[2])[:80]

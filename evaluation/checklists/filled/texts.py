@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Item, Task, TaskVersion
 from crowdqc.errors import Conflict
 from evaluation.models import ChecklistVersion
@@ -25,7 +27,7 @@ def texts_of(task: Task) -> list[Item]:
     ):
         found.setdefault(item.first_id, item)
     if not found:
-        raise Conflict("The task has no text to score.")
+        raise Conflict(_("The task has no text to score."))
     return list(found.values())
 
 

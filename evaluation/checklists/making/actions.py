@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Task, User
 from annotation.pairs.actions import checklist_items
@@ -31,11 +32,11 @@ def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checkl
     """
     name = " ".join(name.split())
     if not fits(task, attribute_diversity.NAME) or item.task_id != task.pk:
-        raise Invalid("A checklist is made from a dimension of a think-aloud task.")
+        raise Invalid(_("A checklist is made from a dimension of a think-aloud task."))
     if not name or len(name) > 120:
-        raise Invalid("The checklist needs a name.", fields={"name": "1 to 120 characters."})
+        raise Invalid(_("The checklist needs a name."), fields={"name": _("1 to 120 characters.")})
     if Checklist.objects.filter(task=task, name=name).exists():
-        raise Invalid("This name is taken.", fields={"name": "Another one; this is taken."})
+        raise Invalid(_("This name is taken."), fields={"name": _("Another one; this is taken.")})
     made = Checklist.objects.create(
         project=task.project, task=task, item=item, name=name, created_by=by
     )
@@ -90,7 +91,9 @@ def save_stage(
     clean = stages.identify(kind, clean, [row.data for row in earlier])
     last = earlier[-1] if earlier else None
     if seen is not None and seen != (last.number if last else 0):
-        raise Conflict("Somebody changed this stage meanwhile. Look at it as it is now, then edit.")
+        raise Conflict(
+            _("Somebody changed this stage meanwhile. Look at it as it is now, then edit.")
+        )
     source = made_from.pk if made_from is not None else None
     if last is not None and last.data == clean and last.made_from_id == source:
         return last
@@ -126,7 +129,7 @@ def _locked(checklist: Checklist) -> Checklist:
         .get(pk=checklist.pk)
     )
     if locked.archived_at is not None:
-        raise Conflict("This checklist was put away.")
+        raise Conflict(_("This checklist was put away."))
     return locked
 
 
@@ -152,8 +155,12 @@ def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
     left = pipeline.next_stage(found)
     if left:
         label = ChecklistStage.Kind(left).label.lower()
-        state = "out of date" if found[left].row is not None else "not made yet"
-        raise Conflict(f"The stage “{label}” is {state}; a version is frozen when all stand.")
+        said = (
+            _("The stage “%(label)s” is out of date; a version is frozen when all stand.")
+            if found[left].row is not None
+            else _("The stage “%(label)s” is not made yet; a version is frozen when all stand.")
+        )
+        raise Conflict(said % {"label": label})
     data = pipeline.data_of(found)
     questions = stages.questions_of(data)
     digest = content_hash(questions)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Item, Task, User
 from annotation.records.actions.audit import record
@@ -18,14 +19,20 @@ from evaluation.models import SetComparison
 
 # Question -> its words; {dimension} is filled in. The structure is that of App. G.
 QUESTIONS = {
-    "points": "What does the definition of “{dimension}” ask for? Name its key points.",
-    "fit": "Compare A and B as a help for scoring “{dimension}”. What does each get right or miss?",
-    "fineness": "Compare A and B in how fine they are. Which goes into more detail, and where?",
-    "diversity": "Compare A and B in how varied their contents are.",
-    "other": "Compare A and B in whatever was not asked above.",
-    "first": "The most important difference between A and B",
-    "second": "The second most important difference",
-    "third": "The third most important difference",
+    "points": gettext_noop(
+        "What does the definition of “{dimension}” ask for? Name its key points."
+    ),
+    "fit": gettext_noop(
+        "Compare A and B as a help for scoring “{dimension}”. What does each get right or miss?"
+    ),
+    "fineness": gettext_noop(
+        "Compare A and B in how fine they are. Which goes into more detail, and where?"
+    ),
+    "diversity": gettext_noop("Compare A and B in how varied their contents are."),
+    "other": gettext_noop("Compare A and B in whatever was not asked above."),
+    "first": gettext_noop("The most important difference between A and B"),
+    "second": gettext_noop("The second most important difference"),
+    "third": gettext_noop("The third most important difference"),
 }
 PREFERS = "prefers"
 SIDES = ("A", "B", "")
@@ -46,7 +53,9 @@ def begin(*, by: User, task: Task, item: Item, first: str, second: str) -> SetCo
     the same set, Conflict where one is empty.
     """
     if first == second:
-        raise Invalid("These are one set.", fields={"second": "Another set than the first."})
+        raise Invalid(
+            gettext("These are one set."), fields={"second": gettext("Another set than the first.")}
+        )
     there = SetComparison.objects.filter(item=item, by=by, finished_at__isnull=True)
     for one in there:
         if {part["whose"] for part in one.sets} == {first, second}:
@@ -56,7 +65,7 @@ def begin(*, by: User, task: Task, item: Item, first: str, second: str) -> SetCo
     for whose in (first, second):
         texts = [one["text"] for one in pipeline.entries_of(found, whose)]
         if whose == pipeline.NOBODY or not texts:
-            raise Conflict("One of the sets is empty.")
+            raise Conflict(gettext("One of the sets is empty."))
         sets.append({"whose": whose, "label": label_of(whose), "attributes": _mixed(texts)})
     made = SetComparison.objects.create(
         item=item, sets=sets, turned=bool(secrets.randbelow(2)), by=by
@@ -93,21 +102,25 @@ def answer(
     """
     locked = SetComparison.objects.select_for_update(of=("self",)).get(pk=comparison.pk)
     if locked.by_id != by.pk:
-        raise NotAllowed("This comparison is somebody else’s.")
+        raise NotAllowed(gettext("This comparison is somebody else’s."))
     if locked.finished_at is not None:
-        raise Conflict("This comparison is finished; its answers stay as they are.")
+        raise Conflict(gettext("This comparison is finished; its answers stay as they are."))
     clean = {name: str(given.get(name, "")).strip() for name in QUESTIONS}
     long = [name for name, text in clean.items() if len(text) > MAX_ANSWER]
     if long:
         raise Invalid(
-            "An answer is too long.", fields={long[0]: f"{MAX_ANSWER:,} characters at most."}
+            gettext("An answer is too long."),
+            fields={
+                long[0]: gettext("%(max_answer)s characters at most.")
+                % {"max_answer": f"{MAX_ANSWER:,}"}
+            },
         )
     side = str(given.get(PREFERS, ""))
     locked.answers = {**clean, PREFERS: side if side in SIDES else ""}
     if finish:
-        empty = {name: "Write a sentence." for name, text in clean.items() if not text}
+        empty = {name: gettext("Write a sentence.") for name, text in clean.items() if not text}
         if empty:
-            raise Invalid("Some questions have no answer yet.", fields=empty)
+            raise Invalid(gettext("Some questions have no answer yet."), fields=empty)
         locked.finished_at = timezone.now()
         record(by=by, project=locked.item.task.project, action="sets.compared", on=locked)
     locked.save(update_fields=["answers", "finished_at"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Item, Task
 from annotation.work.snapshots.attributes import AttributeRow, counting_attributes
@@ -29,7 +30,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG = attribute_diversity.NAME
-COMPARING = "Comparing conditions"
+COMPARING = gettext_noop("Comparing conditions")
 ENCODER = "minilm"
 FIGURE = "diversity"
 
@@ -59,7 +60,7 @@ def freeze_attributes(task: Task) -> Snapshot:
     """Freeze the counting attributes; raises Conflict where there is none."""
     rows = _rows(task)
     if not rows:
-        raise Conflict("There are no attributes yet.")
+        raise Conflict(gettext("There are no attributes yet."))
     ids = sorted({row.answer_id for row in rows})
     people = {row.answer_id for row in rows if row.worker_id is not None}
     counts = {
@@ -82,8 +83,11 @@ def load(snapshot: Snapshot) -> list[AttributeRow]:
     rows = [row for row in counting_attributes(snapshot.task) if row.answer_id in wanted]
     if _hash(rows) != snapshot.content_hash:
         raise Conflict(
-            f"The attributes of snapshot {snapshot.content_hash[:8]} are no longer what they were "
-            "when it was taken; start a new run."
+            gettext(
+                "The attributes of snapshot %(content_hash)s are no longer what they were "
+                "when it was taken; start a new run."
+            )
+            % {"content_hash": snapshot.content_hash[:8]}
         )
     return rows
 

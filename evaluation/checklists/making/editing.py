@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid
 from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.pipeline import Standing
@@ -87,7 +89,7 @@ def read(kind: str, posted: Posted, found: Mapping[str, Standing]) -> Entries:
         return stages.merged(entries, picked)
     if do == REMOVE:
         if not picked:
-            raise Invalid("Tick what is to be removed.", fields={"pick": "One or more."})
+            raise Invalid(_("Tick what is to be removed."), fields={"pick": _("One or more.")})
         return [one for one in entries if one.get("id") not in set(picked)]
     return entries
 
@@ -161,7 +163,7 @@ def _read_questions(kind: str, posted: Posted, found: Mapping[str, Standing]) ->
         rows.append(row)
     for row in rows:
         if not row["component"]:
-            raise Invalid("A question has no component.", fields={"component": "Choose one."})
+            raise Invalid(_("A question has no component."), fields={"component": _("Choose one.")})
     return rows
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField, form_key
 from annotation.models import Item, Task
@@ -13,28 +14,37 @@ from evaluation.checklists.making.runs import MAKING, prompt_choices
 from evaluation.llm_runs.forms import AskForm
 
 WHOSE = [
-    (pipeline.EVERYBODY, "Everybody: people and models combined"),
-    (pipeline.PEOPLE, "All people"),
-    (pipeline.MODELS, "All models"),
+    (pipeline.EVERYBODY, gettext_noop("Everybody: people and models combined")),
+    (pipeline.PEOPLE, gettext_noop("All people")),
+    (pipeline.MODELS, gettext_noop("All models")),
 ]
-NOBODY = (pipeline.NOBODY, "Nobody: components are written by hand from the rubric")
+NOBODY = (pipeline.NOBODY, gettext_noop("Nobody: components are written by hand from the rubric"))
 
 
 def whose_choices(authors: list[tuple[str, str, int]]) -> list[tuple[str, str]]:
     """All, people, models where there are such, each author alone, or nobody."""
     kinds = {kind for _, kind, _ in authors}
+    everybody, people, models, nobody = (
+        (whose, gettext(words)) for whose, words in (*WHOSE, NOBODY)
+    )
     found = []
     if len(kinds) > 1:
-        found.append(WHOSE[0])
-    found += [one for one, kind in ((WHOSE[1], "person"), (WHOSE[2], "model")) if kind in kinds]
-    found += [(f"{pipeline.AUTHOR}{author}", f"Only {author} ({n})") for author, _, n in authors]
-    return [*found, NOBODY]
+        found.append(everybody)
+    found += [one for one, kind in ((people, "person"), (models, "model")) if kind in kinds]
+    found += [
+        (
+            f"{pipeline.AUTHOR}{author}",
+            gettext("Only %(author)s (%(number)s)") % {"author": author, "number": n},
+        )
+        for author, _, n in authors
+    ]
+    return [*found, nobody]
 
 
 class WhoseForm(forms.Form):
     """Whose attributes a checklist is made from."""
 
-    whose = forms.ChoiceField(label="Whose attributes")
+    whose = forms.ChoiceField(label=gettext_lazy("Whose attributes"))
 
     def __init__(self, *args: Any, authors: list[tuple[str, str, int]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -44,11 +54,13 @@ class WhoseForm(forms.Form):
 class ChecklistForm(forms.Form):
     """A new checklist: its name, its dimension, and whose attributes enter."""
 
-    name = TitleField(max_length=120, help_text="Seen by the team of this project.")
-    item = forms.TypedChoiceField(coerce=int, label="Dimension")
+    name = TitleField(max_length=120, help_text=gettext_lazy("Seen by the team of this project."))
+    item = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Dimension"))
     whose = forms.ChoiceField(
-        label="Whose attributes",
-        help_text="They are taken as they are now. Later ones can be taken in at any time.",
+        label=gettext_lazy("Whose attributes"),
+        help_text=gettext_lazy(
+            "They are taken as they are now. Later ones can be taken in at any time."
+        ),
     )
 
     def __init__(self, *args: Any, task: Task, items: list[Item], **kwargs: Any) -> None:
@@ -76,7 +88,9 @@ class StageAskForm(AskForm):
         super().__init__(*args, asking=MAKING, task=task, **kwargs)
         del self.fields["checklist"], self.fields["stage"]
         self.fields["prompt"].choices = prompt_choices(task, [kind])  # type: ignore[attr-defined]
-        self.fields["temperature"].help_text = "0: the most probable answer, the same each time."
+        self.fields["temperature"].help_text = gettext(
+            "0: the most probable answer, the same each time."
+        )
 
 
 class TaskForm(forms.Form):
@@ -86,9 +100,9 @@ class TaskForm(forms.Form):
     key = form_key()
     topics = forms.MultipleChoiceField(
         required=False,
-        label="Texts on these topics",
+        label=gettext_lazy("Texts on these topics"),
         widget=forms.CheckboxSelectMultiple,
-        help_text="None: the texts are chosen when the task is built.",
+        help_text=gettext_lazy("None: the texts are chosen when the task is built."),
     )
 
     def __init__(self, *args: Any, topics: list[tuple[str, int]], **kwargs: Any) -> None:

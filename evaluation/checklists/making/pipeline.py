@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Item, Membership, System, Task
 from annotation.work.snapshots.attributes import AttributeRow, counting_attributes
 from crowdqc.errors import Conflict, Missing
@@ -64,7 +66,7 @@ def at_row(
     if number.isdecimal() and len(number) < 5:
         row = checklist.stages.filter(kind=kind, number=int(number)).first()
     if row is None:
-        raise Missing("This stage was never saved under this number.")
+        raise Missing(_("This stage was never saved under this number."))
     return {**found, kind: Standing(kind, row, found[kind].stale)}, row
 
 
@@ -84,9 +86,9 @@ def needed(found: Mapping[str, Standing], kind: str) -> None:
     if previous is None:
         return
     if previous.row is None:
-        raise Conflict("The stage before this one was not made yet.")
+        raise Conflict(_("The stage before this one was not made yet."))
     if previous.stale:
-        raise Conflict("The stage before this one is out of date; bring it up to date first.")
+        raise Conflict(_("The stage before this one is out of date; bring it up to date first."))
 
 
 def subject_of(item: Item) -> Subject:
@@ -103,7 +105,7 @@ def get_checklist(task_project: int, pk: int) -> Checklist:
         .first()
     )
     if found is None:
-        raise Missing("There is no such checklist in this project.")
+        raise Missing(_("There is no such checklist in this project."))
     return found
 
 
@@ -163,5 +165,5 @@ def entries_of(entries: Entries, whose: str) -> Entries:
     }.get(whose, lambda one: f"{AUTHOR}{one['author']}" == whose)
     found = [one for one in entries if wanted(one)]
     if not found:
-        raise Conflict("There are no attributes of these authors.")
+        raise Conflict(_("There are no attributes of these authors."))
     return found

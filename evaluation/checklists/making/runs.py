@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.formats.actions.system_answers import Session, add_system_attributes
 from annotation.models import Answer, Item, Task
@@ -32,7 +33,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 STAGE = "checklist_stage"
-ASKING = "Asking"
+ASKING = gettext_noop("Asking")
 MADE_BY_MODELS = stages.ORDER[1:]
 MOST_SESSIONS = 10
 Given = Mapping[str, Any]
@@ -72,11 +73,13 @@ def strategy_of(params: Given) -> str:
 def dimensions(task: Task) -> list[Item]:
     """The dimensions that the published version shows."""
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version that they answer.")
+        raise Conflict(
+            gettext("Publish the task first: answers name the version that they answer.")
+        )
     items = task.items.in_version(task.current.number).select_related("group")
     found = [item for item in items if item.expected is None]
     if not found:
-        raise Conflict("The task has no dimension to think about.")
+        raise Conflict(gettext("The task has no dimension to think about."))
     return found
 
 
@@ -112,9 +115,16 @@ def plan_thinking(task: Task, params: Given, *, whole: bool = False) -> Plan:
     wanted = [ask for _, _, ask in _thinking(task, params, whole=whole)]
     many = len(dimensions(task)) * int(params.get("sessions", 1))
     kept = many - len(wanted)
-    sentence = f"It thinks aloud {plural(len(wanted), 'time')}, once for each dimension and session"
-    there = f"; {plural(kept, 'session')} of it are there already" if kept else ""
-    return Plan(chat_model(task, params.get("model")), wanted, f"{sentence}{there}.")
+    told = {"times": plural(len(wanted), "time"), "sessions": plural(kept, "session")}
+    said = (
+        gettext(
+            "It thinks aloud %(times)s, once for each dimension and session; %(sessions)s of it "
+            "are there already."
+        )
+        if kept
+        else gettext("It thinks aloud %(times)s, once for each dimension and session.")
+    )
+    return Plan(chat_model(task, params.get("model")), wanted, said % told)
 
 
 def _compute_thinking(run: Run, steps: Recorder) -> Thought:
@@ -156,7 +166,7 @@ def checklist_of(task: Task, params: Given) -> Checklist:
         .first()
     )
     if found is None:
-        raise Missing("This task has no such checklist.")
+        raise Missing(gettext("This task has no such checklist."))
     return found
 
 
@@ -167,11 +177,13 @@ def _asked(task: Task, params: Given) -> tuple[Checklist, ChecklistStage, dict[s
     data = pipeline.data_of(found)
     made_from = found[stages.previous_stage(kind)].row
     if made_from is None:
-        raise Conflict("The stage before this one was not made yet.")
+        raise Conflict(gettext("The stage before this one was not made yet."))
     if kind in (stages.COMPONENTS, stages.CLUSTERS) and not data[stages.ATTRIBUTES]:
         raise Conflict(
-            "This checklist is made without attributes: write its components by hand, from the "
-            "rubric. A model can write the questions."
+            gettext(
+                "This checklist is made without attributes: write its components by hand, "
+                "from the rubric. A model can write the questions."
+            )
         )
     about = pipeline.subject_of(checklist.item)
     ask = asks.stage_ask(
@@ -192,7 +204,7 @@ def plan_stage(task: Task, params: Given) -> Plan:
     return Plan(
         chat_model(task, params.get("model")),
         [ask],
-        f"One question: the {label} of this checklist.",
+        gettext("One question: the %(label)s of this checklist.") % {"label": label},
     )
 
 
@@ -205,7 +217,7 @@ def _whole_stage(task: Task, params: Given) -> Plan:
         except Conflict:
             continue
     if not asked:
-        raise Conflict("No checklist of this task is ready for this stage.")
+        raise Conflict(gettext("No checklist of this task is ready for this stage."))
     return Plan(chat_model(task, params.get("model")), asked, "")
 
 
@@ -243,12 +255,12 @@ def _write_stage(run: Run, done: MadeStage) -> Outcome:
 # The types ---------------------------------------------------------------------------------------
 
 _TEMPERATURE = temperature(
-    help_text="0: the most probable answer. Above it, sessions of one model differ."
+    help_text=gettext_noop("0: the most probable answer. Above it, sessions of one model differ.")
 )
 THINKING = LLMRunSpec(
     THINK_ALOUD,
     "1.0",
-    "Thinking aloud by a model",
+    gettext_noop("Thinking aloud by a model"),
     plan_thinking,
     Params(
         THINK_ALOUD,
@@ -259,8 +271,8 @@ THINKING = LLMRunSpec(
                 1,
                 1,
                 MOST_SESSIONS,
-                label="Sessions a dimension",
-                help="More than one makes sense above temperature 0 only.",
+                label=gettext_noop("Sessions a dimension"),
+                help=gettext_noop("More than one makes sense above temperature 0 only."),
             ),
             PROMPT,
             _TEMPERATURE,
@@ -286,29 +298,31 @@ def _lacking(task: Task) -> dict[str, str]:
     if _lists_of(task):
         return {}
     return {
-        "sentence": "Make a checklist first",
-        "why": "A model makes the stages of a checklist, and this task has none yet. It takes a "
-        "name and the attributes that it is made from.",
+        "sentence": gettext("Make a checklist first"),
+        "why": gettext(
+            "A model makes the stages of a checklist, and this task has none yet. It takes "
+            "a name and the attributes that it is made from."
+        ),
         "url": reverse("checklist_new", args=[task.project_id, task.pk]),
-        "label": "New checklist",
+        "label": gettext("New checklist"),
     }
 
 
 MAKING = LLMRunSpec(
     STAGE,
     "1.0",
-    "A stage of a checklist",
+    gettext_noop("A stage of a checklist"),
     plan_stage,
     Params(
         STAGE,
         (
             MODEL,
-            whole_number("checklist", 0, 0, 2**31, label="Checklist"),
+            whole_number("checklist", 0, 0, 2**31, label=gettext_noop("Checklist")),
             choice(
                 "stage",
                 stages.COMPONENTS,
                 MADE_BY_MODELS,
-                label="Stage",
+                label=gettext_noop("Stage"),
                 words=tuple(str(ChecklistStage.Kind(kind).label) for kind in MADE_BY_MODELS),
             ),
             PROMPT,

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from crowdqc.errors import Invalid
 
 ATTRIBUTES, COMPONENTS, CLUSTERS = "attributes", "components", "clusters"
@@ -26,6 +29,31 @@ LETTERS = {
 MAX_COMPONENTS = 5  # section 3.4.1
 MAX_ATTRIBUTE, MAX_COMPONENT, MAX_QUESTION = 1000, 80, 600
 MAX_ATTRIBUTES, MAX_QUESTIONS = 600, 100
+# What is wrong with an entry, whole sentences by what the entry is.
+NO_WORDS = {
+    "attribute": gettext_noop("An attribute has no words."),
+    "component": gettext_noop("A component has no words."),
+    "question": gettext_noop("A question has no words."),
+}
+TOO_LONG = {
+    "attribute": gettext_noop("An attribute has %(length)s characters."),
+    "component": gettext_noop("A component has %(length)s characters."),
+    "question": gettext_noop("A question has %(length)s characters."),
+}
+UNKNOWN = {
+    "attribute": gettext_noop("There is no attribute '%(id)s' in the stage before."),
+    "component": gettext_noop("There is no component '%(id)s' in the stage before."),
+    "sub-question": gettext_noop("There is no sub-question '%(id)s' in the stage before."),
+}
+TOO_MANY = {
+    "attribute": gettext_noop("There are %(count)s attributes; %(most)s is the most."),
+    "component": gettext_noop("There are %(count)s components; %(most)s is the most."),
+    "question": gettext_noop("There are %(count)s questions; %(most)s is the most."),
+}
+SAME = {
+    "component": gettext_noop("Two components say the same: '%(text)s'."),
+    "question": gettext_noop("Two questions say the same: '%(text)s'."),
+}
 PERSON, MODEL = "person", "model"
 Entry = dict[str, Any]
 Entries = list[Entry]
@@ -64,12 +92,12 @@ def check(kind: str, entries: Sequence[Mapping[str, Any]], data: Data) -> Entrie
 
 
 def _attributes(entries: Entries, data: Data) -> Entries:
-    _at_most(entries, MAX_ATTRIBUTES, "attributes")
+    _at_most(entries, MAX_ATTRIBUTES, "attribute")
     return [
         _with_id(
             one,
             {
-                "text": _text(one, MAX_ATTRIBUTE, "An attribute"),
+                "text": _text(one, MAX_ATTRIBUTE, "attribute"),
                 "from": one.get("from"),
                 "author": str(one.get("author", ""))[:160],
                 "kind": MODEL if one.get("kind") == MODEL else PERSON,
@@ -81,10 +109,10 @@ def _attributes(entries: Entries, data: Data) -> Entries:
 
 def _components(entries: Entries, data: Data) -> Entries:
     if not entries:
-        raise Invalid("A checklist needs a component.", fields={"text": "Name at least one."})
-    _at_most(entries, MAX_COMPONENTS, "components")
-    found = [_with_id(one, {"text": _text(one, MAX_COMPONENT, "A component")}) for one in entries]
-    _different(found, "components")
+        raise Invalid(_("A checklist needs a component."), fields={"text": _("Name at least one.")})
+    _at_most(entries, MAX_COMPONENTS, "component")
+    found = [_with_id(one, {"text": _text(one, MAX_COMPONENT, "component")}) for one in entries]
+    _different(found, "component")
     return found
 
 
@@ -95,7 +123,9 @@ def _clusters(entries: Entries, data: Data) -> Entries:
         name = _known(one.get("component"), components, "component")
         ids = [_known(pk, attributes, "attribute") for pk in one.get("attributes", [])]
         if name in given:
-            raise Invalid(f"Component {components[name]['text']!r} is there twice.")
+            raise Invalid(
+                _("Component '%(text)s' is there twice.") % {"text": components[name]["text"]}
+            )
         given[name] = list(dict.fromkeys(ids))
     return [{"component": name, "attributes": given.get(name, [])} for name in components]
 
@@ -106,22 +136,25 @@ def _key_questions(entries: Entries, data: Data) -> Entries:
     for one in entries:
         name = _known(one.get("component"), components, "component")
         if name in given:
-            raise Invalid(f"{components[name]['text']} has two key questions; it has one.")
+            raise Invalid(
+                _("%(text)s has two key questions; it has one.")
+                % {"text": components[name]["text"]}
+            )
         given[name] = _with_id(one, {"component": name, "text": _question(one)})
     lacking = [entry["text"] for name, entry in components.items() if name not in given]
     if lacking:
         raise Invalid(
-            f"{lacking[0]} has no key question; every component has one.",
-            fields={"text": "One question a component."},
+            _("%(text)s has no key question; every component has one.") % {"text": lacking[0]},
+            fields={"text": _("One question a component.")},
         )
     return [given[name] for name in components]
 
 
 def _sub_questions(entries: Entries, data: Data) -> Entries:
     components, attributes = by_id(data[COMPONENTS]), by_id(data[ATTRIBUTES])
-    _at_most(entries, MAX_QUESTIONS, "questions")
+    _at_most(entries, MAX_QUESTIONS, "question")
     if not entries:
-        raise Invalid("There is no question.", fields={"text": "Write at least one."})
+        raise Invalid(_("There is no question."), fields={"text": _("Write at least one.")})
     found = [
         _with_id(
             one,
@@ -133,7 +166,7 @@ def _sub_questions(entries: Entries, data: Data) -> Entries:
         )
         for one in entries
     ]
-    _different(found, "questions")
+    _different(found, "question")
     order = list(components)
     return sorted(found, key=lambda one: order.index(one["component"]))
 
@@ -168,19 +201,25 @@ def _with_id(one: Entry, kept: Entry) -> Entry:
 def _text(one: Entry, most: int, what: str) -> str:
     found = " ".join(str(one.get("text") or "").split())
     if not found:
-        raise Invalid(f"{what} has no words.", fields={"text": "Write it, or remove it."})
+        raise Invalid(
+            _(NO_WORDS[what]),
+            fields={"text": _("Write it, or remove it.")},
+        )
     if len(found) > most:
-        raise Invalid(f"{what} has {len(found)} characters.", fields={"text": f"{most} at most."})
+        raise Invalid(
+            _(TOO_LONG[what]) % {"length": len(found)},
+            fields={"text": _("%(most)s at most.") % {"most": most}},
+        )
     return found
 
 
 def _question(one: Entry) -> str:
-    return _text(one, MAX_QUESTION, "A question")
+    return _text(one, MAX_QUESTION, "question")
 
 
 def _known(pk: Any, there: Mapping[str, Entry], what: str) -> str:
     if pk not in there:
-        raise Invalid(f"There is no {what} {pk!r} in the stage before.")
+        raise Invalid(_(UNKNOWN[what]) % {"id": pk})
     return str(pk)
 
 
@@ -193,8 +232,8 @@ def _ids(given: Iterable[Any], there: Mapping[str, Entry], what: str) -> list[st
 def _at_most(entries: Entries, most: int, what: str) -> None:
     if len(entries) > most:
         raise Invalid(
-            f"There are {len(entries)} {what}; {most} is the most.",
-            fields={"text": f"{most} at most."},
+            _(TOO_MANY[what]) % {"count": len(entries), "most": most},
+            fields={"text": _("%(most)s at most.") % {"most": most}},
         )
 
 
@@ -203,7 +242,8 @@ def _different(entries: Entries, what: str) -> None:
     for one in entries:
         if normalise_text(one["text"]) in seen:
             raise Invalid(
-                f"Two {what} say the same: {one['text'][:80]!r}.", fields={"text": "Remove one."}
+                _(SAME[what]) % {"text": one["text"][:80]},
+                fields={"text": _("Remove one.")},
             )
         seen.add(normalise_text(one["text"]))
 
@@ -292,7 +332,7 @@ def merged(entries: Entries, ids: Sequence[str]) -> Entries:
     """
     chosen = [one for one in entries if one.get("id") in set(ids)]
     if len(chosen) < 2:
-        raise Invalid("Tick two or more to merge them.", fields={"merge": "Two or more."})
+        raise Invalid(_("Tick two or more to merge them."), fields={"merge": _("Two or more.")})
     first = dict(chosen[0])
     for name in ("attributes", "from"):
         if isinstance(first.get(name), list):

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, Task
@@ -24,11 +25,11 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
-    method.ONE_PERSON: "One person",
-    method.ONE_MODEL: "One model",
-    method.PEOPLE: "Several people",
-    method.MODELS: "Several models",
-    method.COMBINED: "People and models combined",
+    method.ONE_PERSON: gettext_noop("One person"),
+    method.ONE_MODEL: gettext_noop("One model"),
+    method.PEOPLE: gettext_noop("Several people"),
+    method.MODELS: gettext_noop("Several models"),
+    method.COMBINED: gettext_noop("People and models combined"),
 }
 
 
@@ -65,10 +66,18 @@ class Page:
     @property
     def sentence(self) -> str:
         """Whose attributes there are, in numbers."""
-        who = [plural(self.people, "person", "people")] if self.people else []
-        who += [plural(self.models, "model")] if self.models else []
-        on = plural(sum(one.n > 0 for one in self.dimensions), "dimension")
-        return f"{plural(self.attributes, 'attribute')} of {' and '.join(who)} on {on}."
+        if self.people and self.models:
+            said = gettext("%(attributes)s of %(people)s and %(models)s on %(dimensions)s.")
+        elif self.models:
+            said = gettext("%(attributes)s of %(models)s on %(dimensions)s.")
+        else:
+            said = gettext("%(attributes)s of %(people)s on %(dimensions)s.")
+        return said % {
+            "attributes": plural(self.attributes, "attribute"),
+            "people": plural(self.people, "person", "people"),
+            "models": plural(self.models, "model"),
+            "dimensions": plural(sum(one.n > 0 for one in self.dimensions), "dimension"),
+        }
 
 
 def page(task: Task, number: int | None = None) -> Page:
@@ -167,10 +176,13 @@ def _line(one: Mapping[str, Any]) -> dict[str, Any]:
     spread = one["spread"]
     words = ""
     if spread is not None:
-        words = f"spread {score(spread['sd'], 2)}, by chance {score(spread['chance_sd'], 2)}"
+        words = gettext("spread %(spread)s, by chance %(chance)s") % {
+            "spread": score(spread["sd"], 2),
+            "chance": score(spread["chance_sd"], 2),
+        }
     # One condition of a dimension.
     return {
-        "condition": CONDITIONS[one["condition"]],
+        "condition": gettext(CONDITIONS[one["condition"]]),
         "author": one["author"],
         "n": one["n"],
         "cells": cells,
@@ -200,7 +212,10 @@ def bars(share: list[float]) -> SafeString:
         for at, one in enumerate(share)
     ]
     base = line("0", HEIGHT, px(total), HEIGHT, "base")
-    said = ", ".join(f"topic {at}: {percent(one)}" for at, one in enumerate(share, 1))
+    said = ", ".join(
+        gettext("topic %(topic)s: %(share)s") % {"topic": at, "share": percent(one)}
+        for at, one in enumerate(share, 1)
+    )
     return image("".join(columns) + base, sentence=said, width=total, height=HEIGHT + 1)
 
 
@@ -214,16 +229,31 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         inside = interval(one["low"], one["high"], 2)
         by = score(abs(one["estimate"]), 2)
         if one["low"] <= 0 <= one["high"]:
-            made.append(f"{label}: people’s and models’ attributes cannot be separated ({inside}).")
-        else:
-            less, more = ("people", "models") if one["high"] < 0 else ("models", "people")
             made.append(
-                f"{label}: those of {less} are less alike than those of {more}, by {by} ({inside})."
+                gettext(
+                    "%(label)s: people’s and models’ attributes cannot be separated (%(inside)s)."
+                )
+                % {"label": label, "inside": inside}
             )
+        else:
+            said = (
+                gettext(
+                    "%(label)s: those of people are less alike than those of models, by %(by)s "
+                    "(%(inside)s)."
+                )
+                if one["high"] < 0
+                else gettext(
+                    "%(label)s: those of models are less alike than those of people, by %(by)s "
+                    "(%(inside)s)."
+                )
+            )
+            made.append(said % {"label": label, "by": by, "inside": inside})
     if not told["differences"] and told["conditions"]:
         made.append(
-            "People and models are compared once each side has ten attributes, not all "
-            "equally alike."
+            gettext(
+                "People and models are compared once each side has ten attributes, not all "
+                "equally alike."
+            )
         )
     spread = [
         one
@@ -234,9 +264,15 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         even = min(spread, key=lambda one: one["spread"]["sd"] / one["spread"]["chance_sd"])
         told_of = even["spread"]
         made.append(
-            f"Held against chance for sets of their size, the attributes of "
-            f"“{CONDITIONS[even['condition']].lower()}” are spread the most evenly over the "
-            f"topics ({score(told_of['sd'], 2)} against {score(told_of['chance_sd'], 2)}). "
-            "This describes the sets; it has no interval."
+            gettext(
+                "Held against chance for sets of their size, the attributes of “%(condition)s” "
+                "are spread the most evenly over the topics (%(spread)s against %(chance)s). This "
+                "describes the sets; it has no interval."
+            )
+            % {
+                "condition": gettext(CONDITIONS[even["condition"]]).lower(),
+                "spread": score(told_of["sd"], 2),
+                "chance": score(told_of["chance_sd"], 2),
+            }
         )
     return made

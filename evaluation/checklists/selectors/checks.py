@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Candidate, Item, Task
 from annotation.task_types.scales import name_of
@@ -32,14 +33,14 @@ from evaluation.models import CandidateScore, LanguageModel, Run, RunFigure, Run
 from evaluation.models.runs import PUBLISHED
 
 SETTINGS = {
-    "articles": (SAMPLE_LEVEL, "Within sources"),
-    "texts": (POOLED, "Over all texts"),
+    "articles": (SAMPLE_LEVEL, gettext_noop("Within sources")),
+    "texts": (POOLED, gettext_noop("Over all texts")),
 }
 VIEWS = {
-    "scores": "Scorers and people",
-    "questions": "Questions",
-    "texts": "Texts",
-    "conditions": "Conditions",
+    "scores": gettext_noop("Scorers and people"),
+    "questions": gettext_noop("Questions"),
+    "texts": gettext_noop("Texts"),
+    "conditions": gettext_noop("Conditions"),
 }
 FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST, MEASURED)
 Row = dict[str, Any]
@@ -214,10 +215,12 @@ def _dimensions(later: Row, run: int) -> list[str]:
 
 def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
     if run.is_published:
-        return str(run.params.get("name", "")), "published judge"
+        return str(run.params.get("name", "")), gettext("published judge")
     asked = told.get("asked", {})
-    way = "by probability" if asked.get("way") == "chance" else "mean of samples"
-    return str(asked.get("model", "")), f"rating by a form, after G-Eval, {way}"
+    way = gettext("by probability") if asked.get("way") == "chance" else gettext("mean of samples")
+    return str(asked.get("model", "")), gettext("rating by a form, after G-Eval, %(way)s") % {
+        "way": way
+    }
 
 
 def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
@@ -233,8 +236,11 @@ def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
 
 def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> list[Source]:
     about = told.get("about", {})
-    which = "this checklist" if own else f"checklist “{about.get('title', '')}”"
-    condition, people = f"{which}, {about.get('condition', '')}", about.get("human", "")
+    which = gettext("this checklist, %(condition)s")
+    if not own:
+        which = gettext("checklist “%(title)s”, %(condition)s")
+    condition = which % {"title": about.get("title", ""), "condition": about.get("condition", "")}
+    people = about.get("human", "")
     made = []
     rows = told.get("correlation", [])
     for who in told.get("answerers", []):
@@ -242,7 +248,8 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
             continue
         component, name = who["component"], who["name"]
         detail = f"{condition}, {who['detail']}" if who["detail"] else condition
-        detail += ", one person" if who["kind"] == "person" else ""
+        if who["kind"] == "person":
+            detail = gettext("%(detail)s, one person") % {"detail": detail}
         mine = [row for row in rows if row["answerer"] == component]
         # Human scores that came after the run are the newest ones.
         newer = later["rows"].get(f"{run.pk}/{component}/{about.get('name', '')}")
@@ -253,8 +260,12 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
         made.append(Source(name, detail, run.number, share, people, own))
         chance = [row for row in mine if row["score"] == "chance"]
         if chance:
-            words = "share of people" if who["kind"] == "majority" else "probability of yes"
-            made.append(Source(name, f"{detail}, mean {words}", run.number, chance, people, own))
+            words = (
+                gettext("%(detail)s, mean share of people")
+                if who["kind"] == "majority"
+                else gettext("%(detail)s, mean probability of yes")
+            )
+            made.append(Source(name, words % {"detail": detail}, run.number, chance, people, own))
     return made
 
 
@@ -288,7 +299,8 @@ def conditions(told: Mapping[str, Any]) -> Row:
             scale,
             Estimate(row["difference"], row["low"], row["high"]),
             reference=0.0,
-            name=f"{row['first']['name']} against {row['second']['name']}",
+            name=gettext("%(first)s against %(second)s")
+            % {"first": row["first"]["name"], "second": row["second"]["name"]},
         )
     return {"rows": rows, "axis": charts.forest_axis(scale) if known else "", "compared": len(rows)}
 

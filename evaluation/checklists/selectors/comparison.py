@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task, User
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
@@ -40,13 +42,13 @@ def page(task: Task, reader: User) -> dict[str, Any]:
 def _group(rows: list[SetComparison]) -> dict[str, Any]:
     dimension = pipeline.subject_of(rows[0].item).dimension
     questions = [
-        _question(name, label.format(dimension=dimension), rows)
+        _question(name, _(label).format(dimension=dimension), rows)
         for name, label in QUESTIONS.items()
     ]
     counted: Counter[str] = Counter()
     for one in rows:
         side = one.answers.get(PREFERS, "")
-        counted[names(one)[side] if side else "neither"] += 1
+        counted[names(one)[side] if side else _("neither")] += 1
     people = len({one.by_id for one in rows})
     # The finished comparisons of one dimension.
     return {

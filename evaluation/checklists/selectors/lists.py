@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Candidate, Project, Task, TaskVersion
 from crowdqc.errors import Missing
@@ -22,16 +24,25 @@ from evaluation.runs.engine import ACTIVE
 
 # What a stage is, in a sentence, and what its button for doing it by hand is called.
 ABOUT = {
-    stages.ATTRIBUTES: "What people and models thought aloud about this dimension.",
-    stages.COMPONENTS: "The few themes that the attributes come back to, five at most.",
-    stages.CLUSTERS: "Each attribute under the component that it speaks of.",
-    stages.KEY_QUESTIONS: "One yes/no question for each component.",
-    stages.SUB_QUESTIONS: "Each key question taken apart, with the attributes that it comes from.",
-    stages.VALIDATION: "Questions kept, reworded, joined or left out: the final list.",
+    stages.ATTRIBUTES: gettext_noop("What people and models thought aloud about this dimension."),
+    stages.COMPONENTS: gettext_noop(
+        "The few themes that the attributes come back to, five at most."
+    ),
+    stages.CLUSTERS: gettext_noop("Each attribute under the component that it speaks of."),
+    stages.KEY_QUESTIONS: gettext_noop("One yes/no question for each component."),
+    stages.SUB_QUESTIONS: gettext_noop(
+        "Each key question taken apart, with the attributes that it comes from."
+    ),
+    stages.VALIDATION: gettext_noop(
+        "Questions kept, reworded, joined or left out: the final list."
+    ),
 }
 LABELS = {kind: str(ChecklistStage.Kind(kind).label) for kind in stages.ORDER}
-LABELS[stages.CLUSTERS] = "Attributes by component"
-HAND = {stages.VALIDATION: "Validate by hand", stages.CLUSTERS: "Sort by hand"}
+LABELS[stages.CLUSTERS] = gettext_noop("Attributes by component")
+HAND = {
+    stages.VALIDATION: gettext_noop("Validate by hand"),
+    stages.CLUSTERS: gettext_noop("Sort by hand"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,9 +129,9 @@ def _view(
     bare = not data.get(stages.ATTRIBUTES)
     return StageView(
         kind,
-        LABELS[kind],
-        ABOUT[kind],
-        HAND.get(kind, "Write by hand"),
+        _(LABELS[kind]),
+        _(ABOUT[kind]),
+        _(HAND.get(kind, gettext_noop("Write by hand"))),
         mark,
         word,
         sentence,
@@ -140,23 +151,36 @@ def _state(
     one: Standing, ready: bool, active: Run | None, failed: Run | None
 ) -> tuple[str, str, str]:
     if active is not None:
-        return "running", "In progress", f"Run {active.number} asks a model."
+        return (
+            "running",
+            _("In progress"),
+            _("Run %(number)s asks a model.") % {"number": active.number},
+        )
     if failed is not None and one.row is None:
-        return "bad", "Failed", failed.error
+        return "bad", _("Failed"), failed.error
     if one.row is None:
-        return "draft", "Not made yet", "" if ready else "The stage before comes first."
+        return "draft", _("Not made yet"), "" if ready else _("The stage before comes first.")
     if one.stale:
-        changed = LABELS[one.stale]
-        return "warn", "Out of date", f"{changed} changed after this was made."
-    return "done", "Made", ""
+        changed = _(LABELS[one.stale])
+
+        return (
+            "warn",
+            _("Out of date"),
+            _("%(changed)s changed after this was made.") % {"changed": changed},
+        )
+    return "done", _("Made"), ""
 
 
 def _made(row: ChecklistStage | None) -> str:
     if row is None:
         return ""
     if row.by_id is not None:
-        return f"by {row.by}"
-    return f"by a model, run {row.run.number}" if row.run is not None else "by a model"
+        return _("by %(name)s") % {"name": row.by}
+    return (
+        _("by a model, run %(number)s") % {"number": row.run.number}
+        if row.run is not None
+        else _("by a model")
+    )
 
 
 def _parts(kind: str, found: Mapping[str, Standing]) -> list[dict[str, Any]]:
@@ -214,20 +238,52 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
     told: list[tuple[str, Entries]] = []
     if kind == stages.CLUSTERS:
         alone, often = stages.unplaced_attributes(data), stages.repeated_attributes(data)
-        told.append((f"{plural(len(alone), 'attribute')} in no component", alone))
-        told.append((f"{plural(len(often), 'attribute')} in several components", often))
+        told.append(
+            (
+                _("%(attributes)s in no component")
+                % {"attributes": plural(len(alone), "attribute")},
+                alone,
+            )
+        )
+        told.append(
+            (
+                _("%(attributes)s in several components")
+                % {"attributes": plural(len(often), "attribute")},
+                often,
+            )
+        )
     elif kind in (stages.SUB_QUESTIONS, stages.VALIDATION):
         rest = stages.unused(kind, data)
-        told.append((f"{plural(len(rest), 'attribute')} that no question takes up", rest))
+        told.append(
+            (
+                _("%(attributes)s that no question takes up")
+                % {"attributes": plural(len(rest), "attribute")},
+                rest,
+            )
+        )
         if data[stages.ATTRIBUTES]:
             bare = [one for one in data[kind] if not one["attributes"]]
-            told.append((f"{plural(len(bare), 'question')} without an attribute", bare))
+            told.append(
+                (
+                    _("%(questions)s without an attribute")
+                    % {"questions": plural(len(bare), "question")},
+                    bare,
+                )
+            )
         other = stages.misplaced_questions(kind, data)
-        words = f"{plural(len(other), 'question')} with an attribute of another component"
+        words = _("%(questions)s with an attribute of another component") % {
+            "questions": plural(len(other), "question")
+        }
         told.append((words, other))
         if kind == stages.VALIDATION:
             out = stages.dropped(data)
-            told.append((f"{plural(len(out), 'sub-question')} left out", out))
+            told.append(
+                (
+                    _("%(sub_questions)s left out")
+                    % {"sub_questions": plural(len(out), "sub-question")},
+                    out,
+                )
+            )
     return [(words, entries) for words, entries in told if entries]
 
 
@@ -265,7 +321,7 @@ def _line(one: Any, newest: Mapping[str, ChecklistStage]) -> dict[str, Any]:
         "checklist": one,
         "dimension": one.item.group.title,
         "condition": stages.condition(first.data if first else [])["condition"],
-        "stage": LABELS[stand[-1]] if stand else "nothing yet",
+        "stage": _(LABELS[stand[-1]]) if stand else _("nothing yet"),
         "done": len(stand),
         "questions": len(last.data) if last else None,
         "frozen": one.frozen,
@@ -276,7 +332,7 @@ def get_version(checklist: Checklist, number: int) -> ChecklistVersion:
     """A frozen version; Missing where there is none of this number."""
     found = checklist.versions.filter(number=number).select_related("frozen_by").first()
     if found is None:
-        raise Missing("This checklist has no such version.")
+        raise Missing(_("This checklist has no such version."))
     return found
 
 

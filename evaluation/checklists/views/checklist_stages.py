@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access
@@ -35,8 +36,8 @@ def _frame(access: Access, checklist: Checklist, kind: str) -> dict[str, Any]:
         "task": checklist.task,
         "kind": kind,
         "title": runs.title_of(checklist.task),
-        "label": reads.LABELS[kind],
-        "what": reads.ABOUT[kind],
+        "label": _(reads.LABELS[kind]),
+        "what": _(reads.ABOUT[kind]),
         "about": pipeline.subject_of(checklist.item),
         "has_model": reads.has_model(access.project),
     }
@@ -48,7 +49,7 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
     """A stage as a form; what is saved is its newest row."""
     access, checklist = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     if kind not in stages.ORDER:
-        raise Missing("A checklist has no such stage.")
+        raise Missing(_("A checklist has no such stage."))
     found = pipeline.stage_states(checklist)
     context, status = _frame(access, checklist, kind), 200
     newest = found[kind].row
@@ -82,7 +83,7 @@ def edit(request: HttpRequest, project_id: int, checklist_id: int, kind: str) ->
 
 
 def _saved(request: HttpRequest, project_id: int, checklist: Checklist, kind: str) -> HttpResponse:
-    messages.success(request, f"{reads.LABELS[kind]}: saved.")
+    messages.success(request, _("%(label)s: saved.") % {"label": _(reads.LABELS[kind])})
     if request.POST.get("do", editing.SAVE) == editing.SAVE:
         return redirect("checklist", project_id, checklist.pk)
     return redirect("checklist_stage", project_id, checklist.pk, kind)
@@ -101,14 +102,17 @@ def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> 
     """Let a model make a stage: what would be asked and what it costs, then the run."""
     access, checklist = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     if kind not in MADE_BY_MODELS:
-        raise Missing("A model cannot make this stage.")
+        raise Missing(_("A model cannot make this stage."))
     posted = request.method == "POST"
     form = StageAskForm(request.POST if posted else None, task=checklist.task, kind=kind)
     context, status = {**_frame(access, checklist, kind), "form": form}, 200
     raw: dict[str, Any] = {"checklist": checklist.pk, "stage": kind}
     first = {"model": form.models[0].pk, "temperature": 0.0} if form.models else {}
     if posted and not form.is_valid():
-        context["wrong"], status = ["Choose a model, a prompt and a temperature from 0 to 2."], 422
+        context["wrong"], status = (
+            [_("Choose a model, a prompt and a temperature from 0 to 2.")],
+            422,
+        )
     elif form.models:
         raw.update(form.params() if posted else first)
         try:
@@ -139,4 +143,4 @@ def _refuse(ready: ask_start.Prepared, *, agreed: bool) -> None:
     if ready.preview.problems:
         raise Conflict(ready.preview.problems[0])
     if ready.over_soft and not agreed:
-        raise Conflict("This run may pass the soft budget of the endpoint; agree to it first.")
+        raise Conflict(_("This run may pass the soft budget of the endpoint; agree to it first."))

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_task
@@ -32,7 +33,7 @@ def get_think_aloud_task(
 ) -> tuple[Access, Task]:
     """A think-aloud task of the project; Missing for another type."""
     access, task = get_task(request, project_id, task_id, *roles)
-    require_fit(task, SLUG, Missing("This task does not ask anybody to think aloud."))
+    require_fit(task, SLUG, Missing(_("This task does not ask anybody to think aloud.")))
     return access, task
 
 
@@ -138,7 +139,9 @@ def take_attributes(request: HttpRequest, project_id: int, checklist_id: int) ->
     row = actions.take_attributes(
         by=access.user, checklist=found, whose=str(request.POST.get("whose", ""))
     )
-    messages.success(request, f"{len(row.data)} attributes stand in the checklist now.")
+    messages.success(
+        request, _("%(data)s attributes stand in the checklist now.") % {"data": len(row.data)}
+    )
     return redirect("checklist", project_id, checklist_id)
 
 
@@ -148,7 +151,11 @@ def freeze(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResp
     """Freeze the validated questions as a version."""
     access, found = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     version = actions.freeze(by=access.user, checklist=found)
-    messages.success(request, f"Version {version.number} is frozen; nothing changes it any more.")
+    messages.success(
+        request,
+        _("Version %(number)s is frozen; nothing changes it any more.")
+        % {"number": version.number},
+    )
     return redirect("checklist_version", project_id, checklist_id, version.number)
 
 
@@ -162,7 +169,7 @@ def _version_page(
     status: int = 200,
 ) -> HttpResponse:
     version = reads.get_version(found, number)
-    title = f"{found.name}, version {version.number}"
+    title = _("%(name)s, version %(number)s") % {"name": found.name, "number": version.number}
     context = {
         "access": access,
         "checklist": found,
@@ -209,5 +216,7 @@ def make_task(
     except DomainError as error:
         add_errors(form, error)
         return _version_page(request, access, found, number, form=form, status=error.status)
-    messages.success(request, "The task is a draft. Choose its texts and rules, then publish it.")
+    messages.success(
+        request, _("The task is a draft. Choose its texts and rules, then publish it.")
+    )
     return redirect("task_build", project_id, made.pk)

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import Access, get_task
@@ -27,7 +28,7 @@ from evaluation.runs.selectors import lists as run_reads
 
 def _task(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     access, task = get_task(request, project_id, task_id, *roles)
-    require_fit(task, SLUG, Missing("This task has no checklist."))
+    require_fit(task, SLUG, Missing(gettext("This task has no checklist.")))
     return access, task
 
 
@@ -46,7 +47,13 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
     return run, {
         **run_frame(task, run, noun="filled checklist"),
         "view": view,
-        "views": view_links(task, "checklist_results", reads.VIEWS.items(), view, keep),
+        "views": view_links(
+            task,
+            "checklist_results",
+            [(slug, gettext(label)) for slug, label in reads.VIEWS.items()],
+            view,
+            keep,
+        ),
         "keep": keep,
         "page_url": reverse("checklist_results", args=[task.project_id, task.pk]),
         "study": reads.study(task),
@@ -64,7 +71,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> HttpResponse:
     view = request.GET.get("view", "scores")
     if view not in reads.VIEWS:
-        raise Missing("The results have no such section.")
+        raise Missing(gettext("The results have no such section."))
     run, context = _frame(request, task, view)
     told = run_reads.figures_of(run) if run is not None else {}
     context["recipe"] = run_reads.recipe_pairs(run, told.get("recipe")) if run is not None else []
@@ -72,9 +79,13 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
     if view == "scores":
         setting = request.GET.get("setting", "articles")
         if setting not in reads.SETTINGS:
-            raise Missing("There is no such setting.")
+            raise Missing(gettext("There is no such setting."))
         context.update(
-            setting=setting, settings=reads.SETTINGS, boards=reads.boards(task, run, setting)
+            setting=setting,
+            settings={
+                name: (kind, gettext(label)) for name, (kind, label) in reads.SETTINGS.items()
+            },
+            boards=reads.boards(task, run, setting),
         )
         context["verdict"] = verdicts.follows(task, context["boards"])
     elif run is not None and view == "questions":
@@ -95,7 +106,7 @@ def _questions(request: HttpRequest, told: dict[str, Any]) -> dict[str, Any]:
     wanted = number_of(request, "by")
     chosen = next((row for row in testers if row["component"] == wanted), None)
     if wanted is not None and chosen is None:
-        raise Missing("Nobody of this number answered.")
+        raise Missing(gettext("Nobody of this number answered."))
     chosen = chosen or (testers[0] if testers else None)
     by = chosen["component"] if chosen else -1
     return {"testers": testers, "by": chosen, "found": reads.questions(told, by)}
@@ -110,7 +121,10 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     name = request.POST.get("name", "")
     try:
         if given is None:
-            raise Invalid("No file was chosen.", fields={"file": "Choose a CSV or JSONL file."})
+            raise Invalid(
+                gettext("No file was chosen."),
+                fields={"file": gettext("Choose a CSV or JSONL file.")},
+            )
         check_size(given.size or 0, AT_ONCE)
         run, new, count = text_scores.import_human(
             by=access.user,
@@ -121,8 +135,14 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         )
     except Invalid as problem:
         return _page(request, task, problem.status, problem=problem, given_name=name)
-    words = f"{count:,} human scores are kept as run {run.number}."
+    words = gettext("%(count)s human scores are kept as run %(number)s.") % {
+        "count": f"{count:,}",
+        "number": run.number,
+    }
     messages.success(
-        request, words if new else f"These scores are there already: run {run.number}."
+        request,
+        words
+        if new
+        else gettext("These scores are there already: run %(number)s.") % {"number": run.number},
     )
     return redirect("checklist_results", project_id, task_id)

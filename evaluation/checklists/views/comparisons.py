@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.accounts.projects.forms import add_errors
@@ -26,9 +28,9 @@ from evaluation.runs.selectors import lists as runs
 class SetsForm(forms.Form):
     """Which two sets of which dimension."""
 
-    item = forms.TypedChoiceField(coerce=int, label="Dimension")
-    first = forms.ChoiceField(label="One set")
-    second = forms.ChoiceField(label="The other set")
+    item = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Dimension"))
+    first = forms.ChoiceField(label=gettext_lazy("One set"))
+    second = forms.ChoiceField(label=gettext_lazy("The other set"))
 
     def __init__(self, *args: Any, sets: Any, items: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -95,7 +97,7 @@ def _own(task: Task, pk: int, user: Any) -> SetComparison:
         .first()
     )
     if found is None:
-        raise Missing("There is no such comparison of yours.")
+        raise Missing(_("There is no such comparison of yours."))
     return found
 
 
@@ -117,9 +119,9 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
             if request.headers.get("HX-Request"):
                 return render(request, "evaluation/checklists/_kept.html")
             if finish:
-                messages.success(request, "Finished. Whose A and B were stands below.")
+                messages.success(request, _("Finished. Whose A and B were stands below."))
                 return redirect("set_comparisons", project_id, task_id)
-            messages.success(request, "Kept as a draft.")
+            messages.success(request, _("Kept as a draft."))
             return redirect("set_comparison", project_id, task_id, pk)
     if found.finished_at is not None and not problem:
         return redirect("set_comparisons", project_id, task_id)
@@ -135,7 +137,7 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
         "questions": [
             (
                 name,
-                label.format(dimension=dimension.dimension),
+                _(label).format(dimension=dimension.dimension),
                 answers.get(name, ""),
                 errors.get(name, ""),
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import plural
 from evaluation.embeddings import vectors
@@ -26,7 +27,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = METHOD.slug
-METHODS = "Methods"
+METHODS = gettext_noop("Methods")
 Row = dict[str, Any]
 
 
@@ -123,7 +124,7 @@ def _row(frozen: AnswersDataset, row: Row) -> Row:
 RUNS = RunType(
     METHOD,
     ("texts",),
-    "free text",
+    gettext_noop("free text"),
     (SNAPSHOT, EMBEDDINGS, METHODS),
     compute,
     write,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from crowdqc.numbers import plural
@@ -51,34 +52,41 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
 
 def _basis(run: Run, frame: Told) -> str:
     counts = run.snapshot.counts if run.snapshot else {}
-    graded = f"; {plural(frame['graded'], 'answer')} graded by experts" if frame["graded"] else ""
-    return (
-        f"{plural(counts.get('answers', 0), 'answer')} by "
-        f"{plural(counts.get('workers', 0), 'worker')}{graded}."
+    said = (
+        _("%(answers)s by %(workers)s; %(graded)s graded by experts.")
+        if frame["graded"]
+        else _("%(answers)s by %(workers)s.")
     )
+    return said % {
+        "answers": plural(counts.get("answers", 0), "answer"),
+        "workers": plural(counts.get("workers", 0), "worker"),
+        "graded": plural(frame["graded"], "answer"),
+    }
 
 
 def verdict(told: Told, titles: Mapping[str, str]) -> str:
     """What the grades say of the methods, never more than the intervals do."""
     rows = told["experts"]
     if not rows:
-        return "No worker’s answer has a grade of experts, so no method can be called better."
+        return _("No worker’s answer has a grade of experts, so no method can be called better.")
     ours = next(row for row in rows if row["method"] == AQER)
     if ours["r"] is None:
-        return f"The methods cannot be held against experts: {ours['reason']}."
+        return _("The methods cannot be held against experts: %(reason)s.") % {
+            "reason": ours["reason"]
+        }
     above = [row for row in rows if (row["difference_low"] or 0) > 0]
     below = [
         row for row in rows if row["difference_high"] is not None and row["difference_high"] < 0
     ]
     if above:
         names = ", ".join(titles[row["method"]] for row in above)
-        return f"Closer to the experts than AQER: {names}."
+        return _("Closer to the experts than AQER: %(names)s.") % {"names": names}
     if below:
-        return (
-            f"AQER orders the workers more like the experts than {len(below)} of "
-            f"{plural(len(rows) - 1, 'other method')}; from the rest it cannot be separated."
-        )
-    return "No method can be separated from AQER by these grades."
+        return _(
+            "AQER orders the workers more like the experts than %(below)s of "
+            "%(other_methods)s; from the rest it cannot be separated."
+        ) % {"below": len(below), "other_methods": plural(len(rows) - 1, "other method")}
+    return _("No method can be separated from AQER by these grades.")
 
 
 def correlations(rows: Sequence[Told], titles: Mapping[str, str]) -> dict[str, Any]:
@@ -109,10 +117,10 @@ def _stands(row: Told) -> str:
         return ""
     low, high = row["difference_low"], row["difference_high"]
     if low is None:
-        return f"no interval: {row['difference_reason']}"
+        return _("no interval: %(reason)s") % {"reason": row["difference_reason"]}
     if low <= 0 <= high:
-        return "cannot be separated"
-    return "closer to the experts" if low > 0 else "further from the experts"
+        return _("cannot be separated")
+    return _("closer to the experts") if low > 0 else _("further from the experts")
 
 
 def boards(run: Run, chosen: str, number: Any) -> dict[str, Any]:
@@ -142,7 +150,7 @@ def boards(run: Run, chosen: str, number: Any) -> dict[str, Any]:
                 "component": row.component,
                 "n": row.n,
                 "own": _cell(row, first, "AQER"),
-                "other": _cell(theirs.get(row.worker_id), second, "the other method"),
+                "other": _cell(theirs.get(row.worker_id), second, _("the other method")),
             }
             for row in shown.object_list
         ],
@@ -157,7 +165,7 @@ def _scale(rows: Any) -> Scale:
 def _cell(row: WorkerScore | None, scale: Scale, name: str) -> dict[str, Any]:
     if row is None or row.estimate is None:
         why = row.extra["no_interval"] if row is not None else ""
-        return {"estimate": None, "plot": "", "ranks": "", "why": why or "not scored"}
+        return {"estimate": None, "plot": "", "ranks": "", "why": why or _("not scored")}
     ranks = ""
     if row.rank_low is not None and row.rank_high is not None:
         span = f"{row.rank_low}–{row.rank_high}"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import ExportFile, HookDelivery
 from evaluation.models import DiscardedFailure, EncodingShard, JobFailure, Run, RunState
@@ -45,7 +46,7 @@ def _kept(kind: str) -> Q:
 
 
 def _first(text: str) -> str:
-    line = text.strip().splitlines()[0] if text.strip() else "No reason is stored."
+    line = text.strip().splitlines()[0] if text.strip() else _("No reason is stored.")
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
@@ -69,11 +70,14 @@ def _runs() -> list[Failure]:
         Failure(
             "run",
             run.pk,
-            f"Run {run.number}, {run_types.title_of(run.method)}",
+            _("Run %(number)s, %(method)s")
+            % {"number": run.number, "method": run_types.title_of(run.method)},
             run.project.name,
             run.finished_at or run.created_at,
             _first(run.error),
-            f"{run.attempts} of {MAX_ATTEMPTS}" if run.attempts > 1 else "1",
+            _("%(tries)s of %(most)s") % {"tries": run.attempts, "most": MAX_ATTEMPTS}
+            if run.attempts > 1
+            else "1",
             reverse("run", args=[run.project_id, run.number]),
         )
         for run in rows[:MOST]
@@ -88,7 +92,7 @@ def _files() -> list[Failure]:
         Failure(
             "file",
             file.pk,
-            f"File {file.what}, {file.form.upper()}",
+            _("File %(what)s, %(upper)s") % {"what": file.what, "upper": file.form.upper()},
             file.project.name,
             file.done_at or file.created_at,
             _first(file.error),
@@ -109,7 +113,8 @@ def _deliveries() -> list[Failure]:
         Failure(
             "webhook",
             row.pk,
-            f"Webhook {row.event} to {urlsplit(row.hook.url).hostname}",
+            _("Webhook %(event)s to %(url)s")
+            % {"event": row.event, "url": urlsplit(row.hook.url).hostname},
             row.hook.project.name,
             row.last_at or row.created_at,
             _first(row.error),
@@ -124,11 +129,11 @@ def _jobs() -> list[Failure]:
         Failure(
             "job",
             row.pk,
-            f"Job {row.job.rpartition('.')[2]}",
+            _("Job %(name)s") % {"name": row.job.rpartition(".")[2]},
             "",
             row.last_at,
             row.error,
-            f"{row.count} times" if row.count > 1 else "1",
+            _("%(times)s times") % {"times": row.count} if row.count > 1 else "1",
         )
         for row in JobFailure.objects.order_by("first_at")[:MOST]
     ]
@@ -163,10 +168,11 @@ def stuck_runs(patience: dt.timedelta) -> list[StuckRun]:
     )
     return [
         StuckRun(
-            f"Run {run.number}, {run_types.title_of(run.method)}",
+            _("Run %(number)s, %(method)s")
+            % {"number": run.number, "method": run_types.title_of(run.method)},
             run.project.name,
             run.heartbeat_at or run.started_at or run.created_at,
-            "waits for a worker" if run.state == RunState.QUEUED else "no sign of life",
+            _("waits for a worker") if run.state == RunState.QUEUED else _("no sign of life"),
             reverse("run", args=[run.project_id, run.number]),
         )
         for run in rows[:MOST]

@@ -17,6 +17,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import (
     AccountMail,
@@ -40,9 +42,10 @@ T = TypeVar("T")
 SECONDS = 5  # that one read of the database may take
 DAY = dt.timedelta(days=1)
 ENCODED = dt.timedelta(minutes=5)  # the time over which an encoder's rate is taken
+OTHER = gettext_noop("Other")
 # What fills the database, by the tables that hold it; the rest is "Other".
 STORED = {
-    "Answers and event logs": (
+    gettext_noop("Answers and event logs"): (
         "annotation_answer",
         "annotation_textvalue",
         "annotation_choicevalue",
@@ -50,10 +53,10 @@ STORED = {
         "annotation_assignment",
         "annotation_event",
     ),
-    "Images and audio": ("annotation_media", "annotation_recording"),
-    "Uploads and result files": ("annotation_export", "annotation_import"),
-    "Vectors of texts": ("evaluation_embedding", "evaluation_encoding"),
-    "Calls to models": ("evaluation_llm", "evaluation_calluse"),
+    gettext_noop("Images and audio"): ("annotation_media", "annotation_recording"),
+    gettext_noop("Uploads and result files"): ("annotation_export", "annotation_import"),
+    gettext_noop("Vectors of texts"): ("evaluation_embedding", "evaluation_encoding"),
+    gettext_noop("Calls to models"): ("evaluation_llm", "evaluation_calluse"),
 }
 
 
@@ -77,8 +80,10 @@ def read(name: str, function: Callable[[], T], *, database: bool = True) -> Read
     except connection_errors() as error:
         # Its text may hold an address; the log is for whoever runs the installation.
         logger.warning("%s is not known: %s", name, type(error).__name__)
-        what = "The database" if database else "The job queue"
-        return Reading(None, f"{what} does not answer.")
+        said = (
+            _("The database does not answer.") if database else _("The job queue does not answer.")
+        )
+        return Reading(None, said)
 
 
 def queues() -> dict[str, QueueState]:
@@ -117,12 +122,10 @@ def stored() -> list[tuple[str, int]]:
             "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
         )
         sizes = dict(cursor.fetchall())
-    found = dict.fromkeys((*STORED, "Other"), 0)
+    found = dict.fromkeys((*STORED, OTHER), 0)
     for table, size in sizes.items():
-        found[next((what for what, own in STORED.items() if table.startswith(own)), "Other")] += (
-            size
-        )
-    return list(found.items())
+        found[next((what for what, own in STORED.items() if table.startswith(own)), OTHER)] += size
+    return [(_(what), size) for what, size in found.items()]
 
 
 def runs() -> dict[str, int]:

@@ -15,6 +15,8 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.records import BackupState
@@ -27,16 +29,17 @@ from evaluation.operations.selectors import failures, figures, samples
 from evaluation.operations.selectors.figures import Reading, read
 
 STARTED = timezone.now()
-UNKNOWN = "not known"
+UNKNOWN = gettext_noop("not known")
+UP_TO_DATE, OUT_OF_DATE = gettext_noop("up to date"), gettext_noop("out of date")
 BACKUP_DUE = dt.timedelta(hours=26)
 MAIL_LATE, DISK_FULL = 900.0, 0.85  # seconds; share of the disk
 SAID = {
-    "default": "mail, upkeep, schedules",
-    "runs": "evaluations, bootstraps",
-    "files": "uploads, exports",
-    "platforms": "payments, webhooks, media",
-    "models": "calls to language models",
-    "backups": "backups, clean-up of files",
+    "default": gettext_noop("mail, upkeep, schedules"),
+    "runs": gettext_noop("evaluations, bootstraps"),
+    "files": gettext_noop("uploads, exports"),
+    "platforms": gettext_noop("payments, webhooks, media"),
+    "models": gettext_noop("calls to language models"),
+    "backups": gettext_noop("backups, clean-up of files"),
 }
 
 
@@ -121,20 +124,21 @@ def gather() -> Facts:
 
 
 def _unknown(label: str, why: str) -> dict[str, Any]:
-    return {"label": label, "value": UNKNOWN, "of": "", "note": why}
+    return {"label": label, "value": _(UNKNOWN), "of": "", "note": why}
 
 
 def _jobs_figure(facts: Facts) -> dict[str, Any]:
     found = facts.queues.value
     if found is None:
-        return _unknown("Jobs waiting", facts.queues.problem)
+        return _unknown(_("Jobs waiting"), facts.queues.problem)
     oldest = max((state.oldest or 0.0 for state in found.values()), default=0.0)
     limit = duration(settings.CROWDQC_QUEUE_AGE)
     return {
-        "label": "Jobs waiting",
+        "label": _("Jobs waiting"),
         "value": count(sum(state.waiting for state in found.values())),
-        "of": f"in {plural(len(ROLES), 'queue')}",
-        "note": f"oldest {duration(round(oldest)) if oldest else 'none'}, limit {limit}",
+        "of": _("in %(queues)s") % {"queues": plural(len(ROLES), "queue")},
+        "note": _("oldest %(oldest)s, limit %(limit)s")
+        % {"oldest": duration(round(oldest)) if oldest else _("none"), "limit": limit},
     }
 
 
@@ -145,55 +149,63 @@ def _alive(facts: Facts) -> list[str]:
 
 def _workers_figure(facts: Facts) -> dict[str, Any]:
     if facts.beats.value is None:
-        return _unknown("Background workers", facts.beats.problem)
+        return _unknown(_("Background workers"), facts.beats.problem)
     ages = [age for age in facts.beats.value.values() if age is not None]
-    last = f"last heartbeat {duration(round(min(ages)))} ago" if ages else "no heartbeat yet"
+    last = (
+        _("last heartbeat %(age)s ago") % {"age": duration(round(min(ages)))}
+        if ages
+        else _("no heartbeat yet")
+    )
     return {
-        "label": "Background workers",
+        "label": _("Background workers"),
         "value": count(len(_alive(facts))),
-        "of": f"of {len(ROLES)} queues served",
+        "of": _("of %(queues)s queues served") % {"queues": len(ROLES)},
         "note": last,
     }
 
 
 def _database_figure(facts: Facts) -> dict[str, Any]:
     if facts.database.value is None:
-        return _unknown("Database", facts.database.problem)
+        return _unknown(_("Database"), facts.database.problem)
     number, unit = size(facts.database.value)
     before = read("samples", lambda: samples.at_least_before("database_bytes", dt.timedelta(30)))
-    note = "growth not known yet"
+    note = _("growth not known yet")
     if before.value is not None:
         grown = facts.database.value - before.value[1]
         sign = "+" if grown >= 0 else "−"
-        note = f"{sign} {sized(abs(grown))} since {ago(before.value[0])}"
-    return {"label": "Database", "value": number, "of": unit, "note": note}
+        note = _("%(sign)s %(size)s since %(when)s") % {
+            "sign": sign,
+            "size": sized(abs(grown)),
+            "when": ago(before.value[0]),
+        }
+    return {"label": _("Database"), "value": number, "of": unit, "note": note}
 
 
 def _backup_figure(facts: Facts) -> dict[str, Any]:
     at = facts.backup.value.made_at if facts.backup.value else None
     if at is None:
-        return _unknown("Last backup", facts.backup.problem or "No backup is recorded.")
+        return _unknown(_("Last backup"), facts.backup.problem or _("No backup is recorded."))
     age = timezone.now() - at
     return {
-        "label": "Last backup",
+        "label": _("Last backup"),
         "value": duration(age),
-        "of": "ago",
-        "note": "overdue" if age > BACKUP_DUE else "due every 24 h",
+        "of": _("ago"),
+        "note": _("overdue") if age > BACKUP_DUE else _("due every 24 h"),
     }
 
 
 def _storage_figure(facts: Facts) -> dict[str, Any]:
     if facts.disk is None:
-        return _unknown("Storage", "The database is on another machine.")
+        return _unknown(_("Storage"), _("The database is on another machine."))
     used, total = facts.disk
     number, unit = size(total)
     return {
-        "label": "Storage",
+        "label": _("Storage"),
         "value": f"{used / total * float(number):.1f}" if total else "0",
-        "of": f"of {number} {unit}",
+        "of": _("of %(size)s") % {"size": f"{number} {unit}"},
         "done": used,
         "total": total,
-        "note": f"{sized(total - used)} free",
+        "note": _("%(size)s free") % {"size": sized(total - used)},
     }
 
 
@@ -218,22 +230,25 @@ def _parts_down(facts: Facts) -> list[dict[str, str]]:
         if isinstance(reading, Reading) and reading.problem
     }
     for problem in sorted(problems):
-        found.append(_note("bad", problem, "Some figures of this page are not known."))
+        found.append(_note("bad", problem, _("Some figures of this page are not known.")))
     if facts.beats.value is not None:
         missing = [role for role in ROLES if role not in _alive(facts)]
         if len(missing) == len(ROLES):
-            head, text = "No background worker is running.", "Runs and mail wait until one starts."
+            head, text = (
+                _("No background worker is running."),
+                _("Runs and mail wait until one starts."),
+            )
             found.append(_note("bad", head, text))
         else:
             for role in missing:
-                head = f"No worker of the queue {role} is running."
-                found.append(_note("bad", head, f"It does {SAID[role]}."))
-    if _schema() == "out of date":
-        head, text = "The database schema is out of date.", "Run manage.py migrate."
+                head = _("No worker of the queue %(queue)s is running.") % {"queue": role}
+                found.append(_note("bad", head, _("It does %(work)s.") % {"work": _(SAID[role])}))
+    if _schema() == OUT_OF_DATE:
+        head, text = _("The database schema is out of date."), _("Run manage.py migrate.")
         found.append(_note("bad", head, text))
     if errors := [one for one in system_checks() if one["level"] == "bad"]:
-        head = f"{plural(len(errors), 'system check')} failed."
-        found.append(_note("bad", head, "", "#checks", "Show checks"))
+        head = _("%(checks)s failed.") % {"checks": plural(len(errors), "system check")}
+        found.append(_note("bad", head, "", "#checks", _("Show checks")))
     return found
 
 
@@ -242,28 +257,40 @@ def _work_waits(facts: Facts) -> list[dict[str, str]]:
     limit = settings.CROWDQC_QUEUE_AGE
     for role, state in (facts.queues.value or {}).items():
         if state.oldest is not None and state.oldest > limit:
-            head = f"The queue {role} is late."
-            text = f"Its first job has waited {duration(round(state.oldest))}."
+            head = _("The queue %(queue)s is late.") % {"queue": role}
+            text = _("Its first job has waited %(time)s.") % {"time": duration(round(state.oldest))}
             found.append(_note("warn", head, text))
     if stuck := facts.stuck.value:
-        text = "They are queued again by themselves once a worker is free."
-        found.append(_note("warn", f"{plural(len(stuck), 'run')} stuck.", text, "#stuck", "Show"))
+        text = _("They are queued again by themselves once a worker is free.")
+        found.append(
+            _note(
+                "warn",
+                _("%(runs)s stuck.") % {"runs": plural(len(stuck), "run")},
+                text,
+                "#stuck",
+                _("Show"),
+            )
+        )
     if failed := facts.failed.value:
         found.append(
             _note(
-                "warn", f"{plural(len(failed), 'job')} failed.", "", "#failed", "Show failed jobs"
+                "warn",
+                _("%(jobs)s failed.") % {"jobs": plural(len(failed), "job")},
+                "",
+                "#failed",
+                _("Show failed jobs"),
             )
         )
     if unclear := (facts.payments.value or {}).get("unclear"):
-        head = f"{plural(unclear, 'payment')} unclear."
-        found.append(_note("bad", head, "A manager of the project has to decide."))
+        head = _("%(payments)s unclear.") % {"payments": plural(unclear, "payment")}
+        found.append(_note("bad", head, _("A manager of the project has to decide.")))
     mail = facts.mail.value or {}
     if (mail.get("oldest") or 0.0) > MAIL_LATE:
-        head = f"Mail is {duration(round(mail['oldest']))} late."
-        found.append(_note("warn", head, "Check EMAIL_URL and the mail server."))
+        head = _("Mail is %(time)s late.") % {"time": duration(round(mail["oldest"]))}
+        found.append(_note("warn", head, _("Check EMAIL_URL and the mail server.")))
     if mail.get("failed"):
-        head = f"{plural(mail['failed'], 'mail')} of the past day not sent."
-        found.append(_note("warn", head, "Their notices stand in the application."))
+        head = _("%(mails)s of the past day not sent.") % {"mails": plural(mail["failed"], "mail")}
+        found.append(_note("warn", head, _("Their notices stand in the application.")))
     return found
 
 
@@ -271,21 +298,23 @@ def _stored_badly(facts: Facts) -> list[dict[str, str]]:
     found = []
     if facts.disk is not None and facts.disk[0] > DISK_FULL * facts.disk[1]:
         share = facts.disk[0] / facts.disk[1]
-        text = f"{sized(facts.disk[1] - facts.disk[0])} are free."
-        head = f"The disk is {100 * share:.0f}% full."
+        text = _("%(size)s are free.") % {"size": sized(facts.disk[1] - facts.disk[0])}
+        head = _("The disk is %(share)s%% full.") % {"share": f"{100 * share:.0f}"}
         found.append(_note("bad" if share > 0.95 else "warn", head, text))
     state = facts.backup.value
     if state is None:  # why is said among what is down
         return found
     if state.made_at is None:
-        found.append(_note("warn", "No backup is known.", "A lost disk loses everything."))
+        found.append(_note("warn", _("No backup is known."), _("A lost disk loses everything.")))
     elif timezone.now() - state.made_at > BACKUP_DUE:
-        head = f"The last backup is {duration(timezone.now() - state.made_at)} old."
-        found.append(_note("warn", head, "One is due every 24 hours."))
+        head = _("The last backup is %(age)s old.") % {
+            "age": duration(timezone.now() - state.made_at)
+        }
+        found.append(_note("warn", head, _("One is due every 24 hours.")))
     if state.failure:
-        found.append(_note("warn", "The last backup failed.", state.failure))
+        found.append(_note("warn", _("The last backup failed."), state.failure))
     if state.test_error:
-        found.append(_note("bad", "The last restore test failed.", state.test_error))
+        found.append(_note("bad", _("The last restore test failed."), state.test_error))
     return found
 
 
@@ -300,13 +329,13 @@ def _queue_rows(facts: Facts) -> list[QueueRow]:
     rows = []
     for role in ROLES:
         state = found[role] if found is not None else None
-        oldest = duration(round(state.oldest)) if state and state.oldest is not None else "none"
+        oldest = duration(round(state.oldest)) if state and state.oldest is not None else _("none")
         rows.append(
             QueueRow(
                 role,
-                SAID[role],
+                _(SAID[role]),
                 state,
-                UNKNOWN if state is None else oldest,
+                _(UNKNOWN) if state is None else oldest,
                 finished[role] if finished is not None else None,
                 failed[role] if failed is not None else None,
                 waiting_line(lines.get(role, []), role),
@@ -342,9 +371,9 @@ def _schema() -> str:
         if due.value is None:
             return UNKNOWN
         if due.value:
-            return "out of date"
+            return OUT_OF_DATE
         _up_to_date.append(True)
-    return "up to date"
+    return UP_TO_DATE
 
 
 def _are_due() -> bool:
@@ -355,23 +384,23 @@ def _are_due() -> bool:
 
 
 SIGN_INS = (
-    ("sign-in", "Signed in"),
-    ("sign-in.failed", "Wrong password"),
-    ("factor.failed", "Wrong code"),
-    ("sign-in.locked", "Locked out"),
-    ("factor.used", "With a second factor"),
+    ("sign-in", gettext_noop("Signed in")),
+    ("sign-in.failed", gettext_noop("Wrong password")),
+    ("factor.failed", gettext_noop("Wrong code")),
+    ("sign-in.locked", gettext_noop("Locked out")),
+    ("factor.used", gettext_noop("With a second factor")),
 )
 
 
 def _services(facts: Facts) -> list[dict[str, str]]:
     def one(name: str, reading: Reading[Any], said: str) -> dict[str, str]:
         ok = not reading.problem
-        return {"name": name, "mark": "done" if ok else "bad", "said": said if ok else "down"}
+        return {"name": name, "mark": "done" if ok else "bad", "said": said if ok else _("down")}
 
     return [
-        {"name": "Web", "mark": "done", "said": "answers"},
-        one("Database", facts.database, f"{facts.database_ms:.0f} ms"),
-        one("Queue", facts.queues, f"{facts.queue_ms:.0f} ms"),
+        {"name": _("Web"), "mark": "done", "said": _("answers")},
+        one(_("Database"), facts.database, f"{facts.database_ms:.0f} ms"),
+        one(_("Queue"), facts.queues, f"{facts.queue_ms:.0f} ms"),
     ]
 
 
@@ -380,7 +409,11 @@ def page() -> dict[str, Any]:
     facts = gather()
     notes = attention(facts)
     bad = any(one["level"] == "bad" for one in notes)
-    things = f"{plural(len(notes), 'thing')} need{'s' if len(notes) == 1 else ''} attention"
+    attention_words = ngettext(
+        "Running, %(things)s thing needs attention",
+        "Running, %(things)s things need attention",
+        len(notes),
+    ) % {"things": count(len(notes))}
     stored = facts.stored.value
     return {
         "figures": [
@@ -391,8 +424,8 @@ def page() -> dict[str, Any]:
             _storage_figure(facts),
         ],
         "mark": "bad" if bad else "warn" if notes else "done",
-        "word": f"Running, {things}" if notes else "Running",
-        "sentence": " ".join(one["head"] for one in notes[:2]) or "Nothing needs attention.",
+        "word": attention_words if notes else _("Running"),
+        "sentence": " ".join(one["head"] for one in notes[:2]) or _("Nothing needs attention."),
         "warnings": notes,
         "queues": _queue_rows(facts),
         "sampled": read("samples", samples.last_taken).value,
@@ -404,7 +437,7 @@ def page() -> dict[str, Any]:
         "payments": facts.payments,
         "sign_ins": None
         if facts.sign_ins.value is None
-        else [(said, facts.sign_ins.value.get(kind, 0)) for kind, said in SIGN_INS],
+        else [(_(said), facts.sign_ins.value.get(kind, 0)) for kind, said in SIGN_INS],
         "stored": None if stored is None else [(what, sized(n)) for what, n in stored],
         "backups": read("backups", lambda: records.recent(3)),
         "can_back_up": bool(settings.CROWDQC_BACKUP_FOLDER),
@@ -413,7 +446,7 @@ def page() -> dict[str, Any]:
         "production": settings.PRODUCTION,
         "version": settings.SPECTACULAR_SETTINGS["VERSION"],
         "framework": django.get_version(),
-        "schema": _schema(),
+        "schema": _(_schema()),
         "started": STARTED,
         "security_url": reverse("installation_security"),
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext
 
 from annotation.models import Answer, ChoiceValue, Membership, Task
 from annotation.task_types.sentences import paragraphs
@@ -32,7 +33,7 @@ def get_audit(task: Task, pk: int) -> ExplanationAudit:
     """An audit of the task; Missing where there is none."""
     audit = audits(task).filter(pk=pk).first()
     if audit is None:
-        raise Missing("There is no such audit in this task.")
+        raise Missing(gettext("There is no such audit in this task."))
     audit.task = task
     return audit
 
@@ -50,7 +51,7 @@ def explanation_at(audit: ExplanationAudit, number: int | None) -> dict[str, Any
             return None
         number = open_[0]
     if not 1 <= number <= total:
-        raise Missing("There is no such explanation in this audit.")
+        raise Missing(gettext("There is no such explanation in this audit."))
     pk = audit.answer_ids[number - 1]
     answer = Answer.objects.select_related("item__group", "item__first").get(pk=pk)
     item, verdict = answer.item, given.get(pk)
@@ -97,7 +98,7 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
 
     points = list(reversed(scale.points))
     return {
-        "everybody": row("Everybody", audit.answer_ids),
+        "everybody": row(gettext("Everybody"), audit.answer_ids),
         "people": [
             row(names[pk], (a for a in audit.answer_ids if worker[a] == pk), pk) for pk in people
         ],
@@ -159,7 +160,14 @@ def state_words(audit: ExplanationAudit) -> str:
     """How far an audit is, in a sentence."""
     total, judged = len(audit.answer_ids), AuditVerdict.objects.filter(audit=audit).count()
     if audit.closed_at is None:
-        return f"{judged} of {plural(total, 'explanation')} judged."
+        return gettext("%(judged)s of %(explanations)s judged.") % {
+            "judged": judged,
+            "explanations": plural(total, "explanation"),
+        }
     agreed = AuditVerdict.objects.filter(audit=audit, agrees=True).count()
-    said = percent(agreed / judged) if judged else "none"
-    return f"{audit.judge} agrees with {said} of {plural(judged, 'explanation')}."
+    said = percent(agreed / judged) if judged else gettext("none")
+    return gettext("%(judge)s agrees with %(agreed)s of %(explanations)s.") % {
+        "judge": audit.judge,
+        "agreed": said,
+        "explanations": plural(judged, "explanation"),
+    }

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
@@ -23,19 +24,23 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
 Row = Mapping[str, Any]
 # View -> its label and the figures that it needs.
 VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "overview": ("Agreement", ("aggregate", "diagnostics")),
-    "scale": ("Use of the scale", ("aggregate", "by_label")),
-    "pairs": ("Pairs of people", ("aggregate", "pair", "pair_incomplete", "changes")),
-    "moved": ("What moved", ("aggregate",)),
-    "ensemble": ("Ensembles", ("aggregate", "ensembles")),
-    "variants": ("Prompts compared", ("aggregate",)),
+    "overview": (gettext_noop("Agreement"), ("aggregate", "diagnostics")),
+    "scale": (gettext_noop("Use of the scale"), ("aggregate", "by_label")),
+    "pairs": (gettext_noop("Pairs of people"), ("aggregate", "pair", "pair_incomplete", "changes")),
+    "moved": (gettext_noop("What moved"), ("aggregate",)),
+    "ensemble": (gettext_noop("Ensembles"), ("aggregate", "ensembles")),
+    "variants": (gettext_noop("Prompts compared"), ("aggregate",)),
 }
-SETTINGS = {"all": "All", "incomplete": "Incomplete", "no ties": "No ties"}
+SETTINGS = {
+    "all": gettext_noop("All"),
+    "incomplete": gettext_noop("Incomplete"),
+    "no ties": gettext_noop("No ties"),
+}
 SHOWN_RUNS = 30
 NARROW = 170.0  # px, for two plots in a row
-FEW = "too few items in common"
-CONSTANT = "undefined"
-UNMOVED = "nobody’s order changes"
+FEW = gettext_noop("too few items in common")
+CONSTANT = gettext_noop("undefined")
+UNMOVED = gettext_noop("nobody’s order changes")
 
 
 @dataclass(frozen=True)
@@ -86,17 +91,26 @@ def told_words(calls: Row) -> str:
     variant = variant_of(calls)
     if calls["source"] == "import" or variant is None:
         return str(calls["prompt"])
-    return variant.label
+    return gettext(variant.label)
 
 
 def sentence(told: NamedFigures) -> str:
     """What was rescaled, of whom, by which model."""
     counts, calls = told.figures["recipe"]["counts"], told.figures["recipe"]["calls"]
-    return (
-        f"{plural(counts['answers'], 'rating')} of {plural(counts['questions'], 'item')} by "
-        f"{plural(counts['workers'], 'worker')} on {told.frame['label']}; scores of "
-        f"{calls['model']}{', imported' if calls['source'] == 'import' else ''}."
+    said = (
+        gettext(
+            "%(ratings)s of %(items)s by %(workers)s on %(scale)s; scores of %(model)s, imported."
+        )
+        if calls["source"] == "import"
+        else gettext("%(ratings)s of %(items)s by %(workers)s on %(scale)s; scores of %(model)s.")
     )
+    return said % {
+        "ratings": plural(counts["answers"], "rating"),
+        "items": plural(counts["questions"], "item"),
+        "workers": plural(counts["workers"], "worker"),
+        "scale": told.frame["label"],
+        "model": calls["model"],
+    }
 
 
 def raised(told: NamedFigures) -> Verdict:
@@ -137,13 +151,20 @@ def recipe(told: NamedFigures) -> list[tuple[str, str]]:
     found, run = told.figures["recipe"], told.run
     calls, params = found["calls"], found["params"]
     pairs = [
-        ("method", f"Explanation-based rescaling {found['version']}"),
+        (
+            "method",
+            gettext("Explanation-based rescaling %(version)s") % {"version": found["version"]},
+        ),
         ("scale", told.frame["scale"]),
         ("scores", f"{calls['model']}, {calls['prompt']}"),
         ("calls", f"{count(calls['calls'])}, {calls['digest'][:8]}"),
         ("ensemble λ", f"{params['ensemble']:g}"),
-        ("no ties", f"noise {params['noise']:g}, {params['draws']} draws"),
-        ("interval", f"jackknife over items, {told.level}%"),
+        (
+            gettext("no ties"),
+            gettext("noise %(noise)s, %(draws)s draws")
+            % {"noise": f"{params['noise']:g}", "draws": params["draws"]},
+        ),
+        ("interval", gettext("jackknife over items, %(level)s%%") % {"level": told.level}),
         ("seed", str(run.seed)),
         ("snapshot", found["snapshot"][:8]),
     ]
@@ -156,32 +177,35 @@ def key_figures(told: NamedFigures) -> list[dict[str, Any]]:
     missing = frame["no_explanation"] + frame["no_number"]
     rows = [
         {
-            "label": "Ratings",
+            "label": gettext("Ratings"),
             "value": count(frame["ratings"]),
-            "of": f"of {plural(counts['questions'], 'item')}",
-            "note": f"by {plural(counts['workers'], 'worker')}",
+            "of": gettext("of %(items)s") % {"items": plural(counts["questions"], "item")},
+            "note": gettext("by %(workers)s") % {"workers": plural(counts["workers"], "worker")},
         },
         {
-            "label": "Explained",
+            "label": gettext("Explained"),
             "value": count(frame["explained"]),
-            "of": f"of {count(frame['ratings'])}",
-            "note": f"{count(frame['no_explanation'])} without an explanation",
+            "of": gettext("of %(total)s") % {"total": count(frame["ratings"])},
+            "note": gettext("%(missing)s without an explanation")
+            % {"missing": count(frame["no_explanation"])},
         },
         {
-            "label": "Means instead of a score",
+            "label": gettext("Means instead of a score"),
             "value": count(missing),
-            "of": f"of {count(frame['ratings'])}",
-            "note": f"{count(frame['no_number'])} where the model gave no number",
+            "of": gettext("of %(total)s") % {"total": count(frame["ratings"])},
+            "note": gettext("%(missing)s where the model gave no number")
+            % {"missing": count(frame["no_number"])},
         },
     ]
     for row in told.rows("aggregate"):
         if row["setting"] != "no ties":
             rows.append(
                 {
-                    "label": f"Change of τ-b, {SETTINGS[row['setting']].lower()}",
+                    "label": gettext("Change of τ-b, %(setting)s")
+                    % {"setting": gettext(SETTINGS[row["setting"]]).lower()},
                     "value": format_signed(row["difference"], 3),
                     "of": "",
-                    "note": _interval(row, told.level) or "no interval",
+                    "note": _interval(row, told.level) or gettext("no interval"),
                 }
             )
     return rows
@@ -190,18 +214,26 @@ def key_figures(told: NamedFigures) -> list[dict[str, Any]]:
 def _interval(row: Row, level: int) -> str:
     if row["low"] is None or row["high"] is None:
         return ""
-    crosses = ": may be none" if row["low"] <= 0 <= row["high"] else ""
-    return f"{level}%: {format_signed(row['low'], 3)} to {format_signed(row['high'], 3)}{crosses}"
+    said = (
+        gettext("%(level)s%%: %(low)s to %(high)s: may be none")
+        if row["low"] <= 0 <= row["high"]
+        else gettext("%(level)s%%: %(low)s to %(high)s")
+    )
+    ends = {"low": format_signed(row["low"], 3), "high": format_signed(row["high"], 3)}
+    return said % {"level": level, **ends}
 
 
 def overview(told: NamedFigures) -> dict[str, Any]:
     """Table 8 with the intervals that the paper lacks, and what each protocol is."""
     params, rows = told.figures["recipe"]["params"], told.rows("aggregate")
     protocols = {
-        "all": "every item that two people share; repeated ratings of one item are all paired",
-        "incomplete": f"without the items that both rated “{told.best}”, where ties decide",
-        "no ties": f"noise of sd {score(params['noise'], 2)} breaks ties; mean of "
-        f"{plural(params['draws'], 'draw')}",
+        "all": gettext(
+            "every item that two people share; repeated ratings of one item are all paired"
+        ),
+        "incomplete": gettext("without the items that both rated “%(best)s”, where ties decide")
+        % {"best": told.best},
+        "no ties": gettext("noise of sd %(noise)s breaks ties; mean of %(draws)s")
+        % {"noise": score(params["noise"], 2), "draws": plural(params["draws"], "draw")},
     }
     known = [value for row in rows for value in (row["low"], row["high"], row["difference"])]
     scale = Scale.around(known, include=[0.0])
@@ -212,9 +244,9 @@ def overview(told: NamedFigures) -> dict[str, Any]:
             _changed(
                 scale,
                 row,
-                label=SETTINGS[row["setting"]],
+                label=gettext(SETTINGS[row["setting"]]),
                 note=protocols[row["setting"]],
-                reason="noise is no sample" if row["setting"] == "no ties" else _why(row),
+                reason=gettext("noise is no sample") if row["setting"] == "no ties" else _why(row),
             )
             for row in rows
         ],
@@ -227,14 +259,16 @@ def overview(told: NamedFigures) -> dict[str, Any]:
 
 
 def _changed(
-    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = FEW
+    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = ""
 ) -> dict[str, Any]:
     low, high, difference = row["low"], row["high"], row["difference"]
     sure = low is not None and high is not None and low < high
     if difference is None:
-        reason = CONSTANT
+        reason = gettext(CONSTANT)
+
     elif low is not None and low == high:
-        reason = UNMOVED
+        reason = gettext(UNMOVED)
+
     # An agreement before and after, with the interval of its change or why there is none.
     return {
         "label": label,
@@ -243,7 +277,7 @@ def _changed(
         "after": row["after"],
         "difference": difference,
         "interval": interval(low, high, 3) if sure else "",
-        "reason": "" if sure else reason,
+        "reason": "" if sure else reason or gettext(FEW),
         "pairs": row["pairs"],
         "undefined": row.get("undefined", 0),
         "plot": charts.forest_cell(
@@ -257,7 +291,7 @@ def _changed(
 
 def _why(row: Row) -> str:
     """Why a change has no interval; older runs did not say."""
-    return row.get("reason") or FEW
+    return row.get("reason") or gettext(FEW)
 
 
 def ensembles(told: NamedFigures) -> dict[str, Any]:
@@ -271,10 +305,11 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     )
     for setting in ("all", "incomplete"):
         own = [row for row in rows if row["setting"] == setting]
-        ends = {0.0: "the explanation alone", 1.0: "the annotator’s mean alone"}
+        ends = {0.0: gettext("the explanation alone"), 1.0: gettext("the annotator’s mean alone")}
         blocks.append(
             (
-                SETTINGS[setting],
+                setting,
+                gettext(SETTINGS[setting]),
                 [
                     _changed(
                         scale,
@@ -324,7 +359,9 @@ def _variant(
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
     changed = {
-        name: _changed(scale, aggregate[name], label=SETTINGS[name], reason=_why(aggregate[name]))
+        name: _changed(
+            scale, aggregate[name], label=gettext(SETTINGS[name]), reason=_why(aggregate[name])
+        )
         for name in ("all", "incomplete")
         if name in aggregate
     }

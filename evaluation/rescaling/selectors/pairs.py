@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.utils.translation import gettext, gettext_noop
 
 from crowdqc.numbers import format_signed, interval, plural, score
 from evaluation.charts import boards as charts
@@ -13,7 +14,11 @@ from evaluation.charts.agreement import heat_step
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.rescaling.selectors.boards import SETTINGS, NamedFigures, Row
 
-SHOWS = {"difference": "Change", "before": "Before", "after": "After"}
+SHOWS = {
+    "difference": gettext_noop("Change"),
+    "before": gettext_noop("Before"),
+    "after": gettext_noop("After"),
+}
 MATRIX, PER_PAGE = 20, 40
 FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
 
@@ -42,10 +47,10 @@ def pairs(told: NamedFigures, wanted: Mapping[str, str], page: str | None) -> di
     # Table 7 of one setting.
     return {
         **kept,
-        "shows": SHOWS,
-        "settings": {name: SETTINGS[name] for name in FIGURE},
+        "shows": {name: gettext(label) for name, label in SHOWS.items()},
+        "settings": {name: gettext(SETTINGS[name]) for name in FIGURE},
         "summaries": [
-            {"label": SETTINGS[name], "row": row}
+            {"label": gettext(SETTINGS[name]), "row": row}
             for name, row in told.figures.get("changes", {}).items()
         ],
         "page": shown,
@@ -71,11 +76,12 @@ def _row(told: NamedFigures, row: Row, scale: Scale) -> dict[str, Any]:
         ""
         if sure
         else (
-            "one rating never changes"
+            gettext("one rating never changes")
             if difference is None
-            else f"{plural(row['n'], 'shared rating')}; an interval needs {least} items"
+            else gettext("%(ratings)s; an interval needs %(least)s items")
+            % {"ratings": plural(row["n"], "shared rating"), "least": least}
             if row["n"] < least
-            else "it rests on a single item"
+            else gettext("it rests on a single item")
         )
     )
     # Two people: what they shared, and their agreement before and after.
@@ -92,7 +98,7 @@ def _row(told: NamedFigures, row: Row, scale: Scale) -> dict[str, Any]:
             scale,
             None if difference is None else Estimate(difference, low, high),
             reference=0.0,
-            name=f"{one} and {two}",
+            name=gettext("%(first)s and %(second)s") % {"first": one, "second": two},
         ),
     }
 
@@ -123,13 +129,14 @@ def _matrix(
 
 def _cell(row: Row | None, show: str, top: float) -> dict[str, Any]:
     if row is None:
-        return {"text": "", "css": "zero", "sentence": "nothing in common"}
+        return {"text": "", "css": "zero", "sentence": gettext("nothing in common")}
     value = row[show]
     if value is None:
         return {
-            "text": "none",
+            "text": gettext("none"),
             "css": "zero",
-            "sentence": f"{plural(row['n'], 'shared rating')}, no τ-b",
+            "sentence": gettext("%(ratings)s, no τ-b")
+            % {"ratings": plural(row["n"], "shared rating")},
         }
     text = format_signed(value, 2) if show == "difference" else score(value, 2)
     css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
@@ -137,6 +144,10 @@ def _cell(row: Row | None, show: str, top: float) -> dict[str, Any]:
     return {
         "text": text,
         "css": css,
-        "sentence": f"{plural(row['n'], 'shared rating')}: {score(row['before'], 2)} before, "
-        f"{score(row['after'], 2)} after",
+        "sentence": gettext("%(ratings)s: %(before)s before, %(after)s after")
+        % {
+            "ratings": plural(row["n"], "shared rating"),
+            "before": score(row["before"], 2),
+            "after": score(row["after"], 2),
+        },
     }

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
@@ -125,23 +126,27 @@ def _by_kind(
         "reason": "",
         "axis": charts.forest_axis(scale),
         "kinds": found,
-        "note": f"Intervals hold for these {word(boards)} boards at once (95%). A whole kind can "
-        "be rated lower because it is harder: compare sources within one kind.",
+        "note": _(
+            "Intervals hold for these %(boards)s boards at once (95%%). A whole kind can "
+            "be rated lower because it is harder: compare sources within one kind."
+        )
+        % {"boards": word(boards)},
     }
 
 
 def _of_kind(
     row: Mapping[str, Any], names: Mapping[int, tuple[str, str]], scale: Scale
 ) -> dict[str, Any]:
-    name, detail = names.get(row["system"], ("a removed source", ""))
+    name, detail = names.get(row["system"], (_("a removed source"), ""))
     estimate = Estimate(row["estimate"], row["low"], row["high"])
     plot = charts.forest_cell(scale, estimate, name=name)
     return {**row, "name": name, "detail": detail, "plot": plot}
 
 
-METHOD = (
-    "People rated single texts on a scale. A score is the mean rating of a source’s texts. The "
-    "interval shows how sure that is. A mean treats the points of the scale as equally far apart."
+METHOD = gettext_noop(
+    "People rated single texts on a scale. A score is the mean rating of a source’s "
+    "texts. The interval shows how sure that is. A mean treats the points of the scale "
+    "as equally far apart."
 )
 
 
@@ -177,13 +182,14 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         ],
         "rows": rows,
         "verdict": best_of(first) if first else Verdict(_("No source has ratings yet.")),
-        "basis": (
-            f"{plural(counts.get('answers', 0), 'rating')} of "
-            f"{plural(counts.get('questions', 0), noun)} by "
-            f"{plural(counts.get('workers', 0), 'worker')}."
-        ),
-        "method": METHOD,
-        "measure": "Mean rating",
+        "basis": _("%(ratings)s of %(items)s by %(workers)s.")
+        % {
+            "ratings": plural(counts.get("answers", 0), "rating"),
+            "items": plural(counts.get("questions", 0), noun),
+            "workers": plural(counts.get("workers", 0), "worker"),
+        },
+        "method": _(METHOD),
+        "measure": _("Mean rating"),
         "units": "rating,ratings",
         "notes": [],
         "tally": votes_used.tally_of(told),

@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.db.models import F, FloatField, Func
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
@@ -20,7 +21,12 @@ from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
 from evaluation.rescaling.selectors.boards import NamedFigures, Row
 
 WORKERS, ITEMS = 12, 15
-ORDERS = {"": "Most moved", "up": "Up", "down": "Down", "apart": "Most apart after"}
+ORDERS = {
+    "": gettext_noop("Most moved"),
+    "up": gettext_noop("Up"),
+    "down": gettext_noop("Down"),
+    "apart": gettext_noop("Most apart after"),
+}
 
 
 def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
@@ -37,7 +43,7 @@ def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
         "page": shown,
         # Table 6 of the paper is spoken of beside its own scores alone.
         "published": (calls["model"], calls["prompt"]) == (PUBLISHED_MODEL, PUBLISHED_PROMPT),
-        "everybody": charts_rescaling.scale_use(told.rows("by_label"), who="Everybody"),
+        "everybody": charts_rescaling.scale_use(told.rows("by_label"), who=gettext("Everybody")),
         "labels": [_label(row) for row in reversed(told.rows("by_label"))],
         "people": [
             {
@@ -81,7 +87,7 @@ def moved_items(
     shown = Paginator(rows.order_by(keys[order], "item_id"), ITEMS).get_page(page)
     return {
         "order": order,
-        "orders": ORDERS,
+        "orders": {name: gettext(label) for name, label in ORDERS.items()},
         "page": shown,
         "items": _items(told, task, list(shown.object_list)),
     }

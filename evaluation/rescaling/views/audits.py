@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access
@@ -28,22 +30,26 @@ class AuditForm(forms.Form):
     """Who judges, and how many explanations of each worker and label."""
 
     judge = forms.TypedChoiceField(
-        coerce=int, help_text="Somebody of the team who rated nothing in this task."
+        coerce=int, help_text=gettext_lazy("Somebody of the team who rated nothing in this task.")
     )
     each = forms.IntegerField(
         min_value=1,
         max_value=audits.MOST_EACH,
         initial=audits.DEFAULT_EACH,
-        label="Explanations for each worker and label",
-        help_text="The paper took 20 of each of four labels. Where there are fewer, all.",
+        label=gettext_lazy("Explanations for each worker and label"),
+        help_text=gettext_lazy(
+            "The paper took 20 of each of four labels. Where there are fewer, all."
+        ),
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
-    scale = forms.ChoiceField(help_text="Explanations are drawn equally by its labels.")
+    scale = forms.ChoiceField(
+        help_text=gettext_lazy("Explanations are drawn equally by its labels.")
+    )
     seed = forms.IntegerField(
         min_value=0,
         max_value=2**53,
         initial=audits.DEFAULT_SEED,
-        help_text="The same seed on the same explanations draws the same ones.",
+        help_text=gettext_lazy("The same seed on the same explanations draws the same ones."),
         widget=forms.NumberInput(attrs={"class": "mid num"}),
     )
 
@@ -62,7 +68,7 @@ def _number(request: HttpRequest) -> int | None:
         return None
     number = parse_whole(text, high=10**9)
     if number is None:
-        raise Invalid("The explanation’s number is not one.", fields={"n": "A whole number."})
+        raise Invalid(_("The explanation’s number is not one."), fields={"n": _("A whole number.")})
     return number
 
 
@@ -90,7 +96,11 @@ def audit_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     except DomainError as error:
         add_errors(form, error)
         return _list(request, access, task, form, error.status)
-    messages.success(request, f"{len(made.answer_ids)} explanations wait for {made.judge}.")
+    messages.success(
+        request,
+        _("%(explanations)s explanations wait for %(judge)s.")
+        % {"explanations": len(made.answer_ids), "judge": made.judge},
+    )
     return redirect("audit", project_id, task_id, made.pk)
 
 
@@ -137,12 +147,12 @@ def judge(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
     access, task = study(request, project_id, task_id)
     found = reads.get_audit(task, audit_id)
     if found.judge_id != access.user.pk:
-        raise NotAllowed("Only the judge of this audit sees its explanations one by one.")
+        raise NotAllowed(_("Only the judge of this audit sees its explanations one by one."))
     page = reverse("audit_judge", args=[project_id, task_id, audit_id])
     if request.method == "POST":
         place, verdict = _number(request), request.POST.get("verdict", "")
         if place is None or verdict not in ("agree", "disagree"):
-            raise Invalid("Agree or disagree.", fields={"verdict": "One of the two."})
+            raise Invalid(_("Agree or disagree."), fields={"verdict": _("One of the two.")})
         audits.give_verdict(
             by=access.user,
             audit=found,
@@ -165,5 +175,5 @@ def close(request: HttpRequest, project_id: int, task_id: int, audit_id: int) ->
     """End an audit: its results are shown from then on."""
     access, task = study(request, project_id, task_id)
     found = audits.close(by=access.user, audit=reads.get_audit(task, audit_id))
-    messages.success(request, "The audit is closed; this is what came of it.")
+    messages.success(request, _("The audit is closed; this is what came of it."))
     return redirect("audit", project_id, task_id, found.pk)

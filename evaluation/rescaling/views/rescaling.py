@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
@@ -34,7 +35,7 @@ from evaluation.runs.selectors.lists import title_of
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Any, Task]:
     """A rating task, for people who hold one of ``roles`` (default: staff)."""
     access, task = get_task(request, project_id, task_id, *roles)
-    require_fit(task, rescaling.SLUG, Missing("This task does not ask for ratings."))
+    require_fit(task, rescaling.SLUG, Missing(gettext("This task does not ask for ratings.")))
     return access, task
 
 
@@ -43,7 +44,9 @@ def _run(request: HttpRequest, task: Task) -> Run | None:
     rows = reads.finished(task)
     run = rows.first() if number is None else rows.filter(number=number).first()
     if run is None and number is not None:
-        raise Missing(f"This task has no finished rescaling run {number}.")
+        raise Missing(
+            gettext("This task has no finished rescaling run %(number)s.") % {"number": number}
+        )
     return run
 
 
@@ -54,7 +57,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     _, task = study(request, project_id, task_id)
     view = request.GET.get("view", "overview")
     if view not in reads.VIEWS:
-        raise Missing("The results have no such section.")
+        raise Missing(gettext("The results have no such section."))
     run = _run(request, task)
     context = _frame(task, run, view, kept_run(request, run))
     if run is None:
@@ -74,7 +77,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 
 def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
-    labels = [(slug, label) for slug, (label, _) in reads.VIEWS.items()]
+    labels = [(slug, gettext(label)) for slug, (label, _) in reads.VIEWS.items()]
     usable = LanguageModel.objects.filter(
         endpoint__project=task.project_id,
         endpoint__archived_at__isnull=True,
@@ -144,8 +147,12 @@ def scores(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     except DomainError as error:
         add_errors(form, error)
         return _form_page(request, task, form, "scores", error.status, rows=error.rows)
-    said = "are taken in" if new else "were there already"
-    messages.success(request, f"{held.params['calls']:,} scores {said}. Rescale from them now.")
+    said = (
+        gettext("%(scores)s scores are taken in. Rescale from them now.")
+        if new
+        else gettext("%(scores)s scores were there already. Rescale from them now.")
+    )
+    messages.success(request, said % {"scores": f"{held.params['calls']:,}"})
     return redirect("rescaling_run", project_id, task_id)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.accounts.projects.actions import MAX_NAME, create_project
 from annotation.files.reading.importer import Sheet
@@ -25,10 +26,13 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
     checked, kind = found.checked, KINDS[file.kind]
     if found.unmapped:
         names = ", ".join(one.label.lower() for one in found.unmapped)
-        raise Invalid(f"No column is read as {names}.", fields={"columns": "Choose it."})
+        raise Invalid(
+            _("No column is read as %(names)s.") % {"names": names},
+            fields={"columns": _("Choose it.")},
+        )
     if not checked.good or checked.about["cannot"]:
-        said = checked.about["cannot"][1] if checked.good else "No row can be used."
-        raise Invalid(said, fields={"file": "Choose another column or file."})
+        said = checked.about["cannot"][1] if checked.good else _("No row can be used.")
+        raise Invalid(said, fields={"file": _("Choose another column or file.")})
     project = file.project or create_project(by=by, name=title_of(file.name))
     task, new = kind.make(
         by=by,

@@ -88,10 +88,10 @@ def replay(request: HttpRequest, project_id: int, task_id: int, answer_id: int) 
         "back": _back(answer, task),
         "decides": True,
     }
-    return render(request, "evaluation/writing/replay/replay.html", context)
+    return render(request, "evaluation/writing/staff_replay.html", context)
 
 
-def _back(answer: Answer, task: Task) -> dict[str, str] | None:
+def _back(answer: Answer, task: Task) -> dict[str, str | bool] | None:
     """Where the decision about this work is taken or was."""
     if answer.assignment_id is None:
         return None
@@ -102,9 +102,9 @@ def _back(answer: Answer, task: Task) -> dict[str, str] | None:
     )
     if line is not None:
         url = reverse("payout", args=[task.project_id, line])
-        return {"label": "Back to the payout", "url": url}
+        return {"paid": True, "url": url}
     url = reverse("review_answers", args=[task.project_id, task.pk, answer.assignment_id])
-    return {"label": "Back to the review", "url": url}
+    return {"paid": False, "url": url}
 
 
 @login_required

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
@@ -23,17 +24,17 @@ from evaluation.writing.dataset import MODELS, PEOPLE
 
 ALL = ""  # the style of rows over all styles
 FRAME = "frame"
-GROUPS = {PEOPLE: "People", MODELS: "Models"}
+GROUPS = {PEOPLE: gettext_noop("People"), MODELS: gettext_noop("Models")}
 # View -> its label and the figures that it needs.
 VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "overview": ("Overview", ("general",)),
-    "passages": ("Passages", ("overlap", "order", "ranks")),
-    "reuse": ("Reuse", ("reuse",)),
-    "citations": ("Citations", ("position",)),
-    "readability": ("Readability", ("readability",)),
-    "signals": ("Signals", ("signals", "logs")),
-    "forms": ("Questionnaires", ("forms",)),
-    "responses": ("Responses", ()),
+    "overview": (gettext_noop("Overview"), ("general",)),
+    "passages": (gettext_noop("Passages"), ("overlap", "order", "ranks")),
+    "reuse": (gettext_noop("Reuse"), ("reuse",)),
+    "citations": (gettext_noop("Citations"), ("position",)),
+    "readability": (gettext_noop("Readability"), ("readability",)),
+    "signals": (gettext_noop("Signals"), ("signals", "logs")),
+    "forms": (gettext_noop("Questionnaires"), ("forms",)),
+    "responses": (gettext_noop("Responses"), ()),
 }
 Row = Mapping[str, Any]
 
@@ -76,7 +77,7 @@ class NamedFigures:
 
     def style(self, name: str) -> str:
         """The style's label."""
-        return self.labels.get(name, name) if name != ALL else "All styles"
+        return self.labels.get(name, name) if name != ALL else gettext("All styles")
 
     def rows(self, name: str) -> list[Row]:
         """The rows of a figure."""
@@ -152,7 +153,7 @@ def _bounds(
     if few := _too_few(topics):
         return None, None, few
     if row.get(low) is None or row.get(high) is None:
-        return None, None, row.get("reason") or "no interval"
+        return None, None, row.get("reason") or gettext("no interval")
     return row[low], row[high], ""
 
 
@@ -160,10 +161,15 @@ def _too_few(topics: int | None) -> str:
     return "" if topics is None else too_few(topics, "topics", RESAMPLED)
 
 
+def group_label(group: str) -> str:
+    """People or models, in the language of the page."""
+    return gettext(GROUPS[group])
+
+
 def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:
     """The signs of a chart with what they stand for."""
-    names = {**GROUPS, charts_writing.SOURCES: "the passages cited"}
-    return [(charts_writing.sign(kind), names[kind].lower()) for kind in kinds]
+    names = {**GROUPS, charts_writing.SOURCES: gettext_noop("the passages cited")}
+    return [(charts_writing.sign(kind), gettext(names[kind]).lower()) for kind in kinds]
 
 
 def bins(
@@ -173,7 +179,11 @@ def bins(
     return {
         "heads": [name for name, _ in columns],
         "rows": [
-            (f"{low:.{digits}f} to {high:.{digits}f}", [values[k] for _, values in columns])
+            (
+                gettext("%(low)s to %(high)s")
+                % {"low": f"{low:.{digits}f}", "high": f"{high:.{digits}f}"},
+                [values[k] for _, values in columns],
+            )
             for k, (low, high) in enumerate(pairwise(edges))
         ],
     }
@@ -182,15 +192,22 @@ def bins(
 def sentence(run: Run) -> str:
     """What the figures were made of."""
     counts = run.snapshot.counts if run.snapshot else {}
-    parts = []
-    if counts.get("answers"):
-        people = plural(counts.get("workers", 0), "worker")
-        parts.append(f"{plural(counts['answers'], 'response')} of {people}")
-    if counts.get("system_answers"):
-        systems = plural(counts.get("systems", 0), "model")
-        parts.append(f"{plural(counts['system_answers'], 'response')} of {systems}")
-    topics = plural(counts.get("questions", 0), "topic")
-    return f"{' and '.join(parts)} on {topics}."
+    people, models = counts.get("answers", 0), counts.get("system_answers", 0)
+    if people and models:
+        said = gettext(
+            "%(responses)s of %(workers)s and %(model_responses)s of %(models)s on %(topics)s."
+        )
+    elif models:
+        said = gettext("%(model_responses)s of %(models)s on %(topics)s.")
+    else:
+        said = gettext("%(responses)s of %(workers)s on %(topics)s.")
+    return said % {
+        "responses": plural(people, "response"),
+        "workers": plural(counts.get("workers", 0), "worker"),
+        "model_responses": plural(models, "response"),
+        "models": plural(counts.get("systems", 0), "model"),
+        "topics": plural(counts.get("questions", 0), "topic"),
+    }
 
 
 def conclusion(told: NamedFigures) -> Verdict:
@@ -223,6 +240,10 @@ def conclusion(told: NamedFigures) -> Verdict:
 def first_sentence(first: FirstRun) -> str:
     """How many responses are missing until the first run."""
     if first.ready:
-        return "The first run starts automatically when no response came for half a minute"
-    more = "response" if first.missing == 1 else "responses"
-    return f"{word(first.missing).capitalize()} more {more} and the first run starts automatically"
+        return gettext("The first run starts automatically when no response came for half a minute")
+    said = ngettext(
+        "%(missing)s more response and the first run starts automatically",
+        "%(missing)s more responses and the first run starts automatically",
+        first.missing,
+    )
+    return said % {"missing": word(first.missing).capitalize()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import writing as charts
@@ -14,31 +15,31 @@ from evaluation.charts.writing import SOURCES, ByRank
 from evaluation.writing.dataset import MODELS, PEOPLE
 from evaluation.writing.selectors.facts import (
     ALL,
-    GROUPS,
     EstimateInWords,
     NamedFigures,
     Row,
     bins,
     estimate_in_words,
     figure,
+    group_label,
     legend,
     mean_of,
 )
 
 MEASURES = (
-    ("words", "Words"),
-    ("statements", "Statements"),
-    ("documents", "Different passages cited"),
+    ("words", gettext_noop("Words")),
+    ("statements", gettext_noop("Statements")),
+    ("documents", gettext_noop("Different passages cited")),
 )
 PAIRS = {
-    (PEOPLE, ""): "People and the ranking",
-    (MODELS, ""): "Models and the ranking",
-    (PEOPLE, MODELS): "People and models",
-    (MODELS, PEOPLE): "People and models",
-    (PEOPLE, PEOPLE): "Two people",
-    (MODELS, MODELS): "Two models",
+    (PEOPLE, ""): gettext_noop("People and the ranking"),
+    (MODELS, ""): gettext_noop("Models and the ranking"),
+    (PEOPLE, MODELS): gettext_noop("People and models"),
+    (MODELS, PEOPLE): gettext_noop("People and models"),
+    (PEOPLE, PEOPLE): gettext_noop("Two people"),
+    (MODELS, MODELS): gettext_noop("Two models"),
 }
-OTHER_STYLE = "same topic, another style"
+OTHER_STYLE = gettext_noop("same topic, another style")
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,23 @@ def overview(told: NamedFigures) -> dict[str, Any]:
 def _key_figures(told: NamedFigures, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
     counts = told.run.snapshot.counts if told.run.snapshot else {}
     yield {
-        "label": "Responses",
+        "label": gettext("Responses"),
         "value": count(counts.get("answers", 0)),
-        "of": f"of people, {count(counts['system_answers'])} of models"
+        "of": gettext("of people, %(models)s of models")
+        % {"models": count(counts["system_answers"])}
         if counts.get("system_answers")
-        else "of people",
-        "note": f"on {plural(counts.get('questions', 0), 'topic')}",
+        else gettext("of people"),
+        "note": gettext("on %(topics)s") % {"topics": plural(counts.get("questions", 0), "topic")},
     }
-    for name, label in (("words", "Words a response"), ("documents", "Passages cited a response")):
+    for name, label in (
+        ("words", gettext("Words a response")),
+        ("documents", gettext("Passages cited a response")),
+    ):
         parts = []
         for group, row in everyone.items():
             if row is not None and row[name].get("mean") is not None:
                 digits = 0 if name == "words" else 1
-                parts.append((GROUPS[group].lower(), mean_of(row[name], _topics(row), digits)))
+                parts.append((group_label(group).lower(), mean_of(row[name], _topics(row), digits)))
         if parts:
             first, rest = parts[0], parts[1:]
             yield {
@@ -123,10 +128,12 @@ def _key_figures(told: NamedFigures, everyone: dict[str, Row | None]) -> Iterato
     if people is not None:
         uncited = people["uncited"]
         yield {
-            "label": "Cite nothing",
+            "label": gettext("Cite nothing"),
             "value": count(uncited),
-            "of": f"of {count(people['responses'])} people’s responses",
-            "note": f"{plural(people['unknown'], 'citation')} of no passage",
+            "of": gettext("of %(responses)s people’s responses")
+            % {"responses": count(people["responses"])},
+            "note": gettext("%(citations)s of no passage")
+            % {"citations": plural(people["unknown"], "citation")},
         }
 
 
@@ -138,18 +145,25 @@ def _overview_words(everyone: dict[str, Row | None]) -> str:
     one, two = people["documents"]["mean"], models["documents"]["mean"]
     if two is None:
         return ""
-    lengths = f"{people['words']['mean']:.0f} and {models['words']['mean']:.0f} words"
-    return (
-        f"People and models write {lengths} on average; people cite {score(one, 1)} different "
-        f"passages a response, models {score(two, 1)}."
-    )
+    return gettext(
+        "People and models write %(people_words)s and %(model_words)s words on average; people "
+        "cite %(people_passages)s different passages a response, models %(model_passages)s."
+    ) % {
+        "people_words": f"{people['words']['mean']:.0f}",
+        "model_words": f"{models['words']['mean']:.0f}",
+        "people_passages": score(one, 1),
+        "model_passages": score(two, 1),
+    }
 
 
 def _distribution(
     told: NamedFigures, rows: Sequence[tuple[str, Row]], name: str, what: str, style: str
 ) -> Panel:
     named = [(group, row[name]["histogram"], row[name]["median"]) for group, row in rows]
-    title = f"{what.lower()} a response, {style.lower()}"
+    title = gettext("%(measure)s a response, %(style)s") % {
+        "measure": what.lower(),
+        "style": style.lower(),
+    }
     return Panel(what, charts.distribution(named, told.edges(name), what=title))
 
 
@@ -161,7 +175,7 @@ def _general_line(group: str, row: Row) -> Line:
         cells.append((mean_of(one, topics), _spread(one)))
     for name in ("citations_per_document", "documents_per_statement", "words_per_statement"):
         cells.append((estimate_in_words(row[name], 1 if name == "words_per_statement" else 2), ""))
-    return Line(GROUPS[group], row["responses"], cells)
+    return Line(group_label(group), row["responses"], cells)
 
 
 def _spread(one: Row) -> str:
@@ -178,25 +192,25 @@ def passages(told: NamedFigures) -> dict[str, Any]:
     everyone = [(group, told.cell("ranks", group, ALL)) for group in told.groups]
     rows = [(group, row) for group, row in everyone if row is not None]
     return {
-        "styles": [*(told.style(name) for name in told.styles), "All"],
+        "styles": [*(told.style(name) for name in told.styles), gettext("All")],
         "overlap": _paired(told, "overlap"),
         "order": _paired(told, "order"),
         "chart": charts.by_rank(
             [ByRank(g, row["probability"], *_ends(told, row)) for g, row in rows],
-            what="How often a passage is cited, by its rank",
+            what=gettext("How often a passage is cited, by its rank"),
         ),
         "legend": legend(group for group, _ in rows),
         "ranks": [
             (rank + 1, [_at_rank(told, row, rank) for _, row in rows])
             for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
         ],
-        "heads": [GROUPS[group] for group, _ in rows],
+        "heads": [group_label(group) for group, _ in rows],
         "medians": [
             Block(
                 label,
                 [
                     Line(
-                        GROUPS[group],
+                        group_label(group),
                         row["responses"],
                         [estimate_in_words(row["cited"], 1), estimate_in_words(row["uncited"], 1)],
                     )
@@ -235,23 +249,33 @@ def _paired(told: NamedFigures, name: str) -> list[dict[str, Any]]:
     for (scope, first, second), by_style in found.items():
         cells = [_pairing(by_style.get(style), second) for style in [*told.styles, ALL]]
         if any(pairs for _, pairs, _ in cells):
-            note = OTHER_STYLE if scope == "topic" else "same topic and style" if second else ""
+            note = (
+                gettext(OTHER_STYLE)
+                if scope == "topic"
+                else gettext("same topic and style")
+                if second
+                else ""
+            )
             # A pairing of sets of citations: a cell for each style, the last one for all.
             made.append(
                 {
-                    "label": PAIRS.get((first, second), f"{first}, {second}"),
+                    "label": gettext(PAIRS.get((first, second), f"{first}, {second}")),
                     "note": note,
                     "cells": cells,
                 }
             )
-    return sorted(made, key=lambda row: row["note"] == OTHER_STYLE)
+    return sorted(made, key=lambda row: row["note"] == gettext(OTHER_STYLE))
 
 
 def _pairing(row: Row | None, second: str) -> tuple[EstimateInWords, int, str]:
     if row is None or row.get("value") is None:
         return EstimateInWords("" if row is None else "none"), 0, ""
     chance = row.get("chance")
-    note = f"by chance {score(chance, 2)}" if chance is not None and second else ""
+    note = (
+        gettext("by chance %(chance)s") % {"chance": score(chance, 2)}
+        if chance is not None and second
+        else ""
+    )
     return estimate_in_words(row), row.get("pairs", 0), note
 
 
@@ -270,7 +294,8 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
                     [(group, row["cumulative"]) for group, row in rows],
                     edges,
                     threshold=threshold,
-                    what=f"Cumulated share of statements, {label.lower()}",
+                    what=gettext("Cumulated share of statements, %(style)s")
+                    % {"style": label.lower()},
                 ),
             )
             for label, rows in cells
@@ -283,7 +308,7 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
                 label,
                 [
                     Line(
-                        GROUPS[group],
+                        group_label(group),
                         row["pairs"],
                         [
                             estimate_in_words(row["mean"], 1),
@@ -300,12 +325,12 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
         "bins": bins(
             edges,
             [
-                (f"{label}, {GROUPS[group].lower()}", [percent(v) for v in row["cumulative"]])
+                (f"{label}, {group_label(group).lower()}", [percent(v) for v in row["cumulative"]])
                 for label, rows in cells
                 for group, row in rows
             ],
         ),
-        "bins_of": "Share of pairs below the upper end of each bin",
+        "bins_of": gettext("Share of pairs below the upper end of each bin"),
     }
 
 
@@ -321,7 +346,8 @@ def citations(told: NamedFigures) -> dict[str, Any]:
                 charts.density(
                     [(group, row["density"], row["first"]["value"]) for group, row in rows],
                     top=1.08 * top,
-                    what=f"Density of citations over the text, {label.lower()}",
+                    what=gettext("Density of citations over the text, %(style)s")
+                    % {"style": label.lower()},
                 ),
             )
             for label, rows in cells
@@ -332,7 +358,7 @@ def citations(told: NamedFigures) -> dict[str, Any]:
                 label,
                 [
                     Line(
-                        GROUPS[group],
+                        group_label(group),
                         row["marks"],
                         [
                             estimate_in_words(row["first"], 0, share=True),
@@ -347,13 +373,13 @@ def citations(told: NamedFigures) -> dict[str, Any]:
         "bins": bins(
             edges,
             [
-                (f"{label}, {GROUPS[group].lower()}", [score(v, 2) for v in row["density"]])
+                (f"{label}, {group_label(group).lower()}", [score(v, 2) for v in row["density"]])
                 for label, rows in cells
                 for group, row in rows
             ],
             digits=2,
         ),
-        "bins_of": "Density in each part of the text; 1 is an even spread",
+        "bins_of": gettext("Density in each part of the text; 1 is an even spread"),
     }
 
 
@@ -370,7 +396,7 @@ def readability(told: NamedFigures) -> dict[str, Any]:
     return {
         "panels": [
             Panel(
-                f"{GROUPS[group]}",
+                group_label(group),
                 charts.readability(
                     [
                         (group, row["text"]["histogram"], row["text"]["median"]),
@@ -378,7 +404,7 @@ def readability(told: NamedFigures) -> dict[str, Any]:
                     ],
                     edges,
                     top=max(tops, default=0.0) or 1.0,
-                    what=f"Reading ease, {group}",
+                    what=gettext("Reading ease, %(group)s") % {"group": group},
                 ),
             )
             for group, row in rows
@@ -389,7 +415,7 @@ def readability(told: NamedFigures) -> dict[str, Any]:
                 label,
                 [
                     Line(
-                        GROUPS[group],
+                        group_label(group),
                         row["text"]["n"],
                         [
                             _quartiles(row["text"]),
@@ -405,19 +431,24 @@ def readability(told: NamedFigures) -> dict[str, Any]:
         "bins": bins(
             edges,
             [
-                (
-                    f"{GROUPS[group]}, {'texts' if part == 'text' else 'sources'}",
-                    [count(n) for n in row[part]["histogram"]],
-                )
+                (_part_label(group, part), [count(n) for n in row[part]["histogram"]])
                 for group, row in rows
                 for part in ("text", "source")
             ],
         ),
-        "bins_of": "Responses in each bin; what lies outside is in the first or last one",
+        "bins_of": gettext("Responses in each bin; what lies outside is in the first or last one"),
     }
+
+
+def _part_label(group: str, part: str) -> str:
+    said = gettext("%(group)s, texts") if part == "text" else gettext("%(group)s, sources")
+    return said % {"group": group_label(group)}
 
 
 def _quartiles(row: Row) -> EstimateInWords:
     if not row.get("n"):
         return EstimateInWords("none")
-    return EstimateInWords(f"{row['median']:.0f}", f"{row['q1']:.0f} to {row['q3']:.0f}")
+    return EstimateInWords(
+        f"{row['median']:.0f}",
+        gettext("%(low)s to %(high)s") % {"low": f"{row['q1']:.0f}", "high": f"{row['q3']:.0f}"},
+    )

@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
 from crowdqc.numbers import MINUS, clock, count, percent, plural, score
@@ -188,15 +189,15 @@ def _choices(told: NamedFigures) -> dict[str, Any]:
         "styles": [(name, told.style(name)) for name in told.styles],
         "origins": [
             (name, label)
-            for name, label in ((PEOPLE, "People"), (MODELS, "Models"))
+            for name, label in ((PEOPLE, _("People")), (MODELS, _("Models")))
             if name in told.groups
         ],
         "signals": list(LABELS.items()),
         "sorts": (
-            ("topic", "Topic"),
-            ("words", "Words"),
-            ("minutes", "Minutes"),
-            ("signals", "Signals that fired"),
+            ("topic", _("Topic")),
+            ("words", _("Words")),
+            ("minutes", _("Minutes")),
+            ("signals", _("Signals that fired")),
         ),
     }
 
@@ -240,7 +241,8 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[
         "rate": rate,
         "fired": row["fired"],
         "judged": row["judged"],
-        "workers": f"{count(row['workers_fired'])} of {plural(row['workers'], 'worker')}",
+        "workers": _("%(fired)s of %(workers)s")
+        % {"fired": count(row["workers_fired"]), "workers": plural(row["workers"], "worker")},
         "not_recorded": row["not_recorded"],
         "too_little": row["too_little"],
     }
@@ -257,7 +259,7 @@ def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
     for row in found.get("distributions", []):
         by_name.setdefault(row["question"], []).append(row)
     parts = []
-    for form, title in (("entry", "Before writing"), ("exit", "After writing")):
+    for form, title in (("entry", _("Before writing")), ("exit", _("After writing"))):
         questions = [
             _question(told, asked[name][1], rows)
             for name, rows in by_name.items()
@@ -282,9 +284,12 @@ def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> di
         if one["style"] == ALL and len(told.styles) < 2:
             continue
         bar = charts_writing.points_bar(one["counts"], most=max(one["counts"], default=0))
-        shares = [percent(k / n) if n else "none" for k in one["counts"]]
+        shares = [percent(k / n) if n else _("none") for k in one["counts"]]
         mean = EstimateInWords(
-            figure(one["mean"], 1), f"median {one['median']:g}".replace("-", MINUS) if n else ""
+            figure(one["mean"], 1),
+            (_("median %(median)s") % {"median": f"{one['median']:g}"}).replace("-", MINUS)
+            if n
+            else "",
         )
         made.append((told.style(one["style"]), n, shares, mean, bar))
     heads = [
@@ -299,7 +304,11 @@ def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> di
 
 def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     low, high = row["low"], row["high"]
-    ends = f"{score(low, 2)} to {score(high, 2)}" if low is not None else ""
+    ends = (
+        _("%(low)s to %(high)s") % {"low": score(low, 2), "high": score(high, 2)}
+        if low is not None
+        else ""
+    )
     return {
         "first": asked[row["first"]][1]["label"],
         "second": asked[row["second"]][1]["label"],
