@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from django.utils import dateformat
 from django.utils.formats import get_format
-from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext, pgettext
 
 NBSP = "\u00a0"
 MINUS = "\u2212"
@@ -159,6 +159,11 @@ def plural(value: Number, one: str, many: str | None = None) -> str:
     # A part of one (1.5 answers) is several; int() would make it one.
     told = ngettext(*forms, 1 if value == 1 else 2 if value < 2 else int(value))
     return told % {"count": count(value)}
+
+
+def nouns(noun: str) -> str:
+    """``answers``, where no number goes with it; catalogues hold it as a word of its own."""
+    return pgettext("nouns", f"{noun}s")
 
 
 def seconds_of(value: Number | timedelta) -> float:

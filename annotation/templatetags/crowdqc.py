@@ -176,6 +176,12 @@ def named(noun: str) -> str:
 
 
 @register.filter
+def nouns(noun: str) -> str:
+    """``{{ noun|nouns }}`` reads ``answers``, where no number goes with it."""
+    return numbers.nouns(noun)
+
+
+@register.filter
 def short_hash(value: str | None) -> str:
     """The first eight characters of a hash."""
     return (value or numbers.NONE)[:8]

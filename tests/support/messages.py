@@ -245,7 +245,7 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
     if path.startswith("annotation/task_types/"):
         for noun in nouns(raw):
-            rows += [("noun", (noun,)), (None, _counts(noun, ""))]
+            rows += [("noun", (noun,)), ("nouns", (f"{noun}s",)), (None, _counts(noun, ""))]
     return rows
 
 
@@ -332,7 +332,8 @@ def texts_of(message: object) -> list[str]:
 def wanted(message: Message) -> bool:
     """Whether it has to be translated: workers read it."""
     counted = {_counts(noun, "") for noun in NOUNS}
-    return bool(message.id) and (
+    # Words for several without their number ("nouns") are on pages of others only.
+    return bool(message.id) and message.context != "nouns" and (
         message.context == "noun"
         or message.id in CHECKS
         or message.id in counted
