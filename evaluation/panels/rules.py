@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, parse_real, parse_whole
@@ -22,6 +22,9 @@ from evaluation.models import Run, Selection, WorkerScore
 Rule = Selection.Rule
 IN, OUT = "chosen", "not chosen"
 FEW, APART, GONE = "no interval", "another board", "cannot be let in"
+NO_INTERVAL = gettext_noop("the run gives no interval")
+NOT_SCORED = gettext_noop("not scored")
+NOT_HERE = gettext_noop("no longer in the project")
 COLUMNS = (
     "worker_id",
     "worker__pseudonym",
@@ -147,11 +150,12 @@ def rows_of(run: Run, dimension: str = "") -> list[Row]:
         pk, name, removed, component, estimate, low, high, n, first, last, extra = values
         why = extra.get("no_interval", "")
         if low is None and not why:
-            why = _("the run gives no interval") if estimate is not None else _("not scored")
+            # English, as a selection keeps it; translated where it is shown.
+            why = NO_INTERVAL if estimate is not None else NOT_SCORED
         if removed is not None:
-            why = _("no longer in the project")
+            why = NOT_HERE
         elif pk in out:
-            why = _("left out of results: %(out)s") % {"out": out[pk]}
+            why = f"left out of results: {out[pk]}"
         found.append(
             Row(
                 pk,
