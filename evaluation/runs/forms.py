@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from crowdqc.numbers import nouns
 from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
@@ -17,8 +17,8 @@ from evaluation.runs import engine as runs
 from evaluation.runs.adapters import ShapeAdapter
 
 ENCODERS = [
-    ("minilm", gettext_lazy("MiniLM, a sentence model")),
-    ("char-svd", gettext_lazy("Characters, no model needed")),
+    ("minilm", gettext_noop("MiniLM, a sentence model")),
+    ("char-svd", gettext_noop("Characters, no model needed")),
 ]
 
 Choices = Sequence[tuple[Any, str]]
@@ -101,7 +101,8 @@ class RunForm(forms.Form):
     def _encoders(self) -> Sequence[tuple[str, str]]:
         asked = self.data.get("encoder") or self.initial.get("encoder") or ""
         there = model_folders(is_sentence_model)
-        known = [*ENCODERS, *((f"{PATH}{folder}", name) for name, folder in there.items())]
+        own = [(slug, gettext(words)) for slug, words in ENCODERS]
+        known = [*own, *((f"{PATH}{folder}", name) for name, folder in there.items())]
         if asked and asked not in dict(known):
             return [*known, (asked, asked)]  # a model's folder, as the last run used it
         return known

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField
 from evaluation.models import Endpoint, LanguageModel
@@ -24,17 +24,19 @@ def _short(**more: Any) -> forms.NumberInput:
 
 
 def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
-    return forms.IntegerField(label=label, help_text=help_text, widget=_short(), **more)
+    return forms.IntegerField(
+        label=gettext_lazy(label), help_text=gettext_lazy(help_text), widget=_short(), **more
+    )
 
 
 def _money(label: str, help_text: str) -> forms.DecimalField:
     return forms.DecimalField(
-        label=label,
+        label=gettext_lazy(label),
         required=False,
         min_value=0,
         decimal_places=2,
         max_digits=12,
-        help_text=help_text,
+        help_text=gettext_lazy(help_text),
         widget=_short(step="any"),
     )
 
@@ -52,23 +54,23 @@ class EndpointForm(forms.Form):
         widget=forms.URLInput(attrs={"class": "code", "inputmode": "url", "autocomplete": "off"}),
     )
     soft_budget = _money(
-        gettext_lazy("Soft budget"), gettext_lazy("A run that may pass it must be agreed to.")
+        gettext_noop("Soft budget"), gettext_noop("A run that may pass it must be agreed to.")
     )
     hard_budget = _money(
-        gettext_lazy("Hard budget"),
-        gettext_lazy("Nothing is asked beyond it, by all runs together."),
+        gettext_noop("Hard budget"),
+        gettext_noop("Nothing is asked beyond it, by all runs together."),
     )
     requests_per_minute = _whole(
-        gettext_lazy("Requests a minute"), gettext_lazy("Empty: no limit."), required=False
+        gettext_noop("Requests a minute"), gettext_noop("Empty: no limit."), required=False
     )
     tokens_per_minute = _whole(
-        gettext_lazy("Tokens a minute"), gettext_lazy("Empty: no limit."), required=False
+        gettext_noop("Tokens a minute"), gettext_noop("Empty: no limit."), required=False
     )
     parallel = _whole(
-        gettext_lazy("At the same time"), gettext_lazy("Requests of one run."), initial=4
+        gettext_noop("At the same time"), gettext_noop("Requests of one run."), initial=4
     )
     timeout_seconds = _whole(
-        gettext_lazy("Wait for an answer"), gettext_lazy("Then it is tried again."), initial=60
+        gettext_noop("Wait for an answer"), gettext_noop("Then it is tried again."), initial=60
     )
 
     @classmethod
