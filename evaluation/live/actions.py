@@ -85,9 +85,8 @@ def open_evaluation(
     """
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     if not get_type(task.type).pairs_texts:
-        raise Invalid(
-            _("Only pairwise tasks compare systems."), fields={"task": _("A pairwise task.")}
-        )
+        wanted = _("A pairwise task.")
+        raise Invalid(_("Only pairwise tasks compare systems."), fields={"task": wanted})
     if LiveEvaluation.objects.filter(task=task).exists():
         raise Conflict(_("This task has a live evaluation already."), code="opened-already")
     if task.state == TaskState.CLOSED:
@@ -109,9 +108,7 @@ def open_evaluation(
         budget=budget,
         opened_by=by,
     )
-    task.most_answers, task.most_pay = max_judgments, budget
-    task.save(update_fields=["most_answers", "most_pay"])
-    tasks.within_limit(task)
+    _limit(task, max_judgments, budget)
     if decided_by == DecidedBy.MODELS and task.current is not None:
         judging.forbid_people(task, by)
     record(
@@ -122,10 +119,16 @@ def open_evaluation(
         half_width=half_width,
         max_judgments=max_judgments,
         budget=None if budget is None else str(budget),
-        judges=list(judges),
+        judges=evaluation.judges,
         decided_by=str(decided_by),
     )
     return evaluation
+
+
+def _limit(task: Task, max_judgments: int, budget: Decimal | None) -> None:
+    task.most_answers, task.most_pay = max_judgments, budget
+    task.save(update_fields=["most_answers", "most_pay"])
+    tasks.within_limit(task)
 
 
 def _names(systems: Sequence[str]) -> list[str]:
@@ -242,19 +245,12 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
     used = used_by(evaluation, _task_of(evaluation))
     need = len(prompts) * used.prompt
     if need > used.room:
-        raise Conflict(
-            _(
-                "These outputs would ask for %(need)s judgments; %(room)s of %(most)s are "
-                "left, enough for %(prompts_left)s prompts. Nothing was added."
-            )
-            % {
-                "need": need,
-                "room": used.room,
-                "most": used.most,
-                "prompts_left": used.prompts_left,
-            },
-            code="too-many-judgments",
+        text = _(
+            "These outputs would ask for %(need)s judgments; %(room)s of %(most)s are left, enough "
+            "for %(prompts)s prompts. Nothing was added."
         )
+        told = {"need": need, "room": used.room, "most": used.most, "prompts": used.prompts_left}
+        raise Conflict(text % told, code="too-many-judgments")
     alone = evaluation.decided_by == DecidedBy.MODELS
     pairs = add_prompts(by=by, task=task, prompts=prompts, asks_people=not alone)
     LiveBatch.objects.create(

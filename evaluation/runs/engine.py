@@ -70,19 +70,12 @@ def start(
     """
     method = method or main_method(task) or "aqer"
     if method not in run_types.run_types():
-        known = reason_missing(method) or _("is not a method")
-
-        can = ", ".join(sorted(run_types.run_types()))
-        raise Invalid(
-            f"{method!r} {known}.", fields={"method": _("Choose one of: %(can)s.") % {"can": can}}
-        )
+        raise _unknown(method)
     kind = run_types.run_types()[method]
     chosen = kind.recipe
     if not kind.fits(task):
-        raise Invalid(
-            _("%(chosen)s scores %(what)s, and this task asks for something else.")
-            % {"chosen": chosen.title, "what": kind.what}
-        )
+        text = _("%(method)s scores %(what)s, and this task asks for something else.")
+        raise Invalid(text % {"method": chosen.title, "what": kind.what})
     if not 0 <= seed < 2**62:
         raise Invalid(_("The seed is out of range."), fields={"seed": _("A whole number from 0.")})
     clean = kind.clean_params(params or {})
@@ -91,10 +84,8 @@ def start(
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
-        raise Conflict(
-            _("Run %(active)s of this task is not finished; wait or cancel it.")
-            % {"active": active.number}
-        )
+        text = _("Run %(run)s of this task is not finished; wait or cancel it.")
+        raise Conflict(text % {"run": active.number})
     run = Run.objects.create(
         project_id=task.project_id,
         task=task,
@@ -116,6 +107,16 @@ def start(
     )
     enqueue(run.pk)
     return run
+
+
+def _unknown(method: str) -> Invalid:
+    """What is wrong with a method that cannot be run, and which can."""
+    can = ", ".join(sorted(run_types.run_types()))
+    why = reason_missing(method)
+    text = (
+        f"{method!r} {why}." if why else _("%(method)s is not a method.") % {"method": repr(method)}
+    )
+    return Invalid(text, fields={"method": _("Choose one of: %(can)s.") % {"can": can}})
 
 
 def enqueue(run_id: int) -> None:

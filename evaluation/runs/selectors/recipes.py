@@ -85,21 +85,10 @@ def recipe_pairs(
         pairs.append(("answers", text % {"panel": params["panel"], "also": params.get("also")}))
     if params.get("start") not in (None, "equal"):
         judged_by = encoder_words(told.get("entailment", "") if told else "")
-        pairs.append(
-            (
-                "start",
-                _("%(start)s by %(judged_by)s") % {"start": params["start"], "judged_by": judged_by}
-                if judged_by
-                else params["start"],
-            )
-        )
-    pairs.append(
-        (
-            "interval",
-            _("bootstrap over questions, %(resamples)s")
-            % {"resamples": count(params.get("resamples", 0))},
-        )
-    )
+        text = _("%(start)s by %(by)s") if judged_by else "%(start)s"
+        pairs.append(("start", text % {"start": params["start"], "by": judged_by}))
+    resamples = {"resamples": count(params.get("resamples", 0))}
+    pairs.append(("interval", _("bootstrap over questions, %(resamples)s") % resamples))
     pairs.append(("seed", str(run.seed)))
     if run.snapshot:
         taken = timezone.localtime(run.snapshot.created_at)
