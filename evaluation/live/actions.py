@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name
 from annotation.authoring.actions import tasks
@@ -84,13 +85,14 @@ def open_evaluation(
     """
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     if not get_type(task.type).pairs_texts:
-        raise Invalid("Only pairwise tasks compare systems.", fields={"task": "A pairwise task."})
+        wanted = _("A pairwise task.")
+        raise Invalid(_("Only pairwise tasks compare systems."), fields={"task": wanted})
     if LiveEvaluation.objects.filter(task=task).exists():
-        raise Conflict("This task has a live evaluation already.", code="opened-already")
+        raise Conflict(_("This task has a live evaluation already."), code="opened-already")
     if task.state == TaskState.CLOSED:
-        raise Conflict("The task is closed. Reopen it first, or make another one.")
+        raise Conflict(_("The task is closed. Reopen it first, or make another one."))
     if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
-        raise Conflict("Switch adaptive collection off first.")
+        raise Conflict(_("Switch adaptive collection off first."))
     names = _names(systems)
     _check_limits(half_width, max_judgments, budget)
     _check_judges(task, judges, decided_by, budget)
@@ -106,9 +108,7 @@ def open_evaluation(
         budget=budget,
         opened_by=by,
     )
-    task.most_answers, task.most_pay = max_judgments, budget
-    task.save(update_fields=["most_answers", "most_pay"])
-    tasks.within_limit(task)
+    _limit(task, max_judgments, budget)
     if decided_by == DecidedBy.MODELS and task.current is not None:
         judging.forbid_people(task, by)
     record(
@@ -119,18 +119,27 @@ def open_evaluation(
         half_width=half_width,
         max_judgments=max_judgments,
         budget=None if budget is None else str(budget),
-        judges=list(judges),
+        judges=evaluation.judges,
         decided_by=str(decided_by),
     )
     return evaluation
+
+
+def _limit(task: Task, max_judgments: int, budget: Decimal | None) -> None:
+    task.most_answers, task.most_pay = max_judgments, budget
+    task.save(update_fields=["most_answers", "most_pay"])
+    tasks.within_limit(task)
 
 
 def _names(systems: Sequence[str]) -> list[str]:
     names = [clean_text(name, "systems", 120) for name in systems]
     if not 2 <= len(names) <= MOST_SYSTEMS or len(set(names)) < len(names) or not all(names):
         raise Invalid(
-            "Name the systems to compare.",
-            fields={"systems": f"2 to {MOST_SYSTEMS} different names."},
+            _("Name the systems to compare."),
+            fields={
+                "systems": _("2 to %(most_systems)s different names.")
+                % {"most_systems": MOST_SYSTEMS}
+            },
         )
     return names
 
@@ -138,15 +147,18 @@ def _names(systems: Sequence[str]) -> list[str]:
 def _check_limits(half_width: float, max_judgments: int, budget: Decimal | None) -> None:
     wrong = {}
     if not LEAST_HALF_WIDTH <= half_width <= MOST_HALF_WIDTH:
-        wrong["half_width"] = f"{LEAST_HALF_WIDTH} to {MOST_HALF_WIDTH}, as a share of votes."
+        wrong["half_width"] = _("%(least)s to %(most)s, as a share of votes.") % {
+            "least": LEAST_HALF_WIDTH,
+            "most": MOST_HALF_WIDTH,
+        }
     if not 1 <= max_judgments <= MOST_JUDGMENTS:
-        wrong["max_judgments"] = f"1 to {MOST_JUDGMENTS:,}."
+        wrong["max_judgments"] = _("1 to %(most)s.") % {"most": f"{MOST_JUDGMENTS:,}"}
     if budget is not None and not (
         budget.is_finite() and 0 < budget <= 1_000_000 and budget == round(budget, 2)
     ):
-        wrong["budget"] = "More than 0, with two decimals at most; or nothing."
+        wrong["budget"] = _("More than 0, with two decimals at most; or nothing.")
     if wrong:
-        raise Invalid("The limits cannot be taken.", fields=wrong)
+        raise Invalid(_("The limits cannot be taken."), fields=wrong)
 
 
 def _check_judges(
@@ -155,36 +167,43 @@ def _check_judges(
     """Raise Invalid and Conflict for judges that could never be asked as they are to be."""
     if decided_by not in DecidedBy.values:
         said = " or ".join(DecidedBy.values)
-        raise Invalid("Say who decides.", fields={"decided_by": f"Use {said}."})
+        raise Invalid(
+            _("Say who decides."), fields={"decided_by": _("Use %(said)s.") % {"said": said}}
+        )
     try:
         models = [chat_model(task, pk) for pk in judges]
     except Invalid as problem:
-        wrong = {"judges": "Choose models that the project has connected."}
+        wrong = {"judges": _("Choose models that the project has connected.")}
         raise Invalid(problem.message, fields=wrong) from problem
     names = [one.name for one in models]
     if len(models) > MOST_JUDGES or len(set(names)) < len(names):
         raise Invalid(
-            "Name the models that judge.",
-            fields={"judges": f"{MOST_JUDGES} different models at most."},
+            _("Name the models that judge."),
+            fields={
+                "judges": _("%(most_judges)s different models at most.")
+                % {"most_judges": MOST_JUDGES}
+            },
         )
     unpriced_ones = [one.name for one in models if unpriced(one)]
     if budget is not None and unpriced_ones:
-        said = f"Enter the prices of {', '.join(unpriced_ones)} first, or set no budget."
+        said = _("Enter the prices of %(names)s first, or set no budget.") % {
+            "names": ", ".join(unpriced_ones)
+        }
         raise Invalid(
-            "A model has no price, so the budget cannot be kept.", fields={"judges": said}
+            _("A model has no price, so the budget cannot be kept."), fields={"judges": said}
         )
     if decided_by == DecidedBy.MODELS:
         if not models:
-            raise Invalid("Name the models that judge.", fields={"judges": "One at least."})
+            raise Invalid(_("Name the models that judge."), fields={"judges": _("One at least.")})
         if task.items.filter(held__gt=0).exists():
-            raise Conflict("People have judged pairs of this task. Use another task for models.")
+            raise Conflict(_("People have judged pairs of this task. Use another task for models."))
 
 
 def _dimension(task: Task, wanted: str) -> str:
     version = task.current or task.versions.latest("number")
     known = [one.name for one in version_items(version)]
     if wanted and wanted not in known:
-        raise Invalid("There is no such dimension.", fields={"dimension": ", ".join(known)})
+        raise Invalid(_("There is no such dimension."), fields={"dimension": ", ".join(known)})
     return wanted or known[-1]
 
 
@@ -192,7 +211,7 @@ def _held(task: Task) -> LiveEvaluation:
     """The task's open evaluation, locked; Conflict where there is none."""
     found = LiveEvaluation.objects.select_for_update().filter(task=task).first()
     if found is None:
-        raise Conflict("This task has no live evaluation. Open one first.", code="not-opened")
+        raise Conflict(_("This task has no live evaluation. Open one first."), code="not-opened")
     return found
 
 
@@ -207,7 +226,9 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
     """
     key = clean_text(key, "key", 120)
     if not key:
-        raise Invalid("The outputs need a key.", fields={"key": "Any text that you use once."})
+        raise Invalid(
+            _("The outputs need a key."), fields={"key": _("Any text that you use once.")}
+        )
     evaluation = _held(task)
     cells = ("prompt", "question", "system", "text")
     clean = [{name: row[name].replace("\x00", "").strip() for name in cells} for row in rows]
@@ -215,20 +236,21 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
     before = LiveBatch.objects.filter(evaluation=evaluation, key=key).first()
     if before is not None:
         if before.digest != digest:
-            raise Conflict("This key was used for other outputs.", code="key-used")
+            raise Conflict(_("This key was used for other outputs."), code="key-used")
         return Batch(before.prompts, before.pairs, again=True)
     if evaluation.state != State.OPEN:
-        raise Conflict("This live evaluation has ended.", code="ended")
+        raise Conflict(_("This live evaluation has ended."), code="ended")
     names = system_names(evaluation.systems)
     prompts = read_outputs(clean, {names[pk]: pk for pk in evaluation.systems})
     used = used_by(evaluation, _task_of(evaluation))
     need = len(prompts) * used.prompt
     if need > used.room:
-        raise Conflict(
-            f"These outputs would ask for {need} judgments; {used.room} of {used.most} are left, "
-            f"enough for {used.prompts_left} prompts. Nothing was added.",
-            code="too-many-judgments",
+        text = _(
+            "These outputs would ask for %(need)s judgments; %(room)s of %(most)s are left, enough "
+            "for %(prompts)s prompts. Nothing was added."
         )
+        told = {"need": need, "room": used.room, "most": used.most, "prompts": used.prompts_left}
+        raise Conflict(text % told, code="too-many-judgments")
     alone = evaluation.decided_by == DecidedBy.MODELS
     pairs = add_prompts(by=by, task=task, prompts=prompts, asks_people=not alone)
     LiveBatch.objects.create(
@@ -262,7 +284,7 @@ def raise_limits(
     """
     evaluation = _held(task)
     if evaluation.state != State.OPEN:
-        raise Conflict("This live evaluation has ended.", code="ended")
+        raise Conflict(_("This live evaluation has ended."), code="ended")
     old = Limits(evaluation.max_judgments, evaluation.budget)
     new = Limits(
         old.max_judgments if max_judgments is None else max_judgments,
@@ -271,12 +293,18 @@ def raise_limits(
     _check_limits(evaluation.half_width, new.max_judgments, new.budget)
     wrong = {}
     if new.max_judgments < old.max_judgments:
-        wrong["max_judgments"] = f"At least {old.max_judgments:,}, as now."
+        wrong["max_judgments"] = _("At least %(least)s, as now.") % {
+            "least": f"{old.max_judgments:,}"
+        }
     if new.budget is not None and (old.budget is None or new.budget < old.budget):
-        now = "It has none, as now." if old.budget is None else f"At least {old.budget}, as now."
+        now = (
+            _("It has none, as now.")
+            if old.budget is None
+            else _("At least %(least)s, as now.") % {"least": old.budget}
+        )
         wrong["budget"] = now
     if wrong:
-        raise Invalid("Limits can only be raised.", fields=wrong)
+        raise Invalid(_("Limits can only be raised."), fields=wrong)
     if new == old:
         return evaluation
     evaluation.max_judgments, evaluation.budget = new.max_judgments, new.budget

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from annotation.models import Task
 from annotation.task_types.pairwise.sides import STORED
@@ -102,7 +103,9 @@ def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapsho
     result = evaluation.result or {}
     found = Snapshot.objects.filter(task=task, content_hash=result.get(SNAPSHOT, "")).first()
     if found is None:
-        raise Conflict("This live evaluation ended before its votes were kept for a bundle.")
+        raise Conflict(
+            gettext("This live evaluation ended before its votes were kept for a bundle.")
+        )
     votes = list(votes_among(task, evaluation.dimension, found.answer_ids))
     names = [row["system"] for row in result["systems"]]
     data = LiveDataset(
@@ -115,7 +118,9 @@ def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapsho
         models=tuple(one for one in votes if one.worker_id is None),
     )
     if content_hash(data) != found.content_hash:
-        raise Conflict("The votes of this live evaluation are no longer what they were at its end.")
+        raise Conflict(
+            gettext("The votes of this live evaluation are no longer what they were at its end.")
+        )
     return data, found
 
 

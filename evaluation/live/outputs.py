@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.pairs.actions.prompts import Prompt
 from crowdqc.errors import Invalid
 
 MOST_ROWS, MOST_SHOWN = 5_000, 50
 MOST = {"prompt": 60, "question": 20_000, "text": 20_000}
 NEEDED = {
-    "prompt": "Give every prompt a key of its own.",
-    "question": "Send what the systems were asked.",
-    "text": "Send what the system wrote.",
+    "prompt": gettext_noop("Give every prompt a key of its own."),
+    "question": gettext_noop("Send what the systems were asked."),
+    "text": gettext_noop("Send what the system wrote."),
 }
 Rows = Sequence[Mapping[str, str]]
 
@@ -26,8 +29,10 @@ def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
     """
     if not 1 <= len(rows) <= MOST_ROWS:
         raise Invalid(
-            "There are too many outputs." if rows else "There is no output.",
-            fields={"outputs": f"1 to {MOST_ROWS:,} at a time."},
+            _("There are too many outputs.") if rows else _("There is no output."),
+            fields={
+                "outputs": _("1 to %(most_rows)s at a time.") % {"most_rows": f"{MOST_ROWS:,}"}
+            },
         )
     wrong: list[dict[str, Any]] = []
     questions: dict[str, str] = {}
@@ -37,9 +42,17 @@ def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
         found = _wrong(row, systems)
         key, system = row["prompt"], systems.get(row["system"], 0)
         if found is None and questions.get(key, row["question"]) != row["question"]:
-            found = "question", "It differs from another row of this prompt", "Send the same words."
+            found = (
+                "question",
+                _("It differs from another row of this prompt"),
+                _("Send the same words."),
+            )
         if found is None and system in texts.get(key, {}):
-            found = "system", "This prompt has a text of this system already", "Send one text."
+            found = (
+                "system",
+                _("This prompt has a text of this system already"),
+                _("Send one text."),
+            )
         if found is not None:
             field, why, mend = found
             wrong.append(_bad(line, field, row.get(field, ""), why, mend))
@@ -50,12 +63,12 @@ def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
     for key, own in texts.items() if not wrong else ():
         lack = [name for name, pk in systems.items() if pk not in own]
         if lack:
-            why = f"There is no text of {', '.join(lack)} for this prompt"
-            wrong.append(_bad(lines[key], "system", key, why, "Send one text of each system."))
+            why = _("There is no text of %(names)s for this prompt") % {"names": ", ".join(lack)}
+            wrong.append(_bad(lines[key], "system", key, why, _("Send one text of each system.")))
     if wrong:
         one, shown = wrong[0], wrong[:MOST_SHOWN]
         raise Invalid(
-            f"Row {one['line']}, {one['column']}: {one['wrong']}. {one['mend']} Nothing was added.",
+            _("Row %(line)s, %(column)s: %(wrong)s. %(mend)s Nothing was added.") % one,
             fields={
                 f"outputs.{row['line'] - 1}.{row['column']}": row["wrong"] for row in wrong[:1]
             },
@@ -67,12 +80,20 @@ def read_outputs(rows: Rows, systems: Mapping[str, int]) -> list[Prompt]:
 def _wrong(row: Mapping[str, str], systems: Mapping[str, int]) -> tuple[str, str, str] | None:
     """The field that is wrong, why, and what to do; None for a row that can be taken."""
     if row["system"] not in systems:
-        return "system", "It is not compared here", f"Use {', '.join(systems)}."
+        return (
+            "system",
+            _("It is not compared here"),
+            _("Use %(names)s.") % {"names": ", ".join(systems)},
+        )
     for name, most in MOST.items():
         if not row[name]:
-            return name, "It is empty", NEEDED[name]
+            return name, _("It is empty"), _(NEEDED[name])
         if len(row[name]) > most:
-            return name, "It is too long", f"Use {most:,} characters at most."
+            return (
+                name,
+                _("It is too long"),
+                _("Use %(most)s characters at most.") % {"most": f"{most:,}"},
+            )
     return None
 
 

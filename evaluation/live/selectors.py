@@ -7,6 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
@@ -24,9 +25,11 @@ REFRESH = 5  # seconds between two looks at an open one
 NOTHING_KNOWN = 0.5  # the half-width of an interval from 0 to 1
 
 STANDS_STILL = {
-    TaskState.PAUSED: "The task is paused, so nobody can claim work.",
+    TaskState.PAUSED: gettext_noop("The task is paused, so nobody can claim work."),
     TaskState.CLOSED: (
-        "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
+        gettext_noop(
+            "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
+        )
     ),
 }
 
@@ -129,7 +132,7 @@ def _steps(
     by_people = evaluation.decided_by == LiveEvaluation.DecidedBy.PEOPLE
     if by_people and task.state in STANDS_STILL:
         page = reverse("task", args=[task.project_id, task.pk])
-        yield NextStep(STANDS_STILL[TaskState(task.state)], _("Open the task"), page)
+        yield NextStep(_(STANDS_STILL[TaskState(task.state)]), _("Open the task"), page)
     if used.held >= used.asked and not used.leases:
         prompts = plural(used.prompts_left, "prompt")
         said = _("Send more outputs: all pairs are judged, and %(prompts)s more fit.")
@@ -168,16 +171,16 @@ def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
     if evaluation.state == LiveEvaluation.State.ENDED:
         return f"{evaluation.get_reason_display()}."
     if not used.asked:
-        return "Send outputs of the systems; the first ones publish the task."
+        return _("Send outputs of the systems; the first ones publish the task.")
     if evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS and used.held < used.asked:
-        return "Models judge the pairs. It ends by itself; no person is asked."
+        return _("Models judge the pairs. It ends by itself; no person is asked.")
     if task.state in STANDS_STILL:
-        return STANDS_STILL[TaskState(task.state)]
+        return _(STANDS_STILL[TaskState(task.state)])
     if used.held >= used.asked and not used.leases:
-        return (
-            f"Every pair is judged. Send more outputs: up to {plural(used.prompts_left, 'prompt')}."
-        )
-    return "It ends by itself when the intervals are narrow enough or the budget is used."
+        return _("Every pair is judged. Send more outputs: up to %(prompts)s.") % {
+            "prompts": plural(used.prompts_left, "prompt")
+        }
+    return _("It ends by itself when the intervals are narrow enough or the budget is used.")
 
 
 def figures(
@@ -186,13 +189,13 @@ def figures(
     """Precision, judgments and money, each with what it is of."""
     width, votes = board.get("half_width"), board.get("votes", 0)
     precision: dict[str, Any] = {
-        "label": "Precision",
-        "value": "none yet" if width is None or width >= NOTHING_KNOWN else f"± {score(width)}",
-        "of": f"target ± {score(evaluation.half_width)}",
+        "label": _("Precision"),
+        "value": _("none yet") if width is None or width >= NOTHING_KNOWN else f"± {score(width)}",
+        "of": _("target ± %(half_width)s") % {"half_width": score(evaluation.half_width)},
         "note": board.get("why_no_interval", ""),
     }
     if width is not None and width >= NOTHING_KNOWN:
-        precision["note"] = "so far the judgments leave every win rate open"
+        precision["note"] = _("so far the judgments leave every win rate open")
     if width is not None:
         # The work that an interval takes grows with the square of its narrowness.
         precision["done"] = min(100, round(100 * (evaluation.half_width / width) ** 2))
@@ -200,21 +203,24 @@ def figures(
     alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
     in_work = plural(used.runs, "run") if alone else plural(used.leases, "assignment")
     judgments = {
-        "label": "Pairs judged" if alone else "Judgments",
+        "label": _("Pairs judged") if alone else _("Judgments"),
         "value": count(votes),
-        "of": f"of {count(evaluation.max_judgments)}",
+        "of": _("of %(max_judgments)s") % {"max_judgments": count(evaluation.max_judgments)},
         "done": min(votes, evaluation.max_judgments),
         "total": evaluation.max_judgments,
-        "note": f"{count(used.asked)} requested, {in_work} in progress",
+        "note": _("%(asked)s requested, %(in_work)s in progress")
+        % {"asked": count(used.asked), "in_work": in_work},
     }
     spent: dict[str, Any] = {
-        "label": "Cost",
+        "label": _("Cost"),
         "value": money(used.money, currency),
-        "of": "" if evaluation.budget is None else f"of {money(evaluation.budget, currency)}",
-        "note": "claimed and submitted assignments",
+        "of": ""
+        if evaluation.budget is None
+        else _("of %(budget)s") % {"budget": money(evaluation.budget, currency)},
+        "note": _("claimed and submitted assignments"),
     }
     if evaluation.judges:
-        spent["note"] = f"of it {money(used.models, currency)} for models"
+        spent["note"] = _("of it %(cost)s for models") % {"cost": money(used.models, currency)}
     if evaluation.budget is not None:
         spent |= {"done": min(used.money, evaluation.budget), "total": evaluation.budget}
     return [precision, judgments, spent]

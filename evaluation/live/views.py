@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access, get_task
@@ -40,22 +42,26 @@ class OpenForm(forms.Form):
     systems = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=2_000,
-        help_text="One name per line. Use the same names when you send outputs.",
+        help_text=gettext_lazy("One name per line. Use the same names when you send outputs."),
     )
     half_width = forms.FloatField(
-        label="Target precision (±)",
+        label=gettext_lazy("Target precision (±)"),
         initial=live.DEFAULT_HALF_WIDTH,
         min_value=live.LEAST_HALF_WIDTH,
         max_value=live.MOST_HALF_WIDTH,
-        help_text="Stops when each win rate is known this precisely. .05 means ± 5 points.",
+        help_text=gettext_lazy(
+            "Stops when each win rate is known this precisely. .05 means ± 5 points."
+        ),
         widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
     )
     max_judgments = forms.IntegerField(
-        label="Maximum judgments",
+        label=gettext_lazy("Maximum judgments"),
         initial=live.DEFAULT_JUDGMENTS,
         min_value=1,
         max_value=live.MOST_JUDGMENTS,
-        help_text="Workers are never given more than this. ± .05 often needs 1,000 to 3,000.",
+        help_text=gettext_lazy(
+            "Workers are never given more than this. ± .05 often needs 1,000 to 3,000."
+        ),
         widget=forms.NumberInput(attrs=MID),
     )
     budget = forms.DecimalField(
@@ -63,22 +69,26 @@ class OpenForm(forms.Form):
         min_value=0,
         max_digits=12,
         decimal_places=2,
-        help_text="Pay for all assignments and calls to models together. Empty: no limit.",
+        help_text=gettext_lazy(
+            "Pay for all assignments and calls to models together. Empty: no limit."
+        ),
         widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
     )
     judges = forms.TypedMultipleChoiceField(
-        label="Models as judges",
+        label=gettext_lazy("Models as judges"),
         required=False,
         coerce=int,
-        help_text="Each judges every pair in both orders. Its votes are shown beside people’s.",
+        help_text=gettext_lazy(
+            "Each judges every pair in both orders. Its votes are shown beside people’s."
+        ),
         widget=forms.CheckboxSelectMultiple,
     )
     decided_by = forms.ChoiceField(
-        label="Result decided by",
+        label=gettext_lazy("Result decided by"),
         required=False,
         initial=LiveEvaluation.DecidedBy.PEOPLE,
         choices=LiveEvaluation.DecidedBy.choices,
-        help_text="Models alone: no person is asked, and the result says so.",
+        help_text=gettext_lazy("Models alone: no person is asked, and the result says so."),
         widget=forms.RadioSelect,
     )
 
@@ -91,7 +101,7 @@ class LimitsForm(forms.Form):
     """More judgments or money for an open evaluation; an empty field stays as it is."""
 
     max_judgments = forms.IntegerField(
-        label="Maximum judgments", required=False, widget=forms.NumberInput(attrs=MID)
+        label=gettext_lazy("Maximum judgments"), required=False, widget=forms.NumberInput(attrs=MID)
     )
     budget = forms.DecimalField(
         required=False,
@@ -109,13 +119,13 @@ def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> Http
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
     access, task = get_task(request, project_id, task_id, *roles)
     if not get_type(task.type).pairs_texts:
-        raise Missing("Only pairwise tasks have live evaluations.")
+        raise Missing(_("Only pairwise tasks have live evaluations."))
     form: forms.Form = OpenForm(task=task)
     limits, status = LimitsForm(auto_id="limits_%s"), 200
     if request.method == "POST" and request.POST.get("do") in FILES:
         what, form_of = FILES[request.POST["do"]]
         request_export(by=access.user, project=access.project, task=task, what=what, form=form_of)
-        messages.success(request, "The file is being written; it will stand here.")
+        messages.success(request, _("The file is being written; it will stand here."))
         return redirect("files_list", project_id)
     if request.method == "POST" and request.POST.get("do") == "raise":
         limits = LimitsForm(request.POST, auto_id="limits_%s")
@@ -147,7 +157,7 @@ def _raised(request: HttpRequest, access: Access, task: Task, form: LimitsForm) 
     except (Invalid, Conflict) as error:
         add_errors(form, error)
         return error.status
-    messages.success(request, "The limits are raised.")
+    messages.success(request, _("The limits are raised."))
     return 302
 
 
@@ -157,7 +167,7 @@ def _posted(request: HttpRequest, access: Access, task: Task) -> tuple[OpenForm,
     form = OpenForm(None if ending else request.POST, task=task)
     if ending:
         live.end(by=access.user, task=task)
-        messages.success(request, "The live evaluation has ended.")
+        messages.success(request, _("The live evaluation has ended."))
         return form, 302
     if not form.is_valid():
         return form, 422
@@ -168,5 +178,5 @@ def _posted(request: HttpRequest, access: Access, task: Task) -> tuple[OpenForm,
     except (Invalid, Conflict) as error:
         add_errors(form, error)
         return form, error.status
-    messages.success(request, "The live evaluation is open. Send outputs next.")
+    messages.success(request, _("The live evaluation is open. Send outputs next."))
     return form, 302

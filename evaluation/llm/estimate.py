@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import DomainError
 from crowdqc.numbers import small_money
 from evaluation.llm import completion, wording
@@ -19,11 +21,14 @@ def blocking(model: LanguageModel) -> list[str]:
     endpoint, problems = model.endpoint, []
     if endpoint.archived_at is not None or model.archived_at is not None:
         what = endpoint.name if endpoint.archived_at is not None else model.name
-        problems.append(f"{what} is archived.")
+        problems.append(_("%(what)s is archived.") % {"what": what})
     if endpoint.hard_budget is not None and wording.unpriced(model):
         problems.append(
-            f"The price of {model.name} is not known, so the budget of {endpoint.name} cannot be "
-            "kept. Enter the prices, or remove the hard budget."
+            _(
+                "The price of %(model)s is not known, so the budget of %(endpoint)s cannot "
+                "be kept. Enter the prices, or remove the hard budget."
+            )
+            % {"model": model.name, "endpoint": endpoint.name}
         )
     try:
         completion.link_of(endpoint)
@@ -54,8 +59,11 @@ def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
         problems += short
         if not model.can:
             warnings.append(
-                f"{model.name} was not probed yet: it is asked for plain text, and answers in a "
-                "wrong form are asked for again."
+                _(
+                    "%(model)s was not probed yet: it is asked for plain text, and answers in a "
+                    "wrong form are asked for again."
+                )
+                % {"model": model.name}
             )
     return Preview(
         calls=len(asks),
@@ -96,21 +104,32 @@ def _budget(
     """Problems and warnings about money."""
     currency = endpoint.project.currency
     if cost is None or at_most is None:
-        return [], ["The price of this model is not known, so no cost can be told."]
+        return [], [_("The price of this model is not known, so no cost can be told.")]
     problems, warnings = [], []
     if endpoint.hard_budget is not None:
         left = max(Decimal(), endpoint.hard_budget - endpoint.spent - endpoint.reserved)
-        words = f"{small_money(left, currency)} is left of the budget of {endpoint.name}"
+        told = {
+            "left": small_money(left, currency),
+            "endpoint": endpoint.name,
+            "cost": small_money(cost, currency),
+        }
         if cost > left:
-            problems.append(f"{words}; about {small_money(cost, currency)} is needed.")
+            text = _("%(left)s is left of the budget of %(endpoint)s; about %(cost)s is needed.")
+            problems.append(text % told)
         elif at_most > left:
-            warnings.append(f"{words}; the run may stop before its end if answers are long.")
+            text = _(
+                "%(left)s is left of the budget of %(endpoint)s; the run may stop before its end "
+                "if answers are long."
+            )
+            warnings.append(text % told)
     soft = endpoint.soft_budget
     if soft is not None and endpoint.spent + cost > soft:
-        already = endpoint.spent > soft
-        said = "is passed already" if already else "would be passed"
-        words = f"The soft budget of {endpoint.name}, {small_money(soft, currency)}"
-        warnings.append(f"{words}, {said}.")
+        text = (
+            _("The soft budget of %(endpoint)s, %(soft)s, is passed already.")
+            if endpoint.spent > soft
+            else _("The soft budget of %(endpoint)s, %(soft)s, would be passed.")
+        )
+        warnings.append(text % {"endpoint": endpoint.name, "soft": small_money(soft, currency)})
     return problems, warnings
 
 

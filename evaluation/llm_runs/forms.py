@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from crowdqc.errors import Missing
@@ -19,9 +20,16 @@ from evaluation.runs.run_types import asking_of
 
 def _named(model: LanguageModel) -> str:
     if model.can:
-        return f"{model.name} at {model.endpoint.name}"
-    probed = "could not be probed" if model.probe_note else "not probed"
-    return f"{model.name} at {model.endpoint.name}, {probed}"
+        return _("%(model)s at %(endpoint)s") % {
+            "model": model.name,
+            "endpoint": model.endpoint.name,
+        }
+    probed = _("could not be probed") if model.probe_note else _("not probed")
+    return _("%(model)s at %(endpoint)s, %(probed)s") % {
+        "model": model.name,
+        "endpoint": model.endpoint.name,
+        "probed": probed,
+    }
 
 
 def _models(task: Task) -> list[LanguageModel]:
@@ -63,5 +71,5 @@ def form_of(method: str) -> Callable[..., AskForm]:
     """The form of a way of asking; raises Missing for a method that asks no model."""
     asking = asking_of(method)
     if asking is None:
-        raise Missing("Models cannot be asked for this.")
+        raise Missing(_("Models cannot be asked for this."))
     return partial(AskForm, asking=asking)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
@@ -17,7 +18,7 @@ from evaluation.models import LanguageModel
 Row = dict[str, Any]
 MOST_TOKENS, MOST_REPLICATES = 8000, 20
 LISTED = 200  # failed or flagged answers that a figure names one by one
-NOTHING_NEW = "Nothing new came, so nothing has to be run again.", "", ""
+NOTHING_NEW = gettext_noop("Nothing new came, so nothing has to be run again."), "", ""
 
 
 def chat_model(task: Task, pk: Any) -> LanguageModel:
@@ -34,7 +35,10 @@ def chat_model(task: Task, pk: Any) -> LanguageModel:
         .first()
     )
     if found is None:
-        raise Invalid("There is no such model.", fields={"model": "Choose one of the project’s."})
+        raise Invalid(
+            gettext("There is no such model."),
+            fields={"model": gettext("Choose one of the project’s.")},
+        )
     return found
 
 
@@ -46,7 +50,7 @@ def asked_items(
     ``known``: also those whose answer is known; ``only``: those of these ids.
     """
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     rows = task.items.in_version(task.current.number)
     if not known:
         rows = rows.filter(expected__isnull=True)
@@ -58,26 +62,28 @@ def asked_items(
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 
 
-MODEL = whole_number("model", 0, 0, 2**31, label="Model")
+MODEL = whole_number("model", 0, 0, 2**31, label=gettext_noop("Model"))
 PROMPT = Param(
     "prompt",
     "",
     TEXT,
     high=80,
-    label="Prompt",
-    help="The built-in one, or a version of one that this project wrote.",
+    label=gettext_noop("Prompt"),
+    help=gettext_noop("The built-in one, or a version of one that this project wrote."),
 )
-WARMTH = "0: the most probable answer; higher: more varied ones."
+WARMTH = gettext_noop("0: the most probable answer; higher: more varied ones.")
 
 
 def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
     """The option of how warm answers are."""
-    return real_number("temperature", default, 0, 2, label="Temperature", help=help_text)
+    return real_number(
+        "temperature", default, 0, 2, label=gettext_noop("Temperature"), help=help_text
+    )
 
 
 def most_tokens(default: int, help_text: str) -> Param:
     """The option of how long an answer may be."""
-    label = "Most tokens of an answer"
+    label = gettext_noop("Most tokens of an answer")
     return whole_number("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
 

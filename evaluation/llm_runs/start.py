@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task, User
 from crowdqc.errors import Conflict, Missing
 from evaluation.llm.ask import Preview
@@ -44,7 +46,7 @@ def way_of(task: Task, method: str) -> LLMRunSpec:
     """One way of asking; Missing where there is none of this name for the task."""
     found = dict(ways_of(task)).get(method)
     if found is None:
-        raise Missing("Models cannot be asked for this in this task.")
+        raise Missing(_("Models cannot be asked for this in this task."))
     return found
 
 
@@ -100,8 +102,8 @@ def start(
         raise Conflict(ready.preview.problems[0])
     if ready.over_soft and not agreed:
         raise Conflict(
-            "This run may pass the soft budget of the endpoint.",
-            fields={"agreed": "Agree to it first."},
+            _("This run may pass the soft budget of the endpoint."),
+            fields={"agreed": _("Agree to it first.")},
             code="soft-budget",
         )
     return runs.start(

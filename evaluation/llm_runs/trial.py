@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Answer, Candidate, Item, Task
 from annotation.task_types import get_type
@@ -25,7 +26,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG = "try_prompt"
-PREPARE, ASK = "The question", "Asking the model"
+PREPARE, ASK = gettext_noop("The question"), gettext_noop("Asking the model")
 OFFERED = 100  # items to choose from
 SHORT = 70  # characters of an item's text in a choice
 OPTIONS = Params(
@@ -38,8 +39,8 @@ OPTIONS = Params(
             TEXT,
             high=80,
             required=True,
-            label="Prompt",
-            help="A version of one of the project’s own prompts, such as own:mine@2.",
+            label=gettext_noop("Prompt"),
+            help=gettext_noop("A version of one of the project’s own prompts, such as own:mine@2."),
         ),
         # The row that is asked about, such as item:7; "" for the first.
         Param("subject", "", TEXT, high=40),
@@ -60,7 +61,10 @@ def whole(task: Task, prompt: OwnPrompt, model: int) -> Plan:
     """
     purpose: Purpose = PURPOSES[prompt.purpose]
     if prompt.purpose not in purposes_of(task):
-        raise Conflict(f"Models are not asked in this task to {purpose.title.lower()}.")
+        raise Conflict(
+            gettext("Models are not asked in this task this way: %(purpose)s.")
+            % {"purpose": gettext(purpose.title)}
+        )
     kind = run_types.run_types()[purpose.method]
     assert kind.asking is not None  # noqa: S101 (every purpose names a way of asking)
     chosen = {"model": model, purpose.option: own.ref_of(prompt)}
@@ -84,8 +88,13 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     wanted = params["subject"]
     found = next((ask for ask in every.asks if wanted in ("", row_of(ask))), None)
     if found is None:
-        raise Conflict("There is no such item to ask about in this task.")
-    return Plan(every.model, [found], f"{every.model.name} is asked one question by {prompt}.")
+        raise Conflict(gettext("There is no such item to ask about in this task."))
+    return Plan(
+        every.model,
+        [found],
+        gettext("%(model)s is asked one question by %(prompt)s.")
+        % {"model": every.model.name, "prompt": prompt},
+    )
 
 
 def rows(task: Task, asks: Sequence[Ask]) -> list[tuple[str, str]]:
@@ -105,7 +114,7 @@ def rows(task: Task, asks: Sequence[Ask]) -> list[tuple[str, str]]:
         "pair": words,
         "text": dict(texts.values_list("pk", "key")),
         "answer": {
-            pk: f"{key} answer {pk}"
+            pk: gettext("%(key)s answer %(pk)s") % {"key": key, "pk": pk}
             for pk, key in Answer.objects.filter(pk__in=ids.get("answer", [])).values_list(
                 "pk", "item__key"
             )
@@ -128,17 +137,17 @@ def _lacking(task: Task) -> dict[str, str]:
     if own.of_purposes(task.project_id, purposes_of(task)):
         return {}
     return {
-        "sentence": "No own prompt for this task yet",
-        "why": "Write one first, or start from a copy of a built-in prompt.",
+        "sentence": gettext("No own prompt for this task yet"),
+        "why": gettext("Write one first, or start from a copy of a built-in prompt."),
         "url": reverse("models_prompts", args=[task.project_id]),
-        "label": "To the prompts",
+        "label": gettext("To the prompts"),
     }
 
 
 TRY_PROMPT = LLMRunSpec(
     SLUG,
     "1.0",
-    "Own prompt tried on one item",
+    gettext_noop("Own prompt tried on one item"),
     plan,
     OPTIONS,
     on_task=lambda task: {
@@ -186,7 +195,7 @@ def write(run: Run, done: Tried) -> Outcome:
 RUNS = RunType(
     TRY_PROMPT,
     tuple(sorted({shape for one in PURPOSES.values() for shape in one.shapes})),
-    "what own prompts can be written for",
+    gettext_noop("what own prompts can be written for"),
     (PREPARE, ASK),
     compute,
     write,

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.text import get_text_list
+from django.utils.translation import gettext, gettext_noop
+
 from annotation.models import Assignment, PayoutBatch, PayoutRule, Task
 from annotation.payouts.selectors.proposals import bonus_given, lines_of, unsettled_assignments
 from crowdqc.errors import Invalid
@@ -27,7 +30,11 @@ from evaluation.runs.exclusion_preview import TABLES, names_of
 from evaluation.runs.official.selectors import official_run
 
 LISTED = 40  # rows of one table
-TITLES = {"workers": "Workers", "systems": "Systems", "texts": "Texts"}
+TITLES = {
+    "workers": gettext_noop("Workers"),
+    "systems": gettext_noop("Systems"),
+    "texts": gettext_noop("Texts"),
+}
 ZERO = Decimal("0.00")
 By = PayoutRule.BonusBy
 Place = tuple[int, str]  # whose, dimension
@@ -196,7 +203,7 @@ def _table(name: str, now: Run | None, run: Run) -> Table:
     ]
     moved = [one for one in every if one.moves]
     moved.sort(key=lambda one: (-abs(one.steps or 0), one.name, one.dimension))
-    return Table(TITLES[name], moved[:LISTED], len(moved), len(every))
+    return Table(gettext(TITLES[name]), moved[:LISTED], len(moved), len(every))
 
 
 # Panels -----------------------------------------------------------------------------------------
@@ -224,8 +231,15 @@ def _watched(now: Run | None, run: Run) -> list[PanelEffect]:
             )
         ]
         for kind, rule in (
-            (panel_watch.BELOW, f"whole interval below {watch.threshold}"),
-            (panel_watch.INCENTIVE, f"surely among the best {watch.incentive_ranks}"),
+            (
+                panel_watch.BELOW,
+                gettext("whole interval below %(threshold)s") % {"threshold": watch.threshold},
+            ),
+            (
+                panel_watch.INCENTIVE,
+                gettext("surely among the best %(incentive_ranks)s")
+                % {"incentive_ranks": watch.incentive_ranks},
+            ),
         ):
             more, fewer = _differ(sides[0].get(kind, []), sides[1].get(kind, []))
             if more or fewer:
@@ -248,7 +262,11 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
             continue
         more, fewer = _differ(*sides)
         if more or fewer:
-            rule = f"the best {wanted.k}" if wanted.k else f"lower end from {wanted.threshold}"
+            rule = (
+                gettext("the best %(k)s") % {"k": wanted.k}
+                if wanted.k
+                else gettext("lower end from %(threshold)s") % {"threshold": wanted.threshold}
+            )
             found.append(PanelEffect(made.panel.name, made.panel_id, rule, more, fewer))
     return found
 
@@ -319,17 +337,22 @@ def _sentence(
 ) -> str:
     """The whole of it in one line."""
     if now is None:
-        return "No run is official yet: cards, boards, panels and payouts begin to read this one."
+        return gettext(
+            "No run is official yet: cards, boards, panels and payouts begin to read this one."
+        )
     told = [
-        f"{table.moved} of {plural(table.n, 'rank')} of {table.title.lower()}"
+        gettext("%(moved)s of %(ranks)s of %(table)s")
+        % {"moved": table.moved, "ranks": plural(table.n, "rank"), "table": table.title.lower()}
         for table in tables
         if table.moved
     ]
     if panels:
         told.append(plural(len(panels), "panel rule"))
     if bonuses is not None and bonuses.rows:
-        told.append(f"the bonus of {plural(len(bonuses.rows), 'worker')}")
+        told.append(
+            gettext("the bonus of %(workers)s") % {"workers": plural(len(bonuses.rows), "worker")}
+        )
     if not told:
-        return "No rank, no panel and no bonus changes."
-    head = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-    return f"{head[:1].upper()}{head[1:]} would change."
+        return gettext("No rank, no panel and no bonus changes.")
+    head = get_text_list(told, gettext("and"))
+    return gettext("%(head)s would change.") % {"head": f"{head[:1].upper()}{head[1:]}"}

@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext, pgettext
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.access import Access
 from annotation.accounts.roles.selectors import Ties, chain_of
@@ -26,7 +26,7 @@ from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from annotation.work.selectors import speed
 from annotation.work.selectors.speed import Pace
-from crowdqc.numbers import count, money, plural, short_date
+from crowdqc.numbers import count, money, plural, several, short_date
 from evaluation.charts import boards as charts
 from evaluation.methods.writing.method import NAME as WRITING
 from evaluation.models import Run, SystemScore, WorkerScore
@@ -46,7 +46,7 @@ SHOWS = (
 
 def many_of(task: Any) -> str:
     """What several items of the task are called: ``questions``."""
-    return pgettext("nouns", f"{noun_of(task)}s")
+    return several(noun_of(task))
 
 
 def noun_of(task: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Panel, Task, User
 from annotation.panels.actions import panels
@@ -35,10 +36,13 @@ def select(
     where nobody is chosen; Conflict for a run that is not finished, or a trial.
     """
     if run.state != RunState.DONE:
-        raise Conflict("This run is not finished.")
+        raise Conflict(_("This run is not finished."))
     stands = run_standing(run)
     if stands is not None and not stands.is_official:
-        raise Conflict(f"Run {run.number} is not the official run. Only that one chooses a panel.")
+        raise Conflict(
+            _("Run %(run)s is not the official run. Only that one chooses a panel.")
+            % {"run": run.number}
+        )
     panel = panels.get_or_create_panel(by=by, project=run.project, name=panel_name)
     Panel.objects.select_for_update(no_key=True).get(pk=panel.pk)
     found = panel_choice.choose(run, wanted)
@@ -47,7 +51,7 @@ def select(
     if same is not None:
         return same, False
     if not found.chosen:
-        raise Invalid("This rule chooses nobody.", fields={"rule": "Change it."})
+        raise Invalid(_("This rule chooses nobody."), fields={"rule": _("Change it.")})
     made = Selection.objects.create(
         panel=panel,
         task=run.task,
@@ -87,7 +91,7 @@ def evaluate(*, by: User, panel: Panel, task: Task, also: int | None = None) -> 
     Raises Invalid naming ``task`` or ``also``, and Conflict where one is in work already.
     """
     if not fits(task, panel_runs.SLUG) or task.project_id != panel.project_id:
-        raise Invalid("Choose a task of free text.", fields={"task": "One of free text."})
+        raise Invalid(_("Choose a task of free text."), fields={"task": _("One of free text.")})
     if also:
         panel_runs.other_task(task, also)
     recipe = recipe_in_force(task)

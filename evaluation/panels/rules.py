@@ -11,13 +11,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.text import get_text_list
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
 from crowdqc.errors import Invalid
-from crowdqc.numbers import parse_real, parse_whole, plural
+from crowdqc.numbers import count, parse_real, parse_whole
 from evaluation.models import Run, Selection, WorkerScore
 
 Rule = Selection.Rule
 IN, OUT = "chosen", "not chosen"
 FEW, APART, GONE = "no interval", "another board", "cannot be let in"
+NO_INTERVAL = gettext_noop("the run gives no interval")
+NOT_SCORED = gettext_noop("not scored")
+NOT_HERE = gettext_noop("no longer in the project")
 COLUMNS = (
     "worker_id",
     "worker__pseudonym",
@@ -125,11 +132,11 @@ class Choice:
     def groups(self) -> list[tuple[str, list[Row]]]:
         """The rows by their place, in the order of the page."""
         heads = (
-            (IN, "Chosen"),
-            (OUT, "Not chosen"),
-            (GONE, "Cannot be let in"),
-            (FEW, "No interval, so no place in the order"),
-            (APART, "On another board: they compare with nobody here"),
+            (IN, _("Chosen")),
+            (OUT, _("Not chosen")),
+            (GONE, _("Cannot be let in")),
+            (FEW, _("No interval, so no place in the order")),
+            (APART, _("On another board: they compare with nobody here")),
         )
         found = [(head, [row for row in self.rows if row.place == place]) for place, head in heads]
         return [(head, rows) for head, rows in found if rows]
@@ -143,9 +150,10 @@ def rows_of(run: Run, dimension: str = "") -> list[Row]:
         pk, name, removed, component, estimate, low, high, n, first, last, extra = values
         why = extra.get("no_interval", "")
         if low is None and not why:
-            why = "the run gives no interval" if estimate is not None else "not scored"
+            # English, as a selection keeps it; translated where it is shown.
+            why = NO_INTERVAL if estimate is not None else NOT_SCORED
         if removed is not None:
-            why = "no longer in the project"
+            why = NOT_HERE
         elif pk in out:
             why = f"left out of results: {out[pk]}"
         found.append(
@@ -215,17 +223,17 @@ def choose(run: Run, wanted: RuleRequest) -> Choice:
 
 def _check(wanted: RuleRequest) -> None:
     if wanted.rule not in Rule.values:
-        raise Invalid("Choose a rule.", fields={"rule": "top, threshold or hand."})
+        raise Invalid(_("Choose a rule."), fields={"rule": _("top, threshold or hand.")})
     if wanted.rule == Rule.TOP and (wanted.k is None or not 1 <= wanted.k <= 10_000):
-        raise Invalid("Say how many.", fields={"k": "A whole number from 1."})
+        raise Invalid(_("Say how many."), fields={"k": _("A whole number from 1.")})
     if wanted.rule == Rule.THRESHOLD and wanted.threshold is None:
-        raise Invalid("Give the threshold.", fields={"threshold": "A number, as 0.6."})
+        raise Invalid(_("Give the threshold."), fields={"threshold": _("A number, as 0.6.")})
 
 
 def names(rows: Iterable[Row]) -> str:
     """``teal-owl, red-fox and blue-jay``."""
     told = [row.name for row in rows]
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    return get_text_list(told, _("and"))
 
 
 def _top(made: Choice, board: list[Row]) -> None:
@@ -238,18 +246,28 @@ def _top(made: Choice, board: list[Row]) -> None:
     without = [row for row in board if row.border and not row.chosen]
     if len(board) < k:
         made.sentences.append(
-            f"Only {plural(len(board), 'worker has', 'workers have')} an interval, so fewer than "
-            f"{k} are chosen."
+            ngettext(
+                "Only %(n)s worker has an interval, so fewer than %(k)s are chosen.",
+                "Only %(n)s workers have an interval, so fewer than %(k)s are chosen.",
+                len(board),
+            )
+            % {"n": count(len(board)), "k": k}
         )
     if within and without:
         made.sentences.append(
-            f"Who is among the best {k} is not sure: {names(within)} "
-            f"{'is' if len(within) == 1 else 'are'} in and {names(without)} "
-            f"{'is' if len(without) == 1 else 'are'} out, but these {len(within) + len(without)} "
-            "cannot be separated at this border."
+            _(
+                "Who is among the best %(k)s is not sure. In: %(within)s. Out: %(without)s. These "
+                "%(n)s cannot be separated at this border."
+            )
+            % {
+                "k": k,
+                "within": names(within),
+                "without": names(without),
+                "n": len(within) + len(without),
+            }
         )
     elif board and len(board) > k:
-        made.sentences.append(f"The best {k} are told apart from everybody below.")
+        made.sentences.append(_("The best %(k)s are told apart from everybody below.") % {"k": k})
 
 
 def _threshold(made: Choice, board: list[Row]) -> None:
@@ -262,8 +280,11 @@ def _threshold(made: Choice, board: list[Row]) -> None:
     border = [row for row in board if row.border]
     if border:
         made.sentences.append(
-            f"Of {names(border)} it cannot be said on which side of the threshold they stand: "
-            f"it lies within their {made.level} interval. They are not chosen."
+            _(
+                "Of %(border)s it cannot be said on which side of the threshold they stand: "
+                "it lies within their %(level)s interval. They are not chosen."
+            )
+            % {"border": names(border), "level": made.level}
         )
 
 
@@ -272,13 +293,17 @@ def _hand(made: Choice, board: list[Row]) -> None:
     ticked = set(made.wanted.workers)
     unknown = ticked - {row.worker for row in made.rows}
     if unknown:
-        raise Invalid("One of the chosen is not in this run.", fields={"worker": "Of this run."})
+        raise Invalid(
+            _("One of the chosen is not in this run."), fields={"worker": _("Of this run.")}
+        )
     for row in made.rows:
         if row.worker in ticked:
             row.place = IN
     unsure = [row for row in made.chosen if not row.sure]
     if unsure:
-        made.sentences.append(f"Chosen without an interval: {names(unsure)}.")
+        made.sentences.append(
+            _("Chosen without an interval: %(unsure)s.") % {"unsure": names(unsure)}
+        )
 
 
 def _aside(made: Choice) -> list[str]:
@@ -286,13 +311,20 @@ def _aside(made: Choice) -> list[str]:
     told = []
     lost = [row for row in made.rows if row.place == GONE]
     if lost and made.wanted.rule == Rule.TOP:
-        told.append(f"{names(lost)} cannot be let in and would still take a place in the order.")
+        told.append(
+            _("%(lost)s cannot be let in and would still take a place in the order.")
+            % {"lost": names(lost)}
+        )
     if made.adjusted:
-        told.append("They answered different questions, so scores are adjusted for the questions.")
+        told.append(
+            _("They answered different questions, so scores are adjusted for the questions.")
+        )
     if made.by_overlap and made.wanted.rule == Rule.TOP:
         told.append(
-            "This run compares no two workers; here two are told apart where their intervals do "
-            "not overlap, one pair at a time."
+            _(
+                "This run compares no two workers; here two are told apart where their intervals "
+                "do not overlap, one pair at a time."
+            )
         )
     return told
 
@@ -304,12 +336,15 @@ def read(data: Mapping[str, Any], hand: Iterable[str] = ()) -> RuleRequest:
         raw = str(data.get(name) or "").strip()
         value = read(raw, -(10**6), 10**6)
         if raw and value is None:
-            raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number, as 0.6."})
+            raise Invalid(
+                _("%(raw)s is no number.") % {"raw": f"{raw[:40]!r}"},
+                fields={name: _("A number, as 0.6.")},
+            )
         return value
 
     ticked = [parse_whole(one) for one in hand]
     if None in ticked:
-        raise Invalid("Choose workers of the run.", fields={"worker": "Of this run."})
+        raise Invalid(_("Choose workers of the run."), fields={"worker": _("Of this run.")})
     return RuleRequest(
         rule=str(data.get("rule") or Rule.TOP),
         k=number("k", parse_whole),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Panel, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.free_text import run as text_runs
@@ -32,13 +34,13 @@ def _take(run: Run, task: Task) -> Snapshot:
     """The snapshot of the panel's members, of one task or of two."""
     panel = Panel.objects.filter(project=run.project_id, pk=run.params["panel"]).first()
     if panel is None:
-        raise Conflict("There is no such panel in this project.")
+        raise Conflict(_("There is no such panel in this project."))
     also = []
     if run.params["also"]:
         also = [other_task(task, run.params["also"])]
     members = set(panel.members.filter(until__isnull=True).values_list("worker_id", flat=True))
     if not members:
-        raise Conflict(f"Nobody is on the panel “{panel.name}” now.")
+        raise Conflict(_("Nobody is on the panel “%(panel)s” now.") % {"panel": panel.name})
     return snapshots.freeze_answers(task, only=members, also=also)
 
 
@@ -47,7 +49,8 @@ def other_task(task: Task, pk: int) -> Task:
     found = Task.objects.filter(project=task.project_id, pk=pk).exclude(pk=task.pk).first()
     if found is None or not fits(found, SLUG):
         raise Invalid(
-            "The other task is none of free text in this project.", fields={"also": "Another one."}
+            _("The other task is none of free text in this project."),
+            fields={"also": _("Another one.")},
         )
     return found
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task
@@ -18,10 +20,10 @@ from evaluation.runs.run_types import fits
 
 MOST_NOTES, MOST_RUNS = 100, 10
 DONE = {
-    "kept": "kept on the panel",
-    "ended": "taken off the panel",
-    "proposed": "incentive proposed",
-    "overtaken": "a later run no longer says so",
+    "kept": gettext_noop("kept on the panel"),
+    "ended": gettext_noop("taken off the panel"),
+    "proposed": gettext_noop("incentive proposed"),
+    "overtaken": gettext_noop("a later run no longer says so"),
 }
 
 
@@ -55,17 +57,24 @@ def open_notes(project: Project) -> list[tuple[int, str, int]]:
 
 def _note_row(note: WatchNote) -> dict[str, Any]:
     told = note.detail
-    between = f"{score(told['low'])} to {score(told['high'])}"
+    between = _("%(low)s to %(high)s") % {"low": score(told["low"]), "high": score(told["high"])}
     if note.kind == "below":
-        sentence = (
-            f"The whole interval, {between}, lies below {score(told['threshold'])}; "
-            f"from {plural(told['n'], 'answer')}."
-        )
+        sentence = _(
+            "The whole interval, %(between)s, lies below %(threshold)s; from %(answers)s."
+        ) % {
+            "between": between,
+            "threshold": score(told["threshold"]),
+            "answers": plural(told["n"], "answer"),
+        }
     else:
         ranks = rank_words(told["rank_low"], told["rank_high"])
-        sentence = f"Certainly among the best {told['ranks']}: rank {ranks}, interval {between}."
+        sentence = _("Certainly among the best %(best)s: rank %(ranks)s, interval %(between)s.") % {
+            "best": told["ranks"],
+            "ranks": ranks,
+            "between": between,
+        }
     # A note with what it says in words.
-    return {"note": note, "sentence": sentence, "done": DONE.get(note.done, "")}
+    return {"note": note, "sentence": sentence, "done": _(DONE.get(note.done, ""))}
 
 
 def page(panel: Panel) -> dict[str, Any]:
@@ -120,8 +129,12 @@ def selection_words(made: Selection) -> str:
     """``12 chosen of 40, 3 at the border``."""
     chosen = sum(row["place"] == "chosen" for row in made.rows)
     border = sum(bool(row["border"]) for row in made.rows)
-    more = f", {border} at the border" if border else ""
-    return f"{chosen} chosen of {len(made.rows)}{more}"
+    text = (
+        _("%(chosen)s chosen of %(rows)s, %(border)s at the border")
+        if border
+        else _("%(chosen)s chosen of %(rows)s")
+    )
+    return text % {"chosen": chosen, "rows": len(made.rows), "border": border}
 
 
 def finished(run: Run) -> bool:

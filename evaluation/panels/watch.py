@@ -14,6 +14,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import Membership, Panel, PayoutBatch, Task, User
 from annotation.notifications.actions.notices import notify, people_of
@@ -43,19 +44,28 @@ def watch(
 ) -> PanelWatch:
     """Say what is looked at after each run of the task. Raises Invalid naming a field."""
     if task.project_id != panel.project_id:
-        raise Invalid("Choose a task of this project.", fields={"task": "One of this project."})
+        raise Invalid(
+            gettext("Choose a task of this project."),
+            fields={"task": gettext("One of this project.")},
+        )
     if (ranks is None) != (incentive is None):
         raise Invalid(
-            "An incentive needs an amount and how many get it at most.",
-            fields={"incentive": "Both or neither.", "incentive_ranks": "Both or neither."},
+            gettext("An incentive needs an amount and how many get it at most."),
+            fields={
+                "incentive": gettext("Both or neither."),
+                "incentive_ranks": gettext("Both or neither."),
+            },
         )
     if ranks is not None and not 1 <= ranks <= 1000:
-        raise Invalid("1 to 1,000.", fields={"incentive_ranks": "1 to 1,000."})
+        raise Invalid(gettext("1 to 1,000."), fields={"incentive_ranks": gettext("1 to 1,000.")})
     if incentive is not None and not 0 < incentive <= 10_000:
-        raise Invalid("More than 0.", fields={"incentive": "More than 0, at most 10,000."})
+        raise Invalid(
+            gettext("More than 0."), fields={"incentive": gettext("More than 0, at most 10,000.")}
+        )
     if active and threshold is None and ranks is None:
         raise Invalid(
-            "Say what to look for.", fields={"threshold": "A threshold, an incentive, or both."}
+            gettext("Say what to look for."),
+            fields={"threshold": gettext("A threshold, an incentive, or both.")},
         )
     made, _ = PanelWatch.objects.update_or_create(
         panel=panel,
@@ -170,8 +180,13 @@ def _tell(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
         project=run.project,
         key=f"panel.watch:{watch.pk}:{run.pk}",
         url=reverse("panel", args=[run.project_id, watch.panel_id]) + "#watch",
-        text=f"Run {run.number} says something of {plural(len(new), 'member')} of the panel "
-        f"“{watch.panel.name}”. It decides nothing; somebody has to look.",
+        text=lambda: (
+            gettext(
+                "Run %(run)s says something of %(members)s of the panel “%(panel)s”. It decides "
+                "nothing; somebody has to look."
+            )
+            % {"run": run.number, "members": plural(len(new), "member"), "panel": watch.panel.name}
+        ),
     )
 
 
@@ -187,12 +202,14 @@ def settle_note(*, by: User, note: WatchNote, what: str, why: str = "") -> Watch
         .get(pk=note.pk)
     )
     if what not in (KEPT, ENDED if locked.kind == BELOW else PROPOSED):
-        raise Invalid("Choose what follows.", fields={"what": "One of those offered."})
+        raise Invalid(
+            gettext("Choose what follows."), fields={"what": gettext("One of those offered.")}
+        )
     if locked.done:
-        raise Conflict("This note is decided already.")
+        raise Conflict(gettext("This note is decided already."))
     panel = locked.watch.panel
     if what == PROPOSED and locked.worker.user_id == by.pk:
-        raise Conflict("Nobody proposes an incentive for themself.")
+        raise Conflict(gettext("Nobody proposes an incentive for themself."))
     locked.done, locked.seen_at, locked.seen_by = what, timezone.now(), by
     locked.save(update_fields=["done", "seen_at", "seen_by"])
     record(
@@ -232,10 +249,12 @@ def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple
     found: dict[int, tuple[Decimal, str]] = {}
     for note in _unpaid(task, workers):
         amount, told = found.get(note.worker_id, (Decimal(0), ""))
+        # English in every language: it is kept with the line of a proposal.
         here = (
             f"incentive: among the best {note.detail['ranks']} of run {note.detail['run']}, "
             f"{score(note.detail['low'])} to {score(note.detail['high'])}"
         )
+
         found[note.worker_id] = (
             amount + Decimal(str(note.detail["amount"])),
             f"{told}; {here}" if told else here,

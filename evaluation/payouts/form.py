@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
 from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
@@ -197,12 +198,14 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     """The line as it can be proposed, or None with its faults noted."""
     assignment, errors = draft.evidence.assignment, draft.errors
     if draft.decision not in Decision.values:
-        errors["decision"] = "Choose one"
+        errors["decision"] = _("Choose one")
     if draft.decision == Decision.REJECT:
         if draft.reason_code not in REASONS:
-            errors["code"] = "Choose a reason"
+            errors["code"] = _("Choose a reason")
         if len(draft.reason.strip()) < MIN_REASON:
-            errors["reason"] = f"The worker reads this: at least {MIN_REASON} characters"
+            errors["reason"] = _("The worker reads this: at least %(min_reason)s characters") % {
+                "min_reason": MIN_REASON
+            }
         return (
             None
             if errors
@@ -217,7 +220,9 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     if base is not None and (why_not := why_not_base(assignment, base)):
         errors["base"] = why_not
     elif draft.is_less and len(draft.less.strip()) < MIN_LESS:
-        errors["less"] = f"The worker reads this: at least {MIN_LESS} characters"
+        errors["less"] = _("The worker reads this: at least %(min_less)s characters") % {
+            "min_less": MIN_LESS
+        }
     bonus = _amount(draft, "bonus", draft.bonus, ZERO)
     if errors or bonus is None:
         return None
@@ -248,9 +253,9 @@ def amount(text: str, default: Decimal) -> Decimal:
         return default
     value = exact(text, low=-LARGEST)
     if value is None:
-        raise Invalid("An amount, as 1.80")
+        raise Invalid(_("An amount, as 1.80"))
     if not 0 <= value <= MOST or value != value.quantize(CENT):
-        raise Invalid("0 or more, two decimals")
+        raise Invalid(_("0 or more, two decimals"))
     return value.quantize(CENT)
 
 

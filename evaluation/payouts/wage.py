@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from typing import TypeGuard
 
+from django.utils.translation import gettext_noop
+
 from evaluation.payouts.selectors.evidence import Evidence
 
 CAP = 3  # times the middle time of the task
 CENT, HOUR = Decimal("0.01"), Decimal(3600)
-LOGGED = "active time in the log"
-OPENED = "from opening to submitting"
-CAPPED = f"capped at {CAP} × the middle time of the task"
-LEASED = "capped at the time that the task allows"
+# English, as notes of bonuses keep them; translated where they are shown.
+LOGGED = gettext_noop("active time in the log")
+OPENED = gettext_noop("from opening to submitting")
+CAPPED = gettext_noop("capped at 3 × the median time of the task")
+LEASED = gettext_noop("capped at the time that the task allows")
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,15 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
 from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.answers import Tally, tally_from_counts
+from crowdqc.numbers import nouns, plural
 from crowdqc.web.terms import Words
 from evaluation.runs.planning.precision import Planner, Precision
 
@@ -134,20 +135,22 @@ class ShapeAdapter:
     @property
     def first_run_when(self) -> str:
         """When the first run starts by itself, behind "when"."""
-        return f"{FIRST_WORKERS} workers have {FIRST_ANSWERS} {self.answer_noun}s each"
+        return gettext("%(workers)s have %(answers)s each") % {
+            "workers": plural(FIRST_WORKERS, "worker"),
+            "answers": plural(FIRST_ANSWERS, self.answer_noun),
+        }
 
     @property
     def fixed_words(self) -> str:
         """What no option of a run changes, for the page that starts one."""
-        return (
-            f"Intervals are 95%. The same seed on the same {self.answer_noun}s gives the same "
-            "numbers."
-        )
+        return gettext(
+            "Intervals are 95%%. The same seed on the same %(nouns)s gives the same numbers."
+        ) % {"nouns": nouns(self.answer_noun)}
 
     @property
     def score_name(self) -> str:
         """What the score of a worker is called beside their work."""
-        return "AQER score" if self.worker_score == AQER_SCORE else "Competence"
+        return gettext("AQER score") if self.worker_score == AQER_SCORE else gettext("Competence")
 
     def votes_url(self, task: Task, worker_id: int) -> str:
         """Where everything stands that a worker said in the task."""

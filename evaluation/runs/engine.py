@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Project, Task, User
 from annotation.notifications.actions.notices import notify, people_of
@@ -69,22 +70,22 @@ def start(
     """
     method = method or main_method(task) or "aqer"
     if method not in run_types.run_types():
-        known = reason_missing(method) or "is not a method"
-        can = ", ".join(sorted(run_types.run_types()))
-        raise Invalid(f"{method!r} {known}.", fields={"method": f"Choose one of: {can}."})
+        raise _unknown(method)
     kind = run_types.run_types()[method]
     chosen = kind.recipe
     if not kind.fits(task):
-        raise Invalid(f"{chosen.title} scores {kind.what}, and this task asks for something else.")
+        text = _("%(method)s scores %(what)s, and this task asks for something else.")
+        raise Invalid(text % {"method": chosen.title, "what": kind.what})
     if not 0 <= seed < 2**62:
-        raise Invalid("The seed is out of range.", fields={"seed": "A whole number from 0."})
+        raise Invalid(_("The seed is out of range."), fields={"seed": _("A whole number from 0.")})
     clean = kind.clean_params(params or {})
     kind.refuse(task, clean)
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
     if active:
-        raise Conflict(f"Run {active.number} of this task is not finished; wait or cancel it.")
+        text = _("Run %(run)s of this task is not finished; wait or cancel it.")
+        raise Conflict(text % {"run": active.number})
     run = Run.objects.create(
         project_id=task.project_id,
         task=task,
@@ -106,6 +107,16 @@ def start(
     )
     enqueue(run.pk)
     return run
+
+
+def _unknown(method: str) -> Invalid:
+    """What is wrong with a method that cannot be run, and which can."""
+    can = ", ".join(sorted(run_types.run_types()))
+    why = reason_missing(method)
+    text = (
+        f"{method!r} {why}." if why else _("%(method)s is not a method.") % {"method": repr(method)}
+    )
+    return Invalid(text, fields={"method": _("Choose one of: %(can)s.") % {"can": can}})
 
 
 def enqueue(run_id: int) -> None:
@@ -394,7 +405,14 @@ def notify_finished(run: Run, state: str) -> None:
         project=run.project,
         key=f"run.ended:{run.pk}",
         url=reverse("run", args=[run.project_id, run.number]),
-        text=f"Run {run.number} ({title}) {'failed' if failed else 'is done'}.",
+        text=lambda: (
+            (
+                _("Run %(run)s (%(title)s) failed.")
+                if failed
+                else _("Run %(run)s (%(title)s) is done.")
+            )
+            % {"run": run.number, "title": title}
+        ),
         mail=failed or timezone.now() - run.created_at > LONG,
     )
 

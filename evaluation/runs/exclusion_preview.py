@@ -16,6 +16,8 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.text import get_text_list
+from django.utils.translation import gettext
 
 from annotation.models import Candidate, Exclusion, Membership, Task
 from annotation.work.snapshots.answers import pseudonyms
@@ -134,21 +136,27 @@ def effect(task: Task, worker: Membership) -> Effect:
     method = runs.main_method(task)
     last = official_run(task)
     if not method:
-        raise Conflict("Nothing is computed of this task.")
+        raise Conflict(gettext("Nothing is computed of this task."))
     if task.exclusions.in_force().filter(worker=worker).exists():
-        raise Conflict(f"{worker.pseudonym} is left out already, so nothing changes.")
+        raise Conflict(
+            gettext("%(pseudonym)s is left out already, so nothing changes.")
+            % {"pseudonym": worker.pseudonym}
+        )
     in_force = recipe_in_force(task)
     clean, recipe, seed = *_bounded(method, in_force.params, last), in_force.seed
     before = _outcome(task, method, clean, seed, None)
     after = _outcome(task, method, clean, seed, worker)
     if after.answers == before.answers:
-        raise Conflict(f"No answer of {worker.pseudonym} enters results, so nothing changes.")
+        raise Conflict(
+            gettext("No answer of %(pseudonym)s enters results, so nothing changes.")
+            % {"pseudonym": worker.pseudonym}
+        )
     tables = [
         _table(name, title, before, after, worker)
         for name, title in (
-            ("workers", "Other workers"),
-            ("systems", "Systems"),
-            ("texts", "Texts"),
+            ("workers", gettext("Other workers")),
+            ("systems", gettext("Systems")),
+            ("texts", gettext("Texts")),
         )
         if before.scores[name]
     ]
@@ -170,7 +178,6 @@ def _bounded(
     """The options with fewer resamples where there are many, and what the recipe is called."""
     kind = run_types.run_types()[method]
     params = kind.clean_params(options)
-    recipe = f"the recipe of run {last.number}" if last else "the default recipe"
     asked = params.get("resamples", 0)
     took = 0.0
     if last is not None and last.started_at and last.finished_at:
@@ -178,8 +185,15 @@ def _bounded(
     most = MOST_RESAMPLES if took < SLOW else FEWEST_RESAMPLES
     if asked > most:
         params["resamples"] = most
-        recipe += f", with {most} resamples instead of {asked:,}"
-    return params, recipe
+        text = (
+            gettext("the recipe of run %(run)s, with %(most)s resamples instead of %(asked)s")
+            if last
+            else gettext("the default recipe, with %(most)s resamples instead of %(asked)s")
+        )
+    else:
+        text = gettext("the recipe of run %(run)s") if last else gettext("the default recipe")
+    told = {"run": last.number if last else 0, "most": most, "asked": f"{asked:,}"}
+    return params, text % told
 
 
 def _outcome(
@@ -198,7 +212,9 @@ def _outcome(
     except _Undone:
         return found[0]
     except (DataError, BadParameter) as problem:
-        raise Conflict(f"This cannot be foreseen: {problem}.") from problem
+        raise Conflict(
+            gettext("This cannot be foreseen: %(problem)s.") % {"problem": problem}
+        ) from problem
 
 
 def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> RunScores:
@@ -220,7 +236,7 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> RunScore
     done = kind.compute(run, steps)
     result = getattr(done, "result", None)
     if result is not None and not result.converged:
-        raise Conflict("It did not converge without them, so it cannot be foreseen.")
+        raise Conflict(gettext("It did not converge without them, so it cannot be foreseen."))
     results.store(run, kind.write(run, done), steps.finish())
     counts = run.snapshot.counts if run.snapshot is not None else {}
     return RunScores(
@@ -297,14 +313,23 @@ def names_of(name: str, ids: list[int]) -> dict[int, str]:
 def _sentence(tables: list[Table], figures: list[Figure]) -> str:
     """What would change, in one line."""
     if not any(table.changed for table in tables) and not figures:
-        return "Nothing that a page shows would change."
+        return gettext("Nothing that a page shows would change.")
     told = [
-        f"{table.changed} of {table.n} scores of {table.title.lower()}"
-        + (f" ({plural(table.moved, 'range')} of ranks)" if table.moved else "")
+        (
+            gettext("%(changed)s of %(n)s scores of %(table)s (%(ranges)s of ranks)")
+            if table.moved
+            else gettext("%(changed)s of %(n)s scores of %(table)s")
+        )
+        % {
+            "changed": table.changed,
+            "n": table.n,
+            "table": table.title.lower(),
+            "ranges": plural(table.moved, "range"),
+        }
         for table in tables
         if table.changed
     ]
     if figures:
         told.append(plural(len(figures), "other figure"))
-    head = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-    return f"{head} would change."
+    head = get_text_list(told, gettext("and"))
+    return gettext("%(head)s would change.") % {"head": head}

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
+from crowdqc.numbers import nouns
 from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
 from evaluation.models import LanguageModel
@@ -15,8 +17,8 @@ from evaluation.runs import engine as runs
 from evaluation.runs.adapters import ShapeAdapter
 
 ENCODERS = [
-    ("minilm", "MiniLM, a sentence model"),
-    ("char-svd", "Characters, no model needed"),
+    ("minilm", gettext_noop("MiniLM, a sentence model")),
+    ("char-svd", gettext_noop("Characters, no model needed")),
 ]
 
 Choices = Sequence[tuple[Any, str]]
@@ -29,8 +31,8 @@ def field_of(param: Param, choices: Choices | None = None) -> forms.Field:
     ``choices`` are those of a task or a project: pairs of a value and its words.
     """
     said: dict[str, Any] = {
-        "label": param.label,
-        "help_text": param.help,
+        "label": gettext(param.label),
+        "help_text": gettext(param.help),
         "initial": param.default,
     }
     if param.kind == TEXT and choices is None:
@@ -42,7 +44,8 @@ def field_of(param: Param, choices: Choices | None = None) -> forms.Field:
         return forms.BooleanField(required=False, **said)
     if param.kind == CHOICE and choices is None:
         # A choice without words is for programs only.
-        choices = list(zip(param.choices, param.words, strict=False))
+        words = [gettext(one) for one in param.words]
+        choices = list(zip(param.choices, words, strict=False))
     if choices is None:
         return _number_field(param, said)
     if param.kind == WHOLE:
@@ -90,14 +93,16 @@ class RunForm(forms.Form):
             min_value=0,
             max_value=2**53,
             initial=runs.DEFAULT_SEED,
-            help_text=f"The same seed on the same {noun}s gives the same numbers.",
+            help_text=gettext("The same seed on the same %(nouns)s gives the same numbers.")
+            % {"nouns": nouns(noun)},
             widget=forms.NumberInput(attrs={"class": "mid num"}),
         )
 
     def _encoders(self) -> Sequence[tuple[str, str]]:
         asked = self.data.get("encoder") or self.initial.get("encoder") or ""
         there = model_folders(is_sentence_model)
-        known = [*ENCODERS, *((f"{PATH}{folder}", name) for name, folder in there.items())]
+        own = [(slug, gettext(words)) for slug, words in ENCODERS]
+        known = [*own, *((f"{PATH}{folder}", name) for name, folder in there.items())]
         if asked and asked not in dict(known):
             return [*known, (asked, asked)]  # a model's folder, as the last run used it
         return known
@@ -113,7 +118,11 @@ class RunForm(forms.Form):
             archived_at__isnull=True,
             endpoint__archived_at__isnull=True,
         ).select_related("endpoint")
-        named = {f"endpoint:{one.pk}": f"{one.name} at {one.endpoint.name}" for one in there}
+        named = {
+            f"endpoint:{one.pk}": gettext("%(model)s at %(endpoint)s")
+            % {"model": one.name, "endpoint": one.endpoint.name}
+            for one in there
+        }
         kept = [choice for choice in widget.choices if choice[0] not in named]
         widget.choices = [*kept, *named.items()]
 
@@ -123,23 +132,29 @@ class ScheduleForm(forms.Form):
 
     enabled = forms.BooleanField(
         required=False,
-        label="Runs of this task start automatically",
+        label=gettext_lazy("Runs of this task start automatically"),
     )
     after_answers = forms.IntegerField(
         required=False,
         min_value=1,
-        help_text="Counted when none came for half a minute. Empty: not for this reason.",
+        help_text=gettext_lazy(
+            "Counted when none came for half a minute. Empty: not for this reason."
+        ),
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
     every_minutes = forms.IntegerField(
         required=False,
         min_value=5,
-        label="Every so many minutes",
-        help_text="Only when something is new. Empty: not for this reason.",
+        label=gettext_lazy("Every so many minutes"),
+        help_text=gettext_lazy("Only when something is new. Empty: not for this reason."),
         widget=forms.NumberInput(attrs={"class": "short num"}),
     )
 
     def __init__(self, *args: Any, known: ShapeAdapter, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["enabled"].help_text = f"The first one when {known.first_run_when}."
-        self.fields["after_answers"].label = f"After so many new {known.answer_noun}s"
+        self.fields["enabled"].help_text = gettext("The first one when %(first_run_when)s.") % {
+            "first_run_when": known.first_run_when
+        }
+        self.fields["after_answers"].label = gettext("After so many new %(nouns)s") % {
+            "nouns": nouns(known.answer_noun)
+        }

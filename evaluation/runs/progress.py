@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from evaluation.methods.core.base import Cancelled
 from evaluation.models import Run, RunState
 
 SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS = (
-    "Snapshot",
-    "Embeddings",
-    "First-round score",
-    "Iterating",
-    "Bootstrap over questions",
-    "Ranks and warnings",
+    gettext_noop("Snapshot"),
+    gettext_noop("Embeddings"),
+    gettext_noop("First-round score"),
+    gettext_noop("Iterating"),
+    gettext_noop("Bootstrap over questions"),
+    gettext_noop("Ranks and warnings"),
 )
 TEXT_STEPS = (SNAPSHOT, EMBEDDINGS, UNITERATED, ITERATING, BOOTSTRAP, CHECKS)
 EVERY_SECONDS = 0.5

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
 
 from annotation.models import Task
 from annotation.task_types import get_type
@@ -285,7 +286,7 @@ def tell_rooms(run: Run) -> None:
 
 def title_of(method: str) -> str:
     """What a run of this method is called on pages."""
-    return type_of(method).recipe.title
+    return gettext(type_of(method).recipe.title)
 
 
 def asking_of(method: str) -> LLMRunSpec | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import Task, User
 from annotation.models.tasks import TaskState
@@ -113,10 +114,14 @@ def change_schedule(
 ) -> RunSchedule:
     """Say when the task's runs start automatically, and with which options."""
     if after_answers is not None and not 1 <= after_answers <= 1_000_000:
-        raise Invalid("The number is out of range.", fields={"after_answers": "1 to 1,000,000."})
+        raise Invalid(
+            gettext("The number is out of range."),
+            fields={"after_answers": gettext("1 to 1,000,000.")},
+        )
     if every_minutes is not None and not 5 <= every_minutes <= 43_200:
         raise Invalid(
-            "The minutes are out of range.", fields={"every_minutes": "5 minutes to 30 days."}
+            gettext("The minutes are out of range."),
+            fields={"every_minutes": gettext("5 minutes to 30 days.")},
         )
     method = main_method(task) or "aqer"
     clean = run_types.run_types()[method].clean_params(params or {})

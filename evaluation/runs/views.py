@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_task
@@ -20,7 +21,7 @@ from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, o
 from annotation.lists.pages import list_page
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import nouns, parse_whole, plural
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.models import Run, RunState
 from evaluation.official import effect as official_effect
@@ -34,52 +35,61 @@ from evaluation.runs.official.standing import run_standing
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import words as run_words
 
-RUN_COLUMNS = (
-    Column("run", "Run", sort=("number",), down=True, fixed=True),
-    Column("task", "Task", sort=("task__current__title",)),
-    Column("method", "Method", sort=("method",)),
-    Column("started", "Started", sort=("created_at",), down=True),
-    Column("snapshot", "Snapshot"),
-    Column("answers", "Answers", sort=("snapshot__counts__answers",), number=True, down=True),
-    Column("took", "Took", sort=(F("finished_at") - F("started_at"),), number=True, down=True),
-    Column("state", "State", sort=("state",)),
-    Column("result", "Result"),
-)
-OVER = "It has ended already."
+
+def _columns() -> tuple[Column, ...]:
+    return (
+        Column("run", _("Run"), sort=("number",), down=True, fixed=True),
+        Column("task", _("Task"), sort=("task__current__title",)),
+        Column("method", _("Method"), sort=("method",)),
+        Column("started", _("Started"), sort=("created_at",), down=True),
+        Column("snapshot", _("Snapshot")),
+        Column(
+            "answers", _("Answers"), sort=("snapshot__counts__answers",), number=True, down=True
+        ),
+        Column(
+            "took", _("Took"), sort=(F("finished_at") - F("started_at"),), number=True, down=True
+        ),
+        Column("state", _("State"), sort=("state",)),
+        Column("result", _("Result")),
+    )
 
 
 def run_listing(access: Access) -> Listing:
     """The runs of a project, the newest first."""
     there = access.project.runs.order_by().values_list("method", flat=True).distinct()
     methods = [Choice(slug, run_types.title_of(slug), Q(method=slug)) for slug in sorted(there)]
-    states = [Choice(value, reads.STATES[RunState(value)][1], Q(state=value)) for value in RunState]
+    states = [
+        Choice(value, _(reads.STATES[RunState(value)][1]), Q(state=value)) for value in RunState
+    ]
 
     def why_not(rows: Sequence[Any]) -> dict[int, str]:
-        return {row.pk: OVER for row in rows if row.state not in runs.ACTIVE}
+        return {row.pk: _("It has ended already.") for row in rows if row.state not in runs.ACTIVE}
 
     cancel = Bulk(
         "cancel",
-        "Cancel runs",
-        "Cancelled",
+        _("Cancel runs"),
+        _("Cancelled"),
         one_by_one(lambda run: runs.cancel(by=access.user, run=run)),
-        sentence="They stop at their next step. What they computed so far is lost.",
+        sentence=_("They stop at their next step. What they computed so far is lost."),
         why_not=why_not,
         danger=True,
     )
     return Listing(
         slug="runs",
         nouns="run,runs",
-        caption="Runs of the project",
+        caption=_("Runs of the project"),
         rows=reads.all_runs(access.project).annotate(in_force=in_force()),
-        columns=RUN_COLUMNS,
+        columns=_columns(),
         template="evaluation/runs/_line.html",
         order="-run",
         search=(reads.named,),
-        search_label="Search by task, method or number",
+        search_label=_("Search by task, method or number"),
         filters=(
-            Filter("state", "State", states),
-            Filter("method", "Method", methods if len(methods) > 1 else ()),
-            Filter("standing", "Standing", (Choice("official", "Official", Q(in_force=True)),)),
+            Filter("state", _("State"), states),
+            Filter("method", _("Method"), methods if len(methods) > 1 else ()),
+            Filter(
+                "standing", _("Standing"), (Choice("official", _("Official"), Q(in_force=True)),)
+            ),
         ),
         bulk=(cancel,),
         read=reads.lines,
@@ -88,7 +98,7 @@ def run_listing(access: Access) -> Listing:
 
 
 def _name(run: Run) -> str:
-    return f"Run {run.number}"
+    return _("Run %(run)s") % {"run": run.number}
 
 
 @login_required
@@ -148,7 +158,7 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
     found = reads.get_run(access.project, number)
     stands = run_standing(found)
     if stands is None:
-        raise Missing("Only a finished run of the task’s own method can be official.")
+        raise Missing(_("Only a finished run of the task’s own method can be official."))
     error: Conflict | Invalid | None = None
     if request.method == "POST":
         seen = parse_whole(request.POST.get("instead_of", ""), high=10**9)
@@ -157,7 +167,9 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
         except (Conflict, Invalid) as refused:
             error = refused
         else:
-            messages.success(request, f"Run {number} is the official run now.")
+            messages.success(
+                request, _("Run %(number)s is the official run now.") % {"number": number}
+            )
             return redirect(run_words.results_page(found.task))
     context = {
         "run": found,
@@ -175,7 +187,7 @@ def _method_of(request: HttpRequest, task: Task) -> str:
     """The method that was asked for, of those that can be started here; else the task's own."""
     asked = request.GET.get("method", "")
     if asked and asked not in reads.startable(task):
-        raise Missing("No such method can be started on this task.")
+        raise Missing(_("No such method can be started on this task."))
     return asked or runs.main_method(task)
 
 
@@ -197,8 +209,11 @@ def _start_page(
         "title": reads.title_of(task),
         "form": form,
         "known": known,
-        "page_title": (known.start_title or f"Run {title}") if own else title,
-        "begins": f"The {known.answer_noun}s that count now are frozen when the run begins.",
+        "page_title": (known.start_title or _("Run %(title)s") % {"title": title})
+        if own
+        else title,
+        "begins": _("The %(nouns)s that count now are frozen when the run begins.")
+        % {"nouns": nouns(known.answer_noun)},
         "last": last,
         "active": reads.active_of(task, "" if own else method),
         "fresh": since,
@@ -274,7 +289,7 @@ def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
             except Invalid as error:
                 add_errors(form, error)
             else:
-                messages.success(request, "The schedule is saved.")
+                messages.success(request, _("The schedule is saved."))
                 return redirect(reverse("run_schedule", args=[project_id, task_id]))
         status = 422
     else:

@@ -14,6 +14,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions import tasks
 from annotation.models import Task, User
@@ -134,7 +135,7 @@ def _most(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
     plan = pairs.plan(task, judge.params, items)
     found = estimate.preview(plan.model, plan.asks)
     if found.at_most is None and found.calls > found.cached:
-        raise Conflict(f"The price of {judge.label} is not known.")
+        raise Conflict(_("The price of %(judge)s is not known.") % {"judge": judge.label})
     return found.at_most or Decimal()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import Answer, Item, System, Task
 from annotation.work.snapshots.judgments import counting_rows
@@ -140,7 +141,10 @@ def problem_of(evaluation: LiveEvaluation, judge: Judge) -> str:
     """Why the judge is asked nothing at the moment, in a sentence; else ""."""
     found = estimate.blocking(judge.model)
     if not found and evaluation.budget is not None and unpriced(judge.model):
-        found = [f"The price of {judge.label} is not known, so the budget cannot be kept."]
+        found = [
+            gettext("The price of %(judge)s is not known, so the budget cannot be kept.")
+            % {"judge": judge.label}
+        ]
     return found[0] if found else _resting(evaluation, judge)
 
 

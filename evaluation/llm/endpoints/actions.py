@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Project, User
 from annotation.records.actions.audit import record
@@ -87,7 +88,10 @@ def change_endpoint(*, by: User, endpoint: Endpoint, **changes: Any) -> Endpoint
     """
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown:
-        raise Invalid(f"{unknown[0]} cannot be changed.", fields={unknown[0]: "Not changeable."})
+        raise Invalid(
+            _("%(name)s cannot be changed.") % {"name": unknown[0]},
+            fields={unknown[0]: _("Not changeable.")},
+        )
     locked = _open(endpoint)
     before, address = _told(locked, changes), locked.base_url
     _take(locked, changes)
@@ -147,14 +151,19 @@ def add_model(
     locked = _open(endpoint)
     chosen = name.strip()
     if not chosen or len(chosen) > 160:
-        raise Invalid("A model needs its name.", fields={"name": "1 to 160 characters."})
+        raise Invalid(_("A model needs its name."), fields={"name": _("1 to 160 characters.")})
     if use not in LanguageModel.Use.values:
-        hint = f"One of: {', '.join(LanguageModel.Use.values)}."
-        raise Invalid(f"{use!r} is no use of a model.", fields={"use": hint})
+        hint = _("One of: %(names)s.") % {"names": ", ".join(LanguageModel.Use.values)}
+        raise Invalid(
+            _("%(use)s is no use of a model.") % {"use": f"{use!r}"}, fields={"use": hint}
+        )
     prices = {"price_in": _price("price_in", price_in), "price_out": _price("price_out", price_out)}
     model = LanguageModel.objects.filter(endpoint=locked, name=chosen, use=use).first()
     if model is not None and model.archived_at is None:
-        raise Conflict(f"{chosen} is there already.", fields={"name": "This model is there."})
+        raise Conflict(
+            _("%(chosen)s is there already.") % {"chosen": chosen},
+            fields={"name": _("This model is there.")},
+        )
     if model is None:
         model = LanguageModel.objects.create(endpoint=locked, name=chosen, use=use, **prices)
     else:
@@ -259,7 +268,7 @@ def spent_by(run: Run) -> Decimal:
 def _open(endpoint: Endpoint) -> Endpoint:
     locked = Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint.pk)
     if locked.archived_at:
-        raise Conflict(f"{locked.name} is archived.")
+        raise Conflict(_("%(locked)s is archived.") % {"locked": locked.name})
     return locked
 
 
@@ -269,20 +278,20 @@ def _take(endpoint: Endpoint, fields: Mapping[str, Any]) -> None:
         setattr(endpoint, name, _clean(name, value))
     low, high = endpoint.soft_budget, endpoint.hard_budget
     if low is not None and high is not None and low > high:
-        hint = "Not above the hard budget."
-        raise Invalid("The soft budget is above the hard one.", fields={"soft_budget": hint})
+        hint = _("Not above the hard budget.")
+        raise Invalid(_("The soft budget is above the hard one."), fields={"soft_budget": hint})
     same = Endpoint.objects.filter(
         project_id=endpoint.project_id, name=endpoint.name, archived_at__isnull=True
     )
     if same.exclude(pk=endpoint.pk).exists():
-        raise Invalid("An endpoint of this name is there.", fields={"name": "Taken already."})
+        raise Invalid(_("An endpoint of this name is there."), fields={"name": _("Taken already.")})
 
 
 def _clean(name: str, value: Any) -> Any:
     if name == "name":
         chosen = str(value).strip()
         if not chosen or len(chosen) > 80:
-            raise Invalid("An endpoint needs a name.", fields={"name": "1 to 80 characters."})
+            raise Invalid(_("An endpoint needs a name."), fields={"name": _("1 to 80 characters.")})
         return chosen
     if name == "base_url":
         return addresses.clean(str(value))
@@ -297,8 +306,12 @@ def _whole(name: str, value: Any) -> int | None:
         return None
     number = parse_whole(value, low, high)
     if number is None:
-        hint = f"A whole number from {low:,} to {high:,}{', or empty' if empty else ''}."
-        raise Invalid(f"{name} is out of range.", fields={name: hint})
+        hint = (
+            _("A whole number from %(low)s to %(high)s, or empty.")
+            if empty
+            else _("A whole number from %(low)s to %(high)s.")
+        ) % {"low": f"{low:,}", "high": f"{high:,}"}
+        raise Invalid(_("%(name)s is out of range.") % {"name": name}, fields={name: hint})
     return number
 
 
@@ -307,8 +320,8 @@ def _money(name: str, value: Any, most: Decimal, step: Decimal) -> Decimal | Non
         return None
     number = exact(value, high=most)
     if number is None:
-        hint = f"A number from 0 to {most:,}, or empty."
-        raise Invalid(f"{name} is not an amount.", fields={name: hint})
+        hint = _("A number from 0 to %(most)s, or empty.") % {"most": f"{most:,}"}
+        raise Invalid(_("%(name)s is not an amount.") % {"name": name}, fields={name: hint})
     return number.quantize(step)
 
 
@@ -318,8 +331,8 @@ def _price(name: str, value: Any) -> Decimal | None:
 
 def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:
     if key.strip() and key_env.strip():
-        hint = "Either a key or a variable, not both."
-        raise Invalid("There are two keys.", fields={"key": hint, "key_env": hint})
+        hint = _("Either a key or a variable, not both.")
+        raise Invalid(_("There are two keys."), fields={"key": hint, "key_env": hint})
     secret = keys.clean_key(key)
     endpoint.key_env = keys.clean_variable(key_env, endpoint.base_url)
     endpoint.key_sealed = keys.seal(secret) if secret else None
@@ -329,7 +342,7 @@ def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:
 def _how(endpoint: Endpoint) -> str:
     """How a key is held, for the audit log: never the key."""
     if endpoint.key_env:
-        return f"variable {endpoint.key_env}"
+        return f"variable {endpoint.key_env}"  # English, as the audit log keeps it
     return "sealed" if endpoint.key_sealed else "none"
 
 

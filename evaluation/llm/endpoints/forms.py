@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField
 from evaluation.models import Endpoint, LanguageModel
 
 NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
 KEYS = [
-    (SEALED, "Enter it; it is kept encrypted"),
-    (VARIABLE, "Read it from a variable of the server"),
-    (NO_KEY, "None is needed"),
+    (SEALED, gettext_lazy("Enter it; it is kept encrypted")),
+    (VARIABLE, gettext_lazy("Read it from a variable of the server")),
+    (NO_KEY, gettext_lazy("None is needed")),
 ]
 
 
@@ -22,17 +24,19 @@ def _short(**more: Any) -> forms.NumberInput:
 
 
 def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
-    return forms.IntegerField(label=label, help_text=help_text, widget=_short(), **more)
+    return forms.IntegerField(
+        label=gettext_lazy(label), help_text=gettext_lazy(help_text), widget=_short(), **more
+    )
 
 
 def _money(label: str, help_text: str) -> forms.DecimalField:
     return forms.DecimalField(
-        label=label,
+        label=gettext_lazy(label),
         required=False,
         min_value=0,
         decimal_places=2,
         max_digits=12,
-        help_text=help_text,
+        help_text=gettext_lazy(help_text),
         widget=_short(step="any"),
     )
 
@@ -40,19 +44,34 @@ def _money(label: str, help_text: str) -> forms.DecimalField:
 class EndpointForm(forms.Form):
     """An endpoint's address, pace and budgets."""
 
-    name = TitleField(max_length=80, help_text="For people of this project.")
+    name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
     base_url = forms.CharField(
-        label="Base URL",
+        label=gettext_lazy("Base URL"),
         max_length=300,
-        help_text="Of an interface like OpenAI’s, up to and with its version: https://…/v1",
+        help_text=gettext_lazy(
+            "Of an interface like OpenAI’s, up to and with its version: https://…/v1"
+        ),
         widget=forms.URLInput(attrs={"class": "code", "inputmode": "url", "autocomplete": "off"}),
     )
-    soft_budget = _money("Soft budget", "A run that may pass it must be agreed to.")
-    hard_budget = _money("Hard budget", "Nothing is asked beyond it, by all runs together.")
-    requests_per_minute = _whole("Requests a minute", "Empty: no limit.", required=False)
-    tokens_per_minute = _whole("Tokens a minute", "Empty: no limit.", required=False)
-    parallel = _whole("At the same time", "Requests of one run.", initial=4)
-    timeout_seconds = _whole("Wait for an answer", "Then it is tried again.", initial=60)
+    soft_budget = _money(
+        gettext_noop("Soft budget"), gettext_noop("A run that may pass it must be agreed to.")
+    )
+    hard_budget = _money(
+        gettext_noop("Hard budget"),
+        gettext_noop("Nothing is asked beyond it, by all runs together."),
+    )
+    requests_per_minute = _whole(
+        gettext_noop("Requests a minute"), gettext_noop("Empty: no limit."), required=False
+    )
+    tokens_per_minute = _whole(
+        gettext_noop("Tokens a minute"), gettext_noop("Empty: no limit."), required=False
+    )
+    parallel = _whole(
+        gettext_noop("At the same time"), gettext_noop("Requests of one run."), initial=4
+    )
+    timeout_seconds = _whole(
+        gettext_noop("Wait for an answer"), gettext_noop("Then it is tried again."), initial=60
+    )
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> EndpointForm:
@@ -64,20 +83,22 @@ class KeyForm(forms.Form):
     """Where the key is. What is typed goes one way: no page ever shows it."""
 
     key_kind = forms.ChoiceField(
-        label="Key", choices=KEYS, initial=SEALED, widget=forms.RadioSelect
+        label=gettext_lazy("Key"), choices=KEYS, initial=SEALED, widget=forms.RadioSelect
     )
     key = forms.CharField(
-        label="The key",
+        label=gettext_lazy("The key"),
         required=False,
         strip=True,
-        help_text="Shown nowhere again, also not to you. To change it, enter another one.",
+        help_text=gettext_lazy(
+            "Shown nowhere again, also not to you. To change it, enter another one."
+        ),
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     key_env = forms.CharField(
-        label="Name of the variable",
+        label=gettext_lazy("Name of the variable"),
         required=False,
         max_length=80,
-        help_text="One that the server allows for keys, such as MY_API_KEY.",
+        help_text=gettext_lazy("One that the server allows for keys, such as MY_API_KEY."),
         widget=forms.TextInput(attrs={"class": "code mid", "autocomplete": "off"}),
     )
 
@@ -85,9 +106,9 @@ class KeyForm(forms.Form):
         found = super().clean() or {}
         kind = found.get("key_kind")
         if kind == SEALED and not found.get("key"):
-            self.add_error("key", "Enter the key, or say that none is needed.")
+            self.add_error("key", _("Enter the key, or say that none is needed."))
         if kind == VARIABLE and not found.get("key_env"):
-            self.add_error("key_env", "Name the variable.")
+            self.add_error("key_env", _("Name the variable."))
         return found
 
     def chosen(self) -> dict[str, str]:
@@ -103,21 +124,21 @@ class PriceForm(forms.Form):
     """Prices for a million tokens."""
 
     price_in = forms.DecimalField(
-        label="Price of what is sent",
+        label=gettext_lazy("Price of what is sent"),
         required=False,
         min_value=0,
         decimal_places=6,
         max_digits=12,
-        help_text="0 for a model that costs nothing.",
+        help_text=gettext_lazy("0 for a model that costs nothing."),
         widget=_short(step="any"),
     )
     price_out = forms.DecimalField(
-        label="Price of what it answers",
+        label=gettext_lazy("Price of what it answers"),
         required=False,
         min_value=0,
         decimal_places=6,
         max_digits=12,
-        help_text="Empty: not known, so no cost can be told.",
+        help_text=gettext_lazy("Empty: not known, so no cost can be told."),
         widget=_short(step="any"),
     )
 
@@ -127,7 +148,7 @@ class ModelForm(PriceForm):
 
     name = TitleField(
         max_length=160,
-        help_text="Exactly as the endpoint calls it.",
+        help_text=gettext_lazy("Exactly as the endpoint calls it."),
         widget=forms.TextInput(
             attrs={"class": "code", "list": "model-names", "autocomplete": "off"}
         ),

@@ -7,6 +7,7 @@ import re
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.sealing import sealed
@@ -27,8 +28,8 @@ def clean_key(key: str) -> str:
     """A key as it may stand in a header; Invalid names ``key`` and never repeats it."""
     found = key.strip()
     if len(found) > 500 or not found.isascii() or not found.isprintable() or " " in found:
-        hint = "Letters, digits and signs without spaces, 500 at most."
-        raise Invalid("This key cannot be used.", fields={"key": hint})
+        hint = gettext("Letters, digits and signs without spaces, 500 at most.")
+        raise Invalid(gettext("This key cannot be used."), fields={"key": hint})
     return found
 
 
@@ -43,11 +44,16 @@ def clean_variable(name: str, base_url: str) -> str:
     if not found:
         return ""
     if not VARIABLE.fullmatch(found):
-        hint = "Capitals, digits and _, as in MY_API_KEY."
-        raise Invalid("This is no name of a variable.", fields={"key_env": hint})
+        hint = gettext("Capitals, digits and _, as in MY_API_KEY.")
+        raise Invalid(gettext("This is no name of a variable."), fields={"key_env": hint})
     if not _allowed(found, urlsplit(base_url).hostname or ""):
-        hint = "Not among the variables that the server's CROWDQC_KEY_VARIABLES allows here."
-        raise Invalid(f"The variable {found} may not be used for a key.", fields={"key_env": hint})
+        hint = gettext(
+            "Not among the variables that the server's CROWDQC_KEY_VARIABLES allows here."
+        )
+        raise Invalid(
+            gettext("The variable %(found)s may not be used for a key.") % {"found": found},
+            fields={"key_env": hint},
+        )
     return found
 
 
@@ -69,10 +75,12 @@ def key_of(endpoint: Endpoint) -> str:
             raise Conflict(refused.message) from None
         value = os.environ.get(name, "").strip()
         if not value:
-            raise Conflict(f"The variable {name}, which holds the key, is not set.")
+            raise Conflict(
+                gettext("The variable %(name)s, which holds the key, is not set.") % {"name": name}
+            )
         return value
     if endpoint.key_sealed:
-        what = f"The key of {endpoint.name}"
+        what = gettext("The key of %(endpoint)s") % {"endpoint": endpoint.name}
         return sealed.unseal(endpoint.key_sealed, PURPOSE, what, again="the key")
     return NO_KEY
 
@@ -84,5 +92,5 @@ def state_of(endpoint: Endpoint) -> str:
     except Conflict as problem:
         return problem.message
     if endpoint.key_env:
-        return f"From the variable {endpoint.key_env}."
-    return "Set and sealed." if endpoint.key_sealed else "No key is set."
+        return gettext("From the variable %(key_env)s.") % {"key_env": endpoint.key_env}
+    return gettext("Set and sealed.") if endpoint.key_sealed else gettext("No key is set.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Project, User
 from annotation.records.actions.audit import record
@@ -67,19 +68,23 @@ def _check(project: Project, name: str, purpose: str, newest: OwnPrompt | None) 
     """Raise Invalid on a name or a purpose that cannot be."""
     if not NAME.fullmatch(name):
         raise Invalid(
-            "The prompt cannot be saved.",
-            fields={"name": "Small letters, digits and _, beginning with a letter; at most 40."},
+            _("The prompt cannot be saved."),
+            fields={"name": _("Small letters, digits and _, beginning with a letter; at most 40.")},
         )
     if name in prompting.versions():
         raise Invalid(
-            "The prompt cannot be saved.", fields={"name": "A built-in prompt has this name."}
+            _("The prompt cannot be saved."), fields={"name": _("A built-in prompt has this name.")}
         )
     if purpose not in PURPOSES:
-        raise Invalid("The prompt cannot be saved.", fields={"purpose": "There is no such use."})
+        raise Invalid(
+            _("The prompt cannot be saved."), fields={"purpose": _("There is no such use.")}
+        )
     if newest is not None and newest.purpose != purpose:
         raise Invalid(
-            "The prompt cannot be saved.",
-            fields={"name": f"Used already, to {PURPOSES[newest.purpose].title.lower()}."},
+            _("The prompt cannot be saved."),
+            fields={
+                "name": _("Used already: %(title)s.") % {"title": _(PURPOSES[newest.purpose].title)}
+            },
         )
     if OwnPrompt.objects.filter(project=project).count() >= MOST:
-        raise Invalid(f"A project has at most {MOST} versions of prompts.")
+        raise Invalid(_("A project has at most %(most)s versions of prompts.") % {"most": MOST})

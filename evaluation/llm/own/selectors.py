@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from annotation.models import Project
 from crowdqc.errors import Invalid, Missing
@@ -70,7 +71,10 @@ def by_ref(project_id: int, ref: str, option: str = "prompt") -> OwnPrompt:
         found = OwnPrompt.objects.filter(project=project_id, name=name, version=version).first()
     if found is None:
         raise Invalid(
-            "There is no such prompt.", fields={option: f"The project has no prompt {ref[:80]!r}."}
+            gettext("There is no such prompt."),
+            fields={
+                option: gettext("The project has no prompt %(ref)s.") % {"ref": f"{ref[:80]!r}"}
+            },
         )
     return found
 
@@ -85,10 +89,17 @@ def template_for(project_id: int, purpose: str, ref: str) -> Template:
         return load(wanted.base)
     found = by_ref(project_id, ref, wanted.option)
     if found.purpose != purpose:
-        said = f"It was written to {PURPOSES[found.purpose].title.lower()}"
         raise Invalid(
-            f"{ref} does not fit these options.",
-            fields={wanted.option: f"{said}; these options ask to {wanted.title.lower()}."},
+            gettext("%(ref)s does not fit these options.") % {"ref": ref},
+            fields={
+                wanted.option: gettext(
+                    "Written for “%(written)s”; these options ask for “%(wanted)s”."
+                )
+                % {
+                    "written": gettext(PURPOSES[found.purpose].title),
+                    "wanted": gettext(wanted.title),
+                }
+            },
         )
     return template_of(found)
 
@@ -96,14 +107,18 @@ def template_for(project_id: int, purpose: str, ref: str) -> Template:
 def choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
     """What a form offers: the built-in prompt ("") and every version of the project's own."""
     built_in = ", ".join(dict.fromkeys(load(PURPOSES[one].base).ref for one in purposes))
-    return [("", f"Built in ({built_in})"), *own_choices(project_id, purposes)]
+    return [
+        ("", gettext("Built in (%(built_in)s)") % {"built_in": built_in}),
+        *own_choices(project_id, purposes),
+    ]
 
 
 def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
     """Every version of the project's own prompts of these purposes, with words."""
     found = of_purposes(project_id, purposes)
     told = {
-        one: f" ({PURPOSES[one].title.lower()})" if len(purposes) > 1 else "" for one in purposes
+        one: f" ({gettext(PURPOSES[one].title).lower()})" if len(purposes) > 1 else ""
+        for one in purposes
     }
     return [(ref_of(one), f"{one}{told[one.purpose]}") for one in found]
 
@@ -116,7 +131,7 @@ def get_prompt(project: Project, prompt_id: int) -> OwnPrompt:
     found = OwnPrompt.objects.filter(project=project, pk=prompt_id).select_related("created_by")
     prompt = found.first()
     if prompt is None:
-        raise Missing("There is no such prompt in this project.")
+        raise Missing(gettext("There is no such prompt in this project."))
     return prompt
 
 
@@ -131,7 +146,7 @@ def rows(project: Project, name: str = "") -> list[dict[str, Any]]:
         {
             "prompt": one,
             "ref": ref_of(one),
-            "purpose": PURPOSES[one.purpose].title,
+            "purpose": gettext(PURPOSES[one.purpose].title),
             "runs": uses.get(ref_of(one), 0),
             "used": ref_of(one) in uses,
         }
@@ -154,7 +169,9 @@ def places(purpose: Purpose) -> list[dict[str, Any]]:
 
 def titles() -> dict[str, str]:
     """What each built-in prompt is for, by its name; some are used by a method alone."""
-    return {one.name: PURPOSES[slug].title for slug, found in starts().items() for one in found}
+    return {
+        one.name: gettext(PURPOSES[slug].title) for slug, found in starts().items() for one in found
+    }
 
 
 def starts() -> Mapping[str, list[Template]]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from crowdqc.errors import Invalid
 from evaluation.llm.own.purposes import Purpose
 from evaluation.llm.prompting import OPTIONAL, PLACE
@@ -27,7 +29,7 @@ class Mark:
 
     @property
     def where(self) -> str:
-        return f"Line {self.line}, character {self.column}"
+        return _("Line %(line)s, character %(column)s") % {"line": self.line, "column": self.column}
 
 
 def check_texts(purpose: Purpose, system: str, user: str) -> None:
@@ -36,11 +38,15 @@ def check_texts(purpose: Purpose, system: str, user: str) -> None:
     for name, text in (("system", system), ("user", user)):
         found = list(_faults(purpose, text))
         if len(text) > LONGEST:
-            found.insert(0, f"At most {LONGEST:,} characters; these are {len(text):,}.")
+            found.insert(
+                0,
+                _("At most %(longest)s characters; these are %(text)s.")
+                % {"longest": f"{LONGEST:,}", "text": f"{len(text):,}"},
+            )
         if found:
             fields[name] = " ".join(found[:MOST_ERRORS])
     if not user.strip():
-        fields["user"] = "Write what the model is asked."
+        fields["user"] = _("Write what the model is asked.")
     if not fields:
         # What stands in the optional part of another placeholder may be left out of a question.
         always = OPTIONAL.sub(
@@ -49,9 +55,12 @@ def check_texts(purpose: Purpose, system: str, user: str) -> None:
         there = set(PLACE.findall(always))
         missing = [f"{{{{{name}}}}}" for name in purpose.required if name not in there]
         if missing:
-            fields["user"] = f"Missing: {', '.join(missing)}. {purpose.title} needs it."
+            fields["user"] = _("Missing: %(names)s. “%(title)s” needs it.") % {
+                "names": ", ".join(missing),
+                "title": _(purpose.title),
+            }
     if fields:
-        raise Invalid("The prompt cannot be saved.", fields=fields)
+        raise Invalid(_("The prompt cannot be saved."), fields=fields)
 
 
 def _marks(text: str) -> Iterator[Mark]:
@@ -68,19 +77,33 @@ def _faults(purpose: Purpose, text: str) -> Iterator[str]:
     part: Mark | None = None  # the optional part that is open
     for one in _marks(text):
         if one.kind == "open":
-            yield f"{one.where}: “{{{{” is not closed on its line."
+            yield _("%(where)s: “{{” is not closed on its line.") % {"where": one.where}
         elif not NAME.fullmatch(one.name) or one.name not in purpose.offered:
             yield (
-                f"{one.where}: {{{{{one.kind}{one.name[:40]}}}}} is not offered here. "
-                f"Offered: {', '.join(purpose.offered)}."
+                _("%(where)s: {{%(kind)s%(one)s}} is not offered here. Offered: %(names)s.")
+                % {
+                    "where": one.where,
+                    "kind": one.kind,
+                    "one": one.name[:40],
+                    "names": ", ".join(purpose.offered),
+                }
             )
         elif one.kind == "?":
             if part is not None:
-                yield f"{one.where}: an optional part cannot begin inside that of {part.name}."
+                yield _("%(where)s: an optional part cannot begin inside that of %(part)s.") % {
+                    "where": one.where,
+                    "part": part.name,
+                }
             part = one
         elif one.kind == "/":
             if part is None or part.name != one.name:
-                yield f"{one.where}: {{{{/{one.name}}}}} closes nothing that is open."
+                yield _("%(where)s: {{/%(one)s}} closes nothing that is open.") % {
+                    "where": one.where,
+                    "one": one.name,
+                }
             part = None
     if part is not None:
-        yield f"{part.where}: {{{{?{part.name}}}}} is never closed by {{{{/{part.name}}}}}."
+        yield _("%(where)s: {{?%(part)s}} is never closed by {{/%(part)s}}.") % {
+            "where": part.where,
+            "part": part.name,
+        }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from annotation.models import Project
 from crowdqc.errors import Missing
@@ -91,7 +92,7 @@ def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
 
 def _said(call: LLMCall) -> str:
     if call.state == CallState.FAILED:
-        return call.reason or "No reason was given."
+        return call.reason or _("No reason was given.")
     said = call.text or (json.dumps(call.value, ensure_ascii=False) if call.value else "")
     return said if len(said) <= SHORT else said[: SHORT - 1].rstrip() + "…"
 
@@ -165,7 +166,7 @@ def get_call(project: Project, call_id: int) -> LLMCall:
     found = LLMCall.objects.filter(project=project, pk=call_id).select_related("model__endpoint")
     call = found.defer("model__endpoint__key_sealed").first()
     if call is None:
-        raise Missing("There is no such call in this project.")
+        raise Missing(_("There is no such call in this project."))
     return call
 
 

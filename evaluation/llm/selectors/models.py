@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
@@ -27,20 +29,20 @@ CALL_MARKS = {
 }
 OUTCOME_MARKS = {LLMAttempt.Outcome.OK: "done", LLMAttempt.Outcome.SENT: "running"}
 FORMATS = {
-    JSON_SCHEMA: "held to a JSON schema",
-    JSON_OBJECT: "answers in JSON, its form is checked here",
+    JSON_SCHEMA: gettext_noop("held to a JSON schema"),
+    JSON_OBJECT: gettext_noop("answers in JSON, its form is checked here"),
 }
 
 
 def small(value: Decimal | float | None, currency: str) -> str:
     """Money with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``; None reads "not known"."""
-    return "not known" if value is None else small_money(value, currency)
+    return _("not known") if value is None else small_money(value, currency)
 
 
 def price(value: Decimal | None) -> str:
     """A price for a million tokens, without its sign: ``0.15``, ``12.00``, "not known"."""
     if value is None:
-        return "not known"
+        return _("not known")
     plain = value.normalize()
     return f"{plain:f}" if plain != plain.quantize(Decimal("0.01")) else amount(plain)
 
@@ -51,12 +53,17 @@ def abilities(model: LanguageModel) -> str:
     if not can:
         return ""
     if model.use == LanguageModel.Use.EMBEDDING:
-        return f"vectors of {can['dim']} numbers" if can.get("dim") else "gives vectors"
-    found = [FORMATS.get(can.get("format", ""), "plain text, its form is read and checked here")]
+        return (
+            _("vectors of %(dim)s numbers") % {"dim": can["dim"]}
+            if can.get("dim")
+            else _("gives vectors")
+        )
+    plain = gettext_noop("plain text, its form is read and checked here")
+    found = [_(FORMATS.get(can.get("format", ""), plain))]
     if can.get("logprobs"):
-        found.append("tells token probabilities")
+        found.append(_("tells token probabilities"))
     if can.get("seed"):
-        found.append("takes a seed")
+        found.append(_("takes a seed"))
     return "; ".join(found)
 
 
@@ -86,18 +93,42 @@ def _prompt(name: str, version: int, *, newest: bool) -> dict[str, Any]:
 
 # What needs a model, and what does not: said wherever none is configured.
 NEEDS = (
-    ("Answers by models", "to stand beside people in AQER, in rankings and in pairwise tasks"),
-    ("Models as judges", "of single texts and of pairs, in both orders"),
-    ("Rescaling of ratings by their explanations", "each explanation becomes a score"),
-    ("Attributes and checklists by a model", "thinking aloud, grouping, questions, answers"),
-    ("Vectors of an endpoint as encoder", "for AQER; the one that comes with it needs none"),
+    (
+        gettext_noop("Answers by models"),
+        gettext_noop("to stand beside people in AQER, in rankings and in pairwise tasks"),
+    ),
+    (
+        gettext_noop("Models as judges"),
+        gettext_noop("of single texts and of pairs, in both orders"),
+    ),
+    (
+        gettext_noop("Rescaling of ratings by their explanations"),
+        gettext_noop("each explanation becomes a score"),
+    ),
+    (
+        gettext_noop("Attributes and checklists by a model"),
+        gettext_noop("thinking aloud, grouping, questions, answers"),
+    ),
+    (
+        gettext_noop("Vectors of an endpoint as encoder"),
+        gettext_noop("for AQER; the one that comes with it needs none"),
+    ),
 )
 WITHOUT = (
-    ("Competence of people", "AQER and MACE, with their intervals"),
-    ("Rankings and agreement", "of people’s judgments and ratings"),
-    ("What models said elsewhere", "answers and judgments are imported as files"),
-    ("Published scores", "imported as though they had been asked for here"),
-    ("Checklists that people write and answer", "every stage can be filled in by hand"),
+    (gettext_noop("Competence of people"), gettext_noop("AQER and MACE, with their intervals")),
+    (gettext_noop("Rankings and agreement"), gettext_noop("of people’s judgments and ratings")),
+    (
+        gettext_noop("What models said elsewhere"),
+        gettext_noop("answers and judgments are imported as files"),
+    ),
+    (
+        gettext_noop("Published scores"),
+        gettext_noop("imported as though they had been asked for here"),
+    ),
+    (
+        gettext_noop("Checklists that people write and answer"),
+        gettext_noop("every stage can be filled in by hand"),
+    ),
 )
 
 
@@ -172,11 +203,11 @@ def budget_of(endpoint: Endpoint, currency: str) -> dict[str, Any]:
     most = endpoint.hard_budget if endpoint.hard_budget is not None else endpoint.soft_budget
     state, sentence = "", ""
     if endpoint.hard_budget is not None and used >= endpoint.hard_budget:
-        state, sentence = "bad", "The hard budget is used up: nothing more is asked."
+        state, sentence = "bad", _("The hard budget is used up: nothing more is asked.")
     elif endpoint.soft_budget is not None and used >= endpoint.soft_budget:
-        state, sentence = "warn", "Over the soft budget: every run must be agreed to."
+        state, sentence = "warn", _("Over the soft budget: every run must be agreed to.")
     elif endpoint.hard_budget is None and endpoint.soft_budget is None:
-        sentence = "No budget is set: only its prices bound what a run may cost."
+        sentence = _("No budget is set: only its prices bound what a run may cost.")
     # An endpoint's money: ``total`` is what a full bar stands for, None without a budget.
     return {
         "spent": small(endpoint.spent, currency),
@@ -197,13 +228,13 @@ def _budget(value: Decimal | None, currency: str) -> str:
 
 def limits_of(endpoint: Endpoint) -> list[tuple[str, str]]:
     """How fast the endpoint may be asked: name and value."""
-    free = "no limit"
+    free = _("no limit")
     requests, tokens = endpoint.requests_per_minute, endpoint.tokens_per_minute
     return [
-        ("Requests a minute", count(requests) if requests else free),
-        ("Tokens a minute", count(tokens) if tokens else free),
-        ("At the same time", count(endpoint.parallel)),
-        ("Waits for an answer", f"{endpoint.timeout_seconds}{NBSP}s"),
+        (_("Requests a minute"), count(requests) if requests else free),
+        (_("Tokens a minute"), count(tokens) if tokens else free),
+        (_("At the same time"), count(endpoint.parallel)),
+        (_("Waits for an answer"), f"{endpoint.timeout_seconds}{NBSP}s"),
     ]
 
 
@@ -212,7 +243,7 @@ def get_endpoint(project: Project, endpoint_id: int) -> Endpoint:
     found = Endpoint.objects.filter(project=project, pk=endpoint_id, archived_at__isnull=True)
     endpoint = found.first()
     if endpoint is None:
-        raise Missing("There is no such endpoint in this project.")
+        raise Missing(_("There is no such endpoint in this project."))
     endpoint.project = project
     return endpoint
 
@@ -221,7 +252,7 @@ def get_model(project: Project, model_id: int) -> LanguageModel:
     """A model in use of an endpoint in use; Missing where there is none in this project."""
     model = usable_models(project).filter(pk=model_id).first()
     if model is None:
-        raise Missing("There is no such model in this project.")
+        raise Missing(_("There is no such model in this project."))
     model.endpoint.project = project
     return model
 
@@ -238,15 +269,22 @@ def summary(rows: Sequence[dict[str, Any]], currency: str) -> str:
     """The header's sentence: what was spent in all, of which budgets."""
     spent = sum((row["endpoint"].spent for row in rows), Decimal(0))
     hard = [row["endpoint"].hard_budget for row in rows if row["endpoint"].hard_budget is not None]
-    of = f" of {money(sum(hard, Decimal(0)), currency)}" if len(hard) == len(rows) else ""
-    return f"{small(spent, currency)}{of} spent on calls so far."
+    text = (
+        _("%(spent)s of %(hard)s spent on calls so far.")
+        if len(hard) == len(rows)
+        else _("%(spent)s spent on calls so far.")
+    )
+    return text % {
+        "spent": small(spent, currency),
+        "hard": money(sum(hard, Decimal(0)), currency),
+    }
 
 
 def state(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """The header's mark and word, where there are models: whether one of them was heard of."""
     models = [line.model for row in rows for line in row["models"]]
     if any(model.can for model in models):
-        return "open", "Ready"
+        return "open", _("Ready")
     if any(model.probe_note for model in models):
-        return "bad", "No model could be probed"
-    return "draft", "No model is probed yet"
+        return "bad", _("No model could be probed")
+    return "draft", _("No model is probed yet")

@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_access
@@ -69,7 +70,9 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
             except (Invalid, Conflict) as error:
                 _refused([form, key], error)
             else:
-                messages.success(request, f"{made.name} is added. Add a model of it next.")
+                messages.success(
+                    request, _("%(made)s is added. Add a model of it next.") % {"made": made.name}
+                )
                 return redirect("models_model_new", project_id, made.pk)
     status = 422 if form.errors or key.errors else 200
     context = {"form": form, "key": key, "endpoint": None}
@@ -99,7 +102,11 @@ def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRes
             except (Invalid, Conflict) as error:
                 add_errors(bound, error)
             else:
-                done = "The key is replaced." if about_key else f"{found.name} is changed."
+                done = (
+                    _("The key is replaced.")
+                    if about_key
+                    else _("%(found)s is changed.") % {"found": found.name}
+                )
                 messages.success(request, done)
                 return redirect("models", project_id)
         status = 422
@@ -115,7 +122,7 @@ def endpoint_archive(request: HttpRequest, project_id: int, endpoint_id: int) ->
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_endpoint(access.project, endpoint_id)
     actions.archive_endpoint(by=access.user, endpoint=found)
-    messages.success(request, f"{found.name} is archived; its calls stay.")
+    messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})
     return redirect("models", project_id)
 
 
@@ -132,7 +139,10 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
         except (Invalid, Conflict) as error:
             add_errors(form, error)
         else:
-            messages.success(request, f"{made.name} is added. Probe it, to learn what it can do.")
+            messages.success(
+                request,
+                _("%(made)s is added. Probe it, to learn what it can do.") % {"made": made.name},
+            )
             return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.pk}")
     status = 422 if form.errors else 200
     asking = probing.under_way(found.names_asked_at)
@@ -167,7 +177,9 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
         except (Invalid, Conflict) as error:
             add_errors(form, error)
         else:
-            messages.success(request, f"The prices of {found.name} are changed.")
+            messages.success(
+                request, _("The prices of %(found)s are changed.") % {"found": found.name}
+            )
             return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
     status = 422 if form.errors else 200
     context = {"form": form, "endpoint": found.endpoint, "model": found}
@@ -201,7 +213,7 @@ def model_archive(request: HttpRequest, project_id: int, model_id: int) -> HttpR
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_model(access.project, model_id)
     actions.archive_model(by=access.user, model=found)
-    messages.success(request, f"{found.name} is archived; its calls stay.")
+    messages.success(request, _("%(found)s is archived; its calls stay.") % {"found": found.name})
     return redirect("models", project_id)
 
 

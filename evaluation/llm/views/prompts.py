@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_access, get_task
@@ -98,7 +99,9 @@ def _write(
         except DomainError as error:
             add_errors(form, error)
         else:
-            messages.success(request, f"{made} is saved. Preview it on an item.")
+            messages.success(
+                request, gettext("%(made)s is saved. Preview it on an item.") % {"made": made}
+            )
             return redirect("models_prompt", project_id, made.pk)
     context = {
         "form": form,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
+from django.utils.translation import gettext, gettext_noop
 from pydantic import Field as Described
 from pydantic import create_model
 
@@ -45,13 +46,13 @@ class LabelQuestions(Questions):
     """Items with their fields. Fields in which text is marked are not asked."""
 
     first = family = "labels"
-    does, given = "labels", "label"
+    does, given = gettext_noop("%(model)s labels %(items)s"), "label"
     results = "label_results"
-    passage_label = "Show the model what stands beside the item"
+    passage_label = gettext_noop("Show the model what stands beside the item")
     next_step = (
-        "The labels stand beside those of people.",
+        gettext_noop("The labels stand beside those of people."),
         "label_results",
-        "Compare with people",
+        gettext_noop("Compare with people"),
     )
 
     def items(self, task: Task) -> list[Item]:
@@ -80,12 +81,16 @@ class LabelQuestions(Questions):
 def fields_of(task: Task) -> list[dict[str, Any]]:
     """The fields that a model is asked; Conflict where there is none, or items are files."""
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     if task.current.settings["content"] in FILES:
-        raise Conflict("Models are asked in text only, and the items of this task show files.")
+        raise Conflict(
+            gettext("Models are asked in text only, and the items of this task show files.")
+        )
     found = [one for one in task.current.settings["fields"] if one["kind"] != SPANS]
     if not found:
-        raise Conflict("Models are not asked to mark text, and the task has no other field.")
+        raise Conflict(
+            gettext("Models are not asked to mark text, and the task has no other field.")
+        )
     return found
 
 

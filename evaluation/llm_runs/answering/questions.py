@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from annotation.models import Item, Task
 from annotation.task_types import Values, get_type
 from annotation.task_types.free_text.type import DONT_KNOW
@@ -33,11 +35,15 @@ class Questions:
 
     first = "sentence"  # the prompt strategy by default
     family = ""  # it takes the strategies whose names begin so; "": those of no family
-    does, given = "answers", "answer"  # in words
+    does, given = gettext_noop("%(model)s answers %(items)s"), "answer"  # in words
     results = "task_results_systems"  # where its answers stand; "" for no page of their own
     passage_label = ""  # of the choice to show what people are shown, where it is no one text
     # What follows once there are answers, where it is done, and what the link is called.
-    next_step = "The answers are scored by the next run of AQER.", "run_start", "Run AQER"
+    next_step = (
+        gettext_noop("The answers are scored by the next run of AQER."),
+        "run_start",
+        gettext_noop("Run AQER"),
+    )
 
     def items(self, task: Task) -> list[Item]:
         """What is asked; Conflict where nothing can be."""

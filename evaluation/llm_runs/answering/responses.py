@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from annotation.formats.actions.responses import ResponseRow, values_of
 from annotation.models import Item, Task
 from annotation.task_types.writing.page import passages, style_of
@@ -25,13 +27,13 @@ class Responses(Questions):
     """Topics in a style, with ranked passages."""
 
     first = family = "writing"
-    does, given = "writes", "response"
+    does, given = gettext_noop("%(model)s writes %(items)s"), "response"
     results = ""
-    passage_label = "Show the model the passages"
+    passage_label = gettext_noop("Show the model the passages")
     next_step = (
-        "The responses can be judged beside people’s, and described by the next run.",
+        gettext_noop("The responses can be judged beside people’s, and described by the next run."),
         "task",
-        "To the task",
+        gettext_noop("To the task"),
     )
 
     def prompt(self, prompt: Template, item: Item, task: Task, *, passage: bool) -> Rendered:

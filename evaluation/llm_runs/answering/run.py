@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
 from annotation.models import Item, Task
@@ -49,16 +50,20 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG = "answers"
-PREPARE, ASK, STORE = "Questions", "Asking the model", "Answers"
+PREPARE, ASK, STORE = (
+    gettext_noop("Questions"),
+    gettext_noop("Asking the model"),
+    gettext_noop("Answers"),
+)
 PREFIX = "answer_"
 LONGEST_REF = 80
 FAMILIES = ("writing", "labels")  # strategies for tasks of one shape alone
 TITLES = {
-    "sentence": "One full sentence",
-    "concise": "As short as possible",
-    "steps": "Step by step, then the answer",
-    "writing": "A response from the passages",
-    "labels": "All fields of an item at once",
+    "sentence": gettext_noop("One full sentence"),
+    "concise": gettext_noop("As short as possible"),
+    "steps": gettext_noop("Step by step, then the answer"),
+    "writing": gettext_noop("A response from the passages"),
+    "labels": gettext_noop("All fields of an item at once"),
 }
 
 
@@ -82,19 +87,23 @@ OPTIONS = Params(
             "strategy",
             "",
             rule=_check_strategy,
-            label="Prompt",
-            help="A model under another prompt is another system, and is scored by itself.",
+            label=gettext_noop("Prompt"),
+            help=gettext_noop(
+                "A model under another prompt is another system, and is scored by itself."
+            ),
         ),
-        flag("passage", True, label="Show the model the text that people are shown"),
+        flag("passage", True, label=gettext_noop("Show the model the text that people are shown")),
         temperature(),
         most_tokens(
             600,
-            "An answer that is longer is cut off and counts as failed. Thinking in steps needs "
-            "room.",
+            gettext_noop(
+                "An answer that is longer is cut off and counts as failed. Thinking in steps needs "
+                "room."
+            ),
         ),
         replicates(
-            "Times each item is answered",
-            "More than once shows how steady a model is, at a temperature above 0.",
+            gettext_noop("Times each item is answered"),
+            gettext_noop("More than once shows how steady a model is, at a temperature above 0."),
         ),
     ),
 )
@@ -118,8 +127,13 @@ def strategies(task: Task) -> list[tuple[str, str]]:
     for ref in refs(PREFIX):
         name, _, number = ref.partition("@")
         if next((one for one in FAMILIES if name.startswith(one)), "") == way.family:
-            title = TITLES.get(name, name.replace("_", " ").capitalize())
-            found.append((ref, f"{title} (version {number})"))
+            title = gettext(TITLES.get(name, name.replace("_", " ").capitalize()))
+            found.append(
+                (
+                    ref,
+                    gettext("%(title)s (version %(number)s)") % {"title": title, "number": number},
+                )
+            )
     found.sort(key=lambda one: one[0].partition("@")[0] != way.first)
     return found + own.own_choices(task.project_id, _purposes(way))
 
@@ -143,8 +157,8 @@ def strategy_of(task: Task, wanted: str) -> str:
     known = [ref for ref, _ in strategies(task)]
     if wanted and wanted not in known:
         raise Invalid(
-            f"A task of this kind is not asked by {wanted}.",
-            fields={"strategy": f"One of {', '.join(known)}."},
+            gettext("A task of this kind is not asked by %(wanted)s.") % {"wanted": wanted},
+            fields={"strategy": gettext("One of %(names)s.") % {"names": ", ".join(known)}},
         )
     return wanted or known[0]
 
@@ -211,14 +225,23 @@ def _plan(
         for one in wanted
     ]
     noun = get_type(task.type).item_noun
-    sentence = f"{model.name} {way.does} {plural(len({one.item.pk for one in wanted}), noun)}"
-    if params["replicates"] > 1:
-        sentence += f", {params['replicates']} times each"
-    sentence += (
-        f"; {plural(there, f'{way.given} is', f'{way.given}s are')} there already."
-        if there
-        else "."
-    )
+    if params["replicates"] > 1 and there:
+        text = gettext("%(does)s, %(times)s times each; %(there)s there already.")
+    elif params["replicates"] > 1:
+        text = gettext("%(does)s, %(times)s times each.")
+    elif there:
+        text = gettext("%(does)s; %(there)s there already.")
+    else:
+        text = gettext("%(does)s.")
+    does = gettext(way.does) % {
+        "model": model.name,
+        "items": plural(len({one.item.pk for one in wanted}), noun),
+    }
+    sentence = text % {
+        "does": does,
+        "times": params["replicates"],
+        "there": plural(there, f"{way.given} is", f"{way.given}s are"),
+    }
     return Plan(model, asks, sentence)
 
 
@@ -241,7 +264,7 @@ def _next_step(run: Run, new: int) -> tuple[str, str, str]:
 ANSWERS = LLMRunSpec(
     SLUG,
     "1.0",
-    "Answers of a language model",
+    gettext_noop("Answers of a language model"),
     plan,
     OPTIONS,
     on_task=_on_task,
@@ -336,7 +359,7 @@ def _place(run: Run) -> str:
 RUNS = RunType(
     ANSWERS,
     ("texts", "responses", "labels"),
-    "free text, writing with sources and labels",
+    gettext_noop("free text, writing with sources and labels"),
     (PREPARE, ASK, STORE),
     compute,
     write,

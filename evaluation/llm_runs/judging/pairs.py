@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from annotation.formats.actions.judgments import choices_of
 from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
 from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from evaluation.llm.ask import Ask, Reply
 from evaluation.llm.calls import ask_all
 from evaluation.llm.own import selectors as own
@@ -55,7 +56,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG = "judge_pairs"
-PREPARE, ASK, STORE = "Pairs", "Asking the model", "Votes"
+PREPARE, ASK, STORE = gettext_noop("Pairs"), gettext_noop("Asking the model"), gettext_noop("Votes")
 SIDES = {"A": LEFT, "N": NEUTRAL, "B": RIGHT}
 ORDERS = (False, True)  # as stored, and the other way round
 OPTIONS = Params(
@@ -66,18 +67,22 @@ OPTIONS = Params(
             "mode",
             COMBINED,
             (COMBINED, INDIVIDUAL),
-            label="Dimensions",
-            words=("All in one call", "A call for each"),
-            help="The two are two judges. One call is cheaper; a call for each keeps what is said "
-            "of one dimension from colouring the others.",
+            label=gettext_noop("Dimensions"),
+            words=(gettext_noop("All in one call"), gettext_noop("A call for each")),
+            help=gettext_noop(
+                "The two are two judges. One call is cheaper; a call for each keeps what is said "
+                "of one dimension from colouring the others."
+            ),
         ),
         PROMPT,
-        flag("only_judged", False, label="Only pairs that people have judged"),
+        flag("only_judged", False, label=gettext_noop("Only pairs that people have judged")),
         temperature(),
-        most_tokens(400, "A letter for each dimension needs few."),
+        most_tokens(400, gettext_noop("A letter for each dimension needs few.")),
         replicates(
-            "Times each order is asked",
-            "Only the first time counts for agreement; the others show how steady it is.",
+            gettext_noop("Times each order is asked"),
+            gettext_noop(
+                "Only the first time counts for agreement; the others show how steady it is."
+            ),
         ),
     ),
 )
@@ -185,24 +190,32 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], 
         for one in wanted
         for part in one.parts
     ]
-    how = "all dimensions in one call" if params["mode"] == COMBINED else "a call a dimension"
-    pairs = plural(len({one.item.pk for one in wanted}), "pair")
-    sentence = f"{model.name} judges {pairs} in both orders, {how}"
-    sentence += f"; {plural(there, 'vote is', 'votes are')} there already." if there else "."
+    sentence = (
+        gettext("%(model)s judges %(pairs)s in both orders, all dimensions in one call.")
+        if params["mode"] == COMBINED
+        else gettext("%(model)s judges %(pairs)s in both orders, a call a dimension.")
+    ) % {"model": model.name, "pairs": plural(len({one.item.pk for one in wanted}), "pair")}
+    if there:
+        more = ngettext("%(n)s vote is there already.", "%(n)s votes are there already.", there)
+        sentence = f"{sentence} {more % {'n': count(there)}}"
     return Plan(model, asks, sentence)
 
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     if not new:
         return NOTHING_NEW
-    said = "The votes show beside people’s once the board is run again."
-    return said, reverse("run_start", args=[run.project_id, run.task_id]), "Run the board again"
+    said = gettext("The votes show beside people’s once the board is run again.")
+    return (
+        said,
+        reverse("run_start", args=[run.project_id, run.task_id]),
+        gettext("Run the board again"),
+    )
 
 
 JUDGE_PAIRS = LLMRunSpec(
     SLUG,
     "1.0",
-    "Pairs judged by a language model",
+    gettext_noop("Pairs judged by a language model"),
     plan,
     OPTIONS,
     on_task=lambda task: {
@@ -318,7 +331,7 @@ def write(run: Run, done: JudgingResult) -> Outcome:
 RUNS = RunType(
     JUDGE_PAIRS,
     ("pairs",),
-    "pairwise judgments",
+    gettext_noop("pairwise judgments"),
     (PREPARE, ASK, STORE),
     compute,
     write,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Candidate, Item, Task
 from annotation.work.snapshots import answers
@@ -48,7 +49,11 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = "judge_points"
-PREPARE, ASK, BOARDS = "What is judged", "Asking the model", "Scores and boards"
+PREPARE, ASK, BOARDS = (
+    gettext_noop("What is judged"),
+    gettext_noop("Asking the model"),
+    gettext_noop("Scores and boards"),
+)
 TRIES, MIDDLE = 2, 50.0  # App. H: asked again once, then the middle of the scale
 OPTIONS = Params(
     SLUG,
@@ -59,17 +64,21 @@ OPTIONS = Params(
             "whose",
             "all",
             ("all", "workers", "systems"),
-            label="Answers of",
-            words=("Workers and systems", "Workers", "Systems"),
+            label=gettext_noop("Answers of"),
+            words=(
+                gettext_noop("Workers and systems"),
+                gettext_noop("Workers"),
+                gettext_noop("Systems"),
+            ),
         ),
         flag(
             "passage",
             False,
-            label="Show the model the text that the question is about",
-            help="The paper’s judge sees the question and the answer alone.",
+            label=gettext_noop("Show the model the text that the question is about"),
+            help=gettext_noop("The paper’s judge sees the question and the answer alone."),
         ),
         temperature(),
-        most_tokens(60, "A number needs few."),
+        most_tokens(60, gettext_noop("A number needs few.")),
         resamples(2000),
     ),
 )
@@ -103,7 +112,7 @@ def wanted_of(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
 def _answers(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
     """Counting answers, of a worker the first to each question, as AQER takes them."""
     if task.current is None:
-        raise Conflict("Publish the task first: nobody has answered yet.")
+        raise Conflict(gettext("Publish the task first: nobody has answered yet."))
     rows = snapshots.counted_once(task)
     if params["whose"] != "all":
         rows = [row for row in rows if (row.worker_id is None) == (params["whose"] == "systems")]
@@ -165,12 +174,19 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[ScoreRequest]) -> Plan:
     model = chat_model(task, params["model"])
     if not wanted:
-        raise Conflict("There is nothing to score yet.")
+        raise Conflict(gettext("There is nothing to score yet."))
     what = plural(len(wanted), "answer")
     if wanted[0].text is not None:
         texts = len({one.text.pk for one in wanted if one.text is not None})
-        what = f"{plural(texts, 'text')} on {plural(len(wanted) // texts, 'dimension')}"
-    return Plan(model, [one.ask for one in wanted], f"{model.name} scores {what} from 0 to 100.")
+        what = gettext("%(texts)s on %(dimensions)s") % {
+            "texts": plural(texts, "text"),
+            "dimensions": plural(len(wanted) // texts, "dimension"),
+        }
+    return Plan(
+        model,
+        [one.ask for one in wanted],
+        gettext("%(model)s scores %(what)s from 0 to 100.") % {"model": model.name, "what": what},
+    )
 
 
 def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
@@ -184,13 +200,17 @@ def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     url = reverse("point_judges", args=[run.project_id, run.task_id])
-    return "The boards stand on a page of their own.", f"{url}?run={run.number}", "See the points"
+    return (
+        gettext("The boards stand on a page of their own."),
+        f"{url}?run={run.number}",
+        gettext("See the points"),
+    )
 
 
 JUDGE_POINTS = LLMRunSpec(
     SLUG,
     "1.0",
-    "Points from a language model",
+    gettext_noop("Points from a language model"),
     plan,
     OPTIONS,
     on_task=_on_task,
@@ -293,7 +313,7 @@ def write(run: Run, done: ScoringResult) -> Outcome:
 RUNS = RunType(
     JUDGE_POINTS,
     ("texts", "pairs", "ratings"),
-    "answers and texts",
+    gettext_noop("answers and texts"),
     (PREPARE, ASK, BOARDS),
     compute,
     write,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, F, Q
+from django.utils.translation import gettext, ngettext
 
 from crowdqc.numbers import count, plural
 from evaluation.llm.endpoints.actions import spent_by
@@ -73,12 +74,15 @@ def calls_of(run: Run) -> Calls | None:
 def sentence(calls: Calls) -> str:
     """How the calls of a finished run ended."""
     if not calls.total:
-        return "Nothing was asked."
+        return gettext("Nothing was asked.")
     if calls.failed:
-        return f"{plural(calls.total, 'call')}, {count(calls.failed)} of them failed."
-    return (
-        f"{plural(calls.total, 'call')}, {'all of them' if calls.total > 1 else 'it was'} answered."
-    )
+        return gettext("%(calls)s, %(failed)s of them failed.") % {
+            "calls": plural(calls.total, "call"),
+            "failed": count(calls.failed),
+        }
+    return ngettext(
+        "%(n)s call, it was answered.", "%(n)s calls, all of them answered.", calls.total
+    ) % {"n": count(calls.total)}
 
 
 def _figures(
@@ -87,40 +91,55 @@ def _figures(
     currency = run.project.currency
     unpriced = found["unpriced"]
     # Texts that are alike make one question, which is asked once.
-    same = f"for {plural(found['uses'], 'question')}" if found["uses"] > found["total"] else ""
-    note = f"{plural(unpriced, 'call')} without a price" if unpriced else "of the calls made anew"
+    same = (
+        gettext("for %(questions)s") % {"questions": plural(found["uses"], "question")}
+        if found["uses"] > found["total"]
+        else ""
+    )
+    note = (
+        gettext("%(calls)s without a price") % {"calls": plural(unpriced, "call")}
+        if unpriced
+        else gettext("of the calls made anew")
+    )
     before = {
-        "label": "Taken from before",
+        "label": gettext("Taken from before"),
         "value": count(found["before"]),
-        "of": f"of {count(found['done'])}",
-        "note": "asked by an earlier run; cost nothing",
+        "of": gettext("of %(done)s") % {"done": count(found["done"])},
+        "note": gettext("asked by an earlier run; cost nothing"),
     }
     if found["imported"] == found["total"] > 0:
-        note = "nothing was asked here"
+        note = gettext("nothing was asked here")
         before = {
-            "label": "Imported",
+            "label": gettext("Imported"),
             "value": count(found["imported"]),
-            "of": f"of {count(found['total'])}",
-            "note": "asked elsewhere",
+            "of": gettext("of %(total)s") % {"total": count(found["total"])},
+            "note": gettext("asked elsewhere"),
         }
-    open_words = "waiting or in flight" if run.state in ACTIVE else "not asked"
+    open_words = (
+        gettext("%(n)s waiting or in flight") if run.state in ACTIVE else gettext("%(n)s not asked")
+    )
+
     return [
         {
-            "label": "Calls",
+            "label": gettext("Calls"),
             "value": count(found["total"]),
             "of": same,
-            "note": f"{count(waiting)} {open_words}" if waiting else "",
+            "note": open_words % {"n": count(waiting)} if waiting else "",
         },
         {
-            "label": "Answered",
+            "label": gettext("Answered"),
             "value": count(found["done"]),
-            "of": f"of {count(found['total'])}",
+            "of": gettext("of %(total)s") % {"total": count(found["total"])},
             "done": found["done"],
             "total": found["total"],
         },
         before,
-        {"label": "Failed", "value": count(found["failed"]), "of": f"of {count(found['total'])}"},
-        {"label": "Cost", "value": small(cost, currency), "of": "", "note": note},
+        {
+            "label": gettext("Failed"),
+            "value": count(found["failed"]),
+            "of": gettext("of %(total)s") % {"total": count(found["total"])},
+        },
+        {"label": gettext("Cost"), "value": small(cost, currency), "of": "", "note": note},
     ]
 
 
@@ -131,6 +150,6 @@ def _reasons(rows: Any) -> list[tuple[str, int]]:
         .annotate(n=Count("pk", distinct=True))
         .order_by("-n", F("reason"))
     )
-    listed = [(reason or "No reason was given.", n) for reason, n in found[:REASONS]]
+    listed = [(reason or gettext("No reason was given."), n) for reason, n in found[:REASONS]]
     rest = sum(n for _, n in found[REASONS:])
-    return [*listed, ("Other reasons", rest)] if rest else listed
+    return [*listed, (gettext("Other reasons"), rest)] if rest else listed

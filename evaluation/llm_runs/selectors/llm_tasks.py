@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+from django.utils.translation import gettext
 
 from annotation.models import Task
 from crowdqc.numbers import NBSP, count, plural
@@ -103,10 +105,11 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
         title=run_types.title_of(run.method),
         model=model,
         mark=mark,
-        word=word,
+        word=gettext(word),
         active=run.state in ACTIVE,
         percent=percent(run),
-        calls=f"{count(told.get('done', 0))} of {count(told.get('n', 0))}",
+        calls=gettext("%(done)s of %(n)s")
+        % {"done": count(told.get("done", 0)), "n": count(told.get("n", 0))},
         failed=told.get("bad", 0),
         cost=small(told.get("spent") or 0, task.project.currency),
         started=started_words(run),
@@ -160,46 +163,72 @@ def preview_in_words(task: Task, ready: Prepared) -> RunPreview:
     found, currency = ready.preview, task.project.currency
     new = found.calls - found.cached
     asks = ready.plan.asks
-    cost = f", about {small(found.cost, currency)}" if found.cost else ""
+    if not new:
+        button = gettext("Take the answers from before")
+    else:
+        text = (
+            gettext("Ask %(questions)s, about %(cost)s")
+            if found.cost
+            else gettext("Ask %(questions)s")
+        )
+        button = text % {
+            "questions": plural(new, "question"),
+            "cost": small(found.cost or Decimal(), currency),
+        }
+
     return RunPreview(
         sentence=ready.plan.sentence,
         figures=_figures(ready, currency),
-        problems=found.problems or (() if found.calls else ("There is nothing to ask.",)),
+        problems=found.problems or (() if found.calls else (gettext("There is nothing to ask."),)),
         warnings=found.warnings,
         over_soft=ready.over_soft,
         nothing_new=not new,
         sample=messages_of(ready.plan.model, asks[0]) if asks else [],
         prompts=sorted({ask.prompt.ref for ask in asks}),
-        button=f"Ask {plural(new, 'question')}{cost}" if new else "Take the answers from before",
+        button=button,
     )
 
 
 def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
     found = ready.preview
-    most = "expected" if found.cost is not None else "a price is not known"
-    if found.at_most is not None:
-        most += f"; {small(found.at_most, currency)} at most"
-    pace = "at the limits of the endpoint" if found.minutes is not None else "no limit is set"
+    if found.cost is None:
+        most = gettext("a price is not known")
+    elif found.at_most is None:
+        most = gettext("expected")
+    else:
+        most = gettext("expected; %(at_most)s at most") % {
+            "at_most": small(found.at_most, currency)
+        }
+    pace = (
+        gettext("at the limits of the endpoint")
+        if found.minutes is not None
+        else gettext("no limit is set")
+    )
     return [
-        {"label": "Calls", "value": count(found.calls), "of": ""},
+        {"label": gettext("Calls"), "value": count(found.calls), "of": ""},
         {
-            "label": "Taken from before",
+            "label": gettext("Taken from before"),
             "value": count(found.cached),
-            "of": f"of {count(found.calls)}",
-            "note": "asked already; cost nothing",
+            "of": gettext("of %(calls)s") % {"calls": count(found.calls)},
+            "note": gettext("asked already; cost nothing"),
         },
         {
-            "label": "Tokens",
+            "label": gettext("Tokens"),
             "value": count(found.tokens_in + found.tokens_out),
             "of": "",
-            "note": f"expected; {count(found.tokens_in)} sent, {count(found.tokens_out)} answered",
+            "note": gettext("expected; %(tokens_in)s sent, %(tokens_out)s answered")
+            % {"tokens_in": count(found.tokens_in), "tokens_out": count(found.tokens_out)},
         },
-        {"label": "Cost", "value": small(found.cost, currency), "of": "", "note": most},
-        {"label": "Time", "value": _minutes(found.minutes), "of": "", "note": pace},
+        {"label": gettext("Cost"), "value": small(found.cost, currency), "of": "", "note": most},
+        {"label": gettext("Time"), "value": _minutes(found.minutes), "of": "", "note": pace},
     ]
 
 
 def _minutes(minutes: float | None) -> str:
     if minutes is None:
-        return "not known"
-    return f"under 1{NBSP}min" if minutes < 1 else f"{count(round(minutes))}{NBSP}min"
+        return gettext("not known")
+    return (
+        gettext("under %(time)s") % {"time": f"1{NBSP}min"}
+        if minutes < 1
+        else f"{count(round(minutes))}{NBSP}min"
+    )

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Project, Task
 from annotation.task_types import TYPES
 from crowdqc.errors import DomainError
@@ -36,15 +38,24 @@ def preview_on_item(
     model = _pick(models, chosen["model"])
     found: dict[str, Any] = {
         "tasks": [(one.pk, title_of(one)) for one in tasks],
-        "models": [(one.pk, f"{one.name} at {one.endpoint.name}") for one in models],
+        "models": [
+            (
+                one.pk,
+                _("%(model)s at %(endpoint)s") % {"model": one.name, "endpoint": one.endpoint.name},
+            )
+            for one in models
+        ],
         "chosen_task": task,
         "chosen_model": model,
     }
     if task is None:
-        title = PURPOSES[prompt.purpose].title.lower()
-        return found | {"problem": f"No published task here can be asked to {title}."}
+        title = _(PURPOSES[prompt.purpose].title)
+        return found | {
+            "problem": _("No published task here can be asked this way: %(title)s.")
+            % {"title": title}
+        }
     if model is None:
-        return found | {"problem": "Set up a model first: what is sent depends on it."}
+        return found | {"problem": _("Set up a model first: what is sent depends on it.")}
     try:
         rows = trial.rows(task, trial.whole(task, prompt, model.pk).asks)
         first = rows[0][0] if rows else ""
@@ -83,7 +94,7 @@ def tried(project: Project, ref: str, number: int) -> dict[str, Any] | None:
     return {
         "run": run,
         "mark": mark,
-        "word": word,
+        "word": _(word),
         "active": run.state in ACTIVE,
         "call": call,
         "value": "" if value is None else json.dumps(value, ensure_ascii=False, indent=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
@@ -23,12 +24,14 @@ from evaluation.runs.selectors import lists as reads
 def point_judges_page(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """A model's scores from 0 to 100: its boards of systems and workers, and how they agree."""
     _, task = get_task(request, project_id, task_id)
-    require_fit(task, SLUG, Missing("Models give no points to what this task collects."))
+    require_fit(task, SLUG, Missing(gettext("Models give no points to what this task collects.")))
     runs = point_judges.name_models(point_judges.runs_of(task))
     number = number_of(request)
     shown = next((one for one in runs if number in (None, one[0].number)), None)
     if shown is None and number is not None:
-        raise Missing(f"This task has no finished run {number} of this kind.")
+        raise Missing(
+            gettext("This task has no finished run %(number)s of this kind.") % {"number": number}
+        )
     asked = pair_runs.dimensions(task)
     wanted = request.GET.get("dimension", "")
     dimension = wanted if wanted in {one.name for one in asked} else ""

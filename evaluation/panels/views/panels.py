@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_panel, get_task, get_worker
@@ -38,7 +39,7 @@ def _task(access: Access, raw: str) -> Task:
     """The task of a form's field; Invalid where it is none of the project."""
     found = access.project.tasks.filter(pk=parse_whole(raw) or 0).first()
     if found is None:
-        raise Invalid("Choose a task.", fields={"task": "One of this project."})
+        raise Invalid(_("Choose a task."), fields={"task": _("One of this project.")})
     found.project = access.project
     return found
 
@@ -113,7 +114,7 @@ def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpRes
     workers = [row for row in reads.outsiders(found) if row.pseudonym in names]
     try:
         if not workers:
-            raise Invalid("Nobody who could be let in is called that.")
+            raise Invalid(_("Nobody who could be let in is called that."))
         actions.admit(
             by=access.user,
             panel=found,
@@ -124,7 +125,10 @@ def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpRes
     except REFUSED as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{plural(len(workers), 'worker')} let in, and told so.")
+        messages.success(
+            request,
+            _("%(workers)s let in, and told so.") % {"workers": plural(len(workers), "worker")},
+        )
     return _back(found)
 
 
@@ -135,14 +139,16 @@ def panel_end(request: HttpRequest, project_id: int, panel_id: int, member_id: i
     access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     member = PanelMember.objects.filter(panel=found, pk=member_id).first()
     if member is None:
-        raise Missing("There is no such member of this panel.")
+        raise Missing(_("There is no such member of this panel."))
     try:
         ended = actions.end(by=access.user, member=member, why=request.POST.get("why", ""))
     except REFUSED as error:
         messages.error(request, error.message)
     else:
         messages.success(
-            request, f"{ended.worker.pseudonym} is off the panel. Work in hand may be finished."
+            request,
+            _("%(pseudonym)s is off the panel. Work in hand may be finished.")
+            % {"pseudonym": ended.worker.pseudonym},
         )
     return _back(found)
 
@@ -153,7 +159,7 @@ def panel_end(request: HttpRequest, project_id: int, panel_id: int, member_id: i
 def _run(access: Access, number: int) -> Run:
     run = run_reads.get_run(access.project, number)
     if not reads.finished(run):
-        raise Missing("This run has no scores of workers to choose by.")
+        raise Missing(_("This run has no scores of workers to choose by."))
     return run
 
 
@@ -193,8 +199,8 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
             context["error"], status = error, error.status
         else:
             said = reads.selection_words(made)
-            word = "Let in" if new else "This choice was made already"
-            messages.success(request, f"{word}: {said}.")
+            text = _("Let in: %(said)s.") if new else _("This choice was made already: %(said)s.")
+            messages.success(request, text % {"said": said})
             return _back(made.panel)
     elif request.method == "POST":
         status = 422
@@ -251,7 +257,10 @@ def _number(raw: str, name: str, read: Callable[[str, int, int], Any]) -> Any:
         return None
     value = read(raw, -(10**6), 10**6)
     if value is None:
-        raise Invalid(f"{raw[:40]!r} is no number.", fields={name: "A number below a million."})
+        raise Invalid(
+            _("%(raw)s is no number.") % {"raw": f"{raw[:40]!r}"},
+            fields={name: _("A number below a million.")},
+        )
     return value
 
 
@@ -277,7 +286,7 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
         detail = "; ".join(error.fields.values())
         messages.error(request, f"{error.message} {detail}".strip())
     else:
-        messages.success(request, "Saved. Notes are written from the next finished run on.")
+        messages.success(request, _("Saved. Notes are written from the next finished run on."))
     return _back(found, "#watch")
 
 
@@ -288,7 +297,7 @@ def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: in
     access, found = get_panel(request, project_id, panel_id, Role.REQUESTER)
     note = WatchNote.objects.filter(watch__panel=found, pk=note_id).first()
     if note is None:
-        raise Missing("There is no such note on this panel.")
+        raise Missing(_("There is no such note on this panel."))
     try:
         panel_watch.settle_note(
             by=access.user,
@@ -350,9 +359,13 @@ def undo(request: HttpRequest, project_id: int, task_id: int, exclusion_id: int)
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     found = Exclusion.objects.filter(task=task, pk=exclusion_id).select_related("worker").first()
     if found is None:
-        raise Missing("There is no such exclusion in this task.")
+        raise Missing(_("There is no such exclusion in this task."))
     exclusions.undo(by=access.user, exclusion=found)
-    messages.success(request, f"{found.worker.pseudonym} is in again from the next run on.")
+    messages.success(
+        request,
+        _("%(pseudonym)s is in again from the next run on.")
+        % {"pseudonym": found.worker.pseudonym},
+    )
     if after := adapter_of(task).after_exclusion:
         return redirect(after, project_id, task_id)
     return redirect(reverse("task", args=[project_id, task_id]) + "#left-out")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, Task
@@ -20,12 +21,14 @@ from evaluation.payouts.selectors.evidence import Evidence, Note, TaskEvidence, 
 from evaluation.runs.results.figures import PASTED_SHARE
 
 CANNOT: dict[str, Words] = {
-    "Paste": "that the work was done by somebody else. "
-    "Pasting one’s own draft looks the same here.",
+    "Paste": _(
+        "that the work was done by somebody else. Pasting one’s own draft looks the same here."
+    ),
     "Time": _("that the questions were not read. Who knows the subject is fast too."),
-    "Away": "what was done meanwhile. Nothing outside this page is recorded.",
-    "Declined": "that nothing was tried. "
-    "“I don’t know” is a fair answer and is paid like any other.",
+    "Away": _("what was done meanwhile. Nothing outside this page is recorded."),
+    "Declined": _(
+        "that nothing was tried. “I don’t know” is a fair answer and is paid like any other."
+    ),
 }
 CANNOT_SCORE = _(
     "that the answers are right. A score is closeness to what the better workers wrote; where "
@@ -102,7 +105,7 @@ def time_chart(own: Sequence[Evidence], around: TaskEvidence) -> SafeString | st
         this=this,
         labels=(duration(low), duration(high)),
         this_label=duration(this),
-        what="Times for the assignment",
+        what=gettext("Times for the assignment"),
     )
 
 
@@ -118,7 +121,7 @@ def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
         this=log.paste_share,
         labels=(percent(0), percent(1)),
         this_label=percent(log.paste_share),
-        what="Shares of text pasted",
+        what=gettext("Shares of text pasted"),
     )
 
 
@@ -128,23 +131,35 @@ def paste_note(around: TaskEvidence) -> str:
     if not logged:
         return ""
     much = sum(log.paste_share > PASTED_SHARE for log in logged)
-    return (
-        f"Grey: the {len(logged)} assignments of this task. "
-        f"{much} of {len(logged)} paste more than half."
-    )
+    return gettext(
+        "Grey: the %(logged)s assignments of this task. %(much)s of %(logged)s paste "
+        "more than half."
+    ) % {"logged": len(logged), "much": much}
 
 
 def paste_sources(log: Any) -> str:
     """Where pastes came from, in words."""
-    parts = [
-        (log.pastes_own, "from their own earlier text"),
-        (log.pastes_passage, "from the passage"),
-        (log.pastes_outside, "from outside this page"),
-    ]
-    told = [f"{number} {where}" for number, where in parts if number]
-    if not told:
-        return ""
-    verb = "comes" if parts and told[0].startswith("1 ") else "come"
-    first, *rest = told
-    number, _, where = first.partition(" ")
-    return ", ".join([f"{number} {verb} {where}", *rest]) + "."
+    own, passage, outside = log.pastes_own, log.pastes_passage, log.pastes_outside
+    told = []
+    if own:
+        told.append(
+            ngettext(
+                "%(n)s comes from their own earlier text.",
+                "%(n)s come from their own earlier text.",
+                own,
+            )
+            % {"n": own}
+        )
+    if passage:
+        told.append(
+            ngettext("%(n)s comes from the passage.", "%(n)s come from the passage.", passage)
+            % {"n": passage}
+        )
+    if outside:
+        told.append(
+            ngettext(
+                "%(n)s comes from outside this page.", "%(n)s come from outside this page.", outside
+            )
+            % {"n": outside}
+        )
+    return " ".join(told)

@@ -8,12 +8,15 @@ from functools import cached_property
 from statistics import median
 
 from django.db.models import Count, Min, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
-from crowdqc.numbers import duration, percent, plural
+from crowdqc.numbers import count, duration, percent, plural
+from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
@@ -27,6 +30,15 @@ BINS = 12
 WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
 
 
+KINDS: dict[str, Words] = {
+    "Paste": gettext_lazy("Paste"),
+    "Time": gettext_lazy("Time"),
+    "Away": gettext_lazy("Away"),
+    "Declined": gettext_lazy("Declined"),
+    "Uncounted": gettext_lazy("Uncounted"),
+}
+
+
 @dataclass(frozen=True)
 class Note:
     """One thing that stands out; ``look`` puts the work under "Look first"."""
@@ -34,6 +46,11 @@ class Note:
     kind: str
     text: str
     look: bool = True
+
+    @property
+    def word(self) -> str:
+        """What its kind is called."""
+        return str(KINDS[self.kind])
 
 
 @dataclass(frozen=True)
@@ -190,21 +207,35 @@ def notes(
     pastes = log.pastes_outside if cites else log.pastes
     pasted = log.outside_share if cites else log.paste_share
     if pastes and pasted >= PASTED_SHARE:
-        noun = "paste" if pastes == 1 else "pastes"
-        where = " from elsewhere" if cites else ""
-        found.append(Note("Paste", f"{pastes} {noun}{where}, {percent(pasted)} of the text"))
+        text = (
+            _("%(pastes)s from elsewhere, %(share)s of the text")
+            if cites
+            else _("%(pastes)s, %(share)s of the text")
+        )
+        told = {"pastes": plural(pastes, "paste"), "share": percent(pasted)}
+        found.append(Note("Paste", text % told))
     quick = _too_fast(seconds, usual, pace)
     if quick:
-        took = duration(seconds) if seconds and seconds >= 1 else "under a second"
-        found.append(Note("Time", f"took {took}; {'; '.join(quick)}"))
+        took = duration(seconds) if seconds and seconds >= 1 else _("under a second")
+        found.append(
+            Note("Time", _("took %(took)s; %(names)s") % {"took": took, "names": "; ".join(quick)})
+        )
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
         share = percent(log.seconds_away / log.seconds_total)
-        found.append(Note("Away", f"page not in view {share} of the time"))
+        found.append(Note("Away", _("page not in view %(share)s of the time") % {"share": share}))
     if facts.declined and facts.declined >= DECLINED_SHARE * facts.answers:
-        found.append(Note("Declined", f"{facts.declined} × “I don’t know”", look=False))
+        found.append(
+            Note(
+                "Declined",
+                _("%(declined)s × “I don’t know”") % {"declined": facts.declined},
+                look=False,
+            )
+        )
     if facts.uncounted:
-        noun = "answer does" if facts.uncounted == 1 else "answers do"
-        found.append(Note("Uncounted", f"{facts.uncounted} {noun} not count", look=False))
+        text = ngettext(
+            "%(n)s answer does not count", "%(n)s answers do not count", facts.uncounted
+        )
+        found.append(Note("Uncounted", text % {"n": count(facts.uncounted)}, look=False))
     return found
 
 
@@ -213,13 +244,20 @@ def _too_fast(seconds: float | None, usual: float | None, pace: Pace | None) -> 
     found = []
     if pace is not None and pace.is_unread:
         found.append(
-            f"reading {plural(pace.words, 'word')} takes {duration(pace.reading_seconds)} at "
-            f"{READ_AT_MOST} a minute"
+            _("reading %(words)s takes %(reading_seconds)s at %(read_at_most)s a minute")
+            % {
+                "words": plural(pace.words, "word"),
+                "reading_seconds": duration(pace.reading_seconds),
+                "read_at_most": READ_AT_MOST,
+            }
         )
     if pace is not None and pace.is_under_estimate:
-        found.append(f"the requester expects {duration(pace.expected_seconds)}")
+        found.append(
+            _("the requester expects %(expected_seconds)s")
+            % {"expected_seconds": duration(pace.expected_seconds)}
+        )
     if seconds is not None and usual and seconds < FAST_SHARE * usual:
-        found.append(f"half take over {duration(usual)}")
+        found.append(_("half take over %(usual)s") % {"usual": duration(usual)})
     return found
 
 

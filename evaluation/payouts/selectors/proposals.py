@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
 from annotation.payouts.selectors.proposals import lines_of, spent
 from annotation.task_types import get_type
-from crowdqc.numbers import money, plural, score
+from crowdqc.numbers import count, money, plural, score
 from evaluation.models import Run, WorkerScore
 from evaluation.payouts.selectors.evidence import (
     Evidence,
@@ -171,18 +174,21 @@ class PayoutPage:
         """How the amounts came about, in words."""
         paid = [line for p in self.people if not p.rejected for line in p.lines]
         agreed = all(line.base == line.assignment.pay for line in paid)
-        said = ["base as agreed" if agreed else "base by hand"]
+        said = [_("base as agreed") if agreed else _("base by hand")]
         bonuses = [line for line in paid if line.bonus]
         by_rule = [line for line in bonuses if line.bonus_note and "by hand" not in line.bonus_note]
         if not bonuses:
-            said.append("no bonus")
+            said.append(_("no bonus"))
         elif len(by_rule) == len(bonuses):
-            said.append(f"bonus by rule for {len(bonuses)}")
+            said.append(_("bonus by rule for %(bonuses)s") % {"bonuses": len(bonuses)})
         elif by_rule:
             by_hand = len(bonuses) - len(by_rule)
-            said.append(f"bonus by rule for {len(by_rule)}, by hand for {by_hand}")
+            said.append(
+                _("bonus by rule for %(by_rule)s, by hand for %(by_hand)s")
+                % {"by_rule": len(by_rule), "by_hand": by_hand}
+            )
         else:
-            said.append(f"bonus by hand for {len(bonuses)}")
+            said.append(_("bonus by hand for %(bonuses)s") % {"bonuses": len(bonuses)})
         return "; ".join(said)
 
     def count(self, decision: str) -> int:
@@ -303,28 +309,37 @@ def going_of(people: Sequence[Person]) -> ApprovalEffect:
 def _checks(page: PayoutPage, viewer: User) -> list[Check]:
     if not page.open:
         return []
-    checks = [_budget(page, page.batch.task, "Task")]
+    checks = [_budget(page, page.batch.task)]
     if page.batch.project.budget is not None:
-        checks.append(_budget(page, page.batch.project, "Project"))
+        checks.append(_budget(page, page.batch.project))
     if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
-        checks.append(Check("bad", "Nobody can approve this yet", small=NOBODY))
+        checks.append(Check("bad", _("Nobody can approve this yet"), small=NOBODY))
     found = [_hourly(page), _below_agreed(page), _own(page), *_rejections(page, viewer)]
     return checks + [check for check in found if check is not None]
 
 
-def _budget(page: PayoutPage, holder: Any, name: str) -> Check:
+def _budget(page: PayoutPage, holder: Task | Project) -> Check:
     currency, before = page.batch.project.currency, spent(holder)
-    after = before + page.going.pay
+    after, of_task = before + page.going.pay, isinstance(holder, Task)
+    told = {"before": money(before, currency), "after": money(after, currency)}
     if holder.budget is None:
-        text = f"{name} budget not set; spent {money(before, currency)}"
-        return Check("done", f"{text}, after this {money(after, currency)}")
+        text = (
+            _("Task budget not set; spent %(before)s, after this %(after)s")
+            if of_task
+            else _("Project budget not set; spent %(before)s, after this %(after)s")
+        )
+        return Check("done", text % told)
     text = (
-        f"{name} budget {money(holder.budget, currency)}, spent {money(before, currency)}, "
-        f"after this {money(after, currency)}"
-    )
+        _("Task budget %(budget)s, spent %(before)s, after this %(after)s")
+        if of_task
+        else _("Project budget %(budget)s, spent %(before)s, after this %(after)s")
+    ) % {**told, "budget": money(holder.budget, currency)}
+
     if after > holder.budget:
         over = money(after - holder.budget, currency)
-        return Check("bad", text, small=f"{over} too much; approving will be refused.")
+        return Check(
+            "bad", text, small=_("%(over)s too much; approving will be refused.") % {"over": over}
+        )
     return Check("done", text)
 
 
@@ -346,21 +361,32 @@ def _hourly(page: PayoutPage) -> Check | None:
             if floor and time.is_under(line.base + line.bonus, floor):
                 under.append(f"{person.worker.pseudonym} {money(rate, currency)}")
     if not rates:
-        none = "No hourly rates: no working time was measured"
+        none = _("No hourly rates: no working time was measured")
         return Check("warn", none) if untimed else None
-    lowest = f"the lowest is {money(min(rates), currency)}"
-    how = f"Base and bonus over the time worked: {'; '.join(sorted(hows))}."
+    lowest, told = money(min(rates), currency), "; ".join(_(one) for one in sorted(hows))
+    how = _("Base and bonus over the time worked: %(how)s.") % {"how": told}
     if untimed:
-        how += f" Without a measured time, and so without a rate: {plural(untimed, 'line')}."
+        text = _("Without a measured time, and so without a rate: %(lines)s.")
+        how = f"{how} {text % {'lines': plural(untimed, 'line')}}"
     if floor is None:
-        return Check("done", f"Hourly rates: {lowest}; no floor is set", small=how)
+        text = _("Hourly rates: the lowest is %(lowest)s; no floor is set")
+        return Check("done", text % {"lowest": lowest}, small=how)
+    least = money(floor, currency)
     if under:
-        named = ", ".join(under[:NAMED])
-        more = f" and {len(under) - NAMED} more" if len(under) > NAMED else ""
-        text = f"{len(under)} of {len(rates)} lines under {money(floor, currency)} an hour"
-        return Check("warn", f"{text}: {named}{more}", small=how)
-    text = f"No hourly rate is under {money(floor, currency)}; {lowest}"
-    return Check("done", text, small=how)
+        text = (
+            _("%(under)s of %(rates)s lines under %(floor)s an hour: %(named)s and %(more)s more")
+            if len(under) > NAMED
+            else _("%(under)s of %(rates)s lines under %(floor)s an hour: %(named)s")
+        ) % {
+            "under": len(under),
+            "rates": len(rates),
+            "floor": least,
+            "named": ", ".join(under[:NAMED]),
+            "more": len(under) - NAMED,
+        }
+        return Check("warn", text, small=how)
+    text = _("No hourly rate is under %(floor)s; the lowest is %(lowest)s")
+    return Check("done", text % {"floor": least, "lowest": lowest}, small=how)
 
 
 def _below_agreed(page: PayoutPage) -> Check | None:
@@ -372,15 +398,22 @@ def _below_agreed(page: PayoutPage) -> Check | None:
     )
     if not less:
         return None
-    verb = "is" if less == 1 else "are"
-    text = f"{plural(less, 'assignment')} {verb} paid less than the task promised"
-    return Check("warn", text, small="The worker reads the reason that stands with the line.")
+    text = ngettext(
+        "%(n)s assignment is paid less than the task promised",
+        "%(n)s assignments are paid less than the task promised",
+        less,
+    ) % {"n": count(less)}
+    return Check("warn", text, small=_("The worker reads the reason that stands with the line."))
 
 
 def _own(page: PayoutPage) -> Check | None:
     batch = page.batch
     if any(person.worker.user_id == batch.proposed_by_id for person in page.people):
-        return Check("warn", f"{batch.proposed_by}, who proposed this, is among those it pays")
+        return Check(
+            "warn",
+            _("%(proposed_by)s, who proposed this, is among those it pays")
+            % {"proposed_by": batch.proposed_by},
+        )
     return None
 
 
@@ -393,16 +426,22 @@ def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
         project=page.batch.project, action="payout.reject_line", object_id__in=ids, actor=viewer
     ).exists()
     shortest = min(len(line.reason) for person in rejected for line in person.lines)
-    noun = plural(len(ids), "rejection")
-    text = f"{noun} without a second opinion: you wrote it" if alone else f"{noun} to agree with"
+    text = (
+        _("%(rejections)s without a second opinion: you wrote it")
+        if alone
+        else _("%(rejections)s to agree with")
+    ) % {"rejections": plural(len(ids), "rejection")}
     return [
         Check(
             "warn",
             text,
-            small=f"The text for the worker has {shortest} characters. They may reply once, for "
-            f"{plural(page.batch.project.reply_days, 'day')}.",
+            small=_(
+                "The text for the worker has %(shortest)s characters. They may reply once, "
+                "for %(days)s."
+            )
+            % {"shortest": shortest, "days": plural(page.batch.project.reply_days, "day")},
             url=f"?line={rejected[0].key}",
-            link="Read it",
+            link=_("Read it"),
         )
     ]
 
@@ -415,7 +454,7 @@ def score_name(task: Task) -> str:
     bases = bases_of(task)
     if not bases:
         return ""
-    return "Competence" if By.COMPETENCE in bases else "Score"
+    return _("Competence") if By.COMPETENCE in bases else _("Score")
 
 
 def why_no_bonus(task: Task) -> str:
@@ -430,21 +469,28 @@ def rule_words(rule: PayoutRule | None, project: Project) -> str:
     if rule is None:
         return ""
     currency = project.currency
-    said = ["Base as agreed"]
+    said = [_("Base as agreed")]
     if rule.bonus_by == By.NONE:
-        said.append("no bonus by score")
+        said.append(_("no bonus by score"))
     else:
         steps = ", ".join(_step(rule, row, currency) for row in rule.steps)
-        said.append(f"bonus by {By(rule.bonus_by).label}: {steps}")
-    if rule.top_up and project.hourly_floor is not None:
-        said.append(f"raised to {money(project.hourly_floor, currency)} an hour")
-    if rule.cap_each is not None:
-        said.append(f"at most {money(rule.cap_each, currency)} of bonus a person")
-    if rule.cap_total is not None:
-        said.append(f"at most {money(rule.cap_total, currency)} of bonus in total")
+        said.append(
+            _("bonus by %(label)s: %(steps)s") % {"label": By(rule.bonus_by).label, "steps": steps}
+        )
+    limits = (
+        (project.hourly_floor if rule.top_up else None, _("raised to %(amount)s an hour")),
+        (rule.cap_each, _("at most %(amount)s of bonus a person")),
+        (rule.cap_total, _("at most %(amount)s of bonus in total")),
+    )
+    for amount, text in limits:
+        if amount is not None:
+            said.append(text % {"amount": money(amount, currency)})
+
     return "; ".join(said) + "."
 
 
 def _step(rule: PayoutRule, row: dict[str, str], currency: str) -> str:
-    at = f"first {row['at']}" if rule.bonus_by == By.RANK else f"from {score(float(row['at']))}"
-    return f"{at} {money(float(row['bonus']), currency)}"
+    bonus = money(float(row["bonus"]), currency)
+    if rule.bonus_by == By.RANK:
+        return _("first %(at)s %(bonus)s") % {"at": row["at"], "bonus": bonus}
+    return _("from %(at)s %(bonus)s") % {"at": score(float(row["at"])), "bonus": bonus}

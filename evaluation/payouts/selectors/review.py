@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.utils.translation import gettext_noop
 
 from annotation.models import Answer, Task
 from annotation.payouts.selectors.proposals import (
@@ -51,11 +52,11 @@ class Waiting:
 
 # Name in the address: label, whether the largest comes first, value (None goes last).
 SORTS: dict[str, tuple[str, bool, Callable[[Waiting], Any]]] = {
-    "submitted": ("Submitted", False, lambda row: row.submitted_at),
-    "worker": ("Worker", False, lambda row: row.pseudonym),
-    "score": ("Score", True, lambda row: row.score),
-    "pasted": ("Pasted", True, lambda row: row.pasted),
-    "time": ("Time", False, lambda row: row.seconds),
+    "submitted": (gettext_noop("Submitted"), False, lambda row: row.submitted_at),
+    "worker": (gettext_noop("Worker"), False, lambda row: row.pseudonym),
+    "score": (gettext_noop("Score"), True, lambda row: row.score),
+    "pasted": (gettext_noop("Pasted"), True, lambda row: row.pasted),
+    "time": (gettext_noop("Time"), False, lambda row: row.seconds),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from annotation.access import Access
 from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, Reasons
@@ -21,17 +22,18 @@ from annotation.payouts.actions.rules import why_not_decide_in
 from annotation.payouts.selectors import proposals as reads
 from crowdqc.numbers import money
 
-COLUMNS = (
-    Column("proposal", "Proposal", sort=("number",), down=True, fixed=True),
-    Column("state", "State", sort=("state",)),
-    Column("proposed", "Proposed", sort=("proposed_at",), down=True),
-    Column("decided", "Decided", sort=("decided_at",), down=True),
-    Column("people", "People", sort=("people",), number=True, down=True),
-    Column("held", "Held", sort=("held",), number=True, down=True, term="held"),
-    Column("rejected", "Rejected", sort=("rejected",), number=True, down=True),
-    Column("pay", "Pay", sort=("to_pay",), number=True, down=True),
-)
-WORDS = {PayoutBatch.State.PROPOSED: "Waiting"}
+
+def _columns() -> tuple[Column, ...]:
+    return (
+        Column("proposal", _("Proposal"), sort=("number",), down=True, fixed=True),
+        Column("state", _("State"), sort=("state",)),
+        Column("proposed", _("Proposed"), sort=("proposed_at",), down=True),
+        Column("decided", _("Decided"), sort=("decided_at",), down=True),
+        Column("people", _("People"), sort=("people",), number=True, down=True),
+        Column("held", _("Held"), sort=("held",), number=True, down=True, term="held"),
+        Column("rejected", _("Rejected"), sort=("rejected",), number=True, down=True),
+        Column("pay", _("Pay"), sort=("to_pay",), number=True, down=True),
+    )
 
 
 def _of_worker(word: str) -> Q:
@@ -45,7 +47,10 @@ def proposal_list(access: Access, counts: Mapping[str, int]) -> Listing:
     """The proposals of a project, the newest first."""
     states = [
         Choice(
-            value, WORDS.get(PayoutBatch.State(value), label), Q(state=value), counts.get(value, 0)
+            value,
+            _("Waiting") if value == PayoutBatch.State.PROPOSED else label,
+            Q(state=value),
+            counts.get(value, 0),
         )
         for value, label in PayoutBatch.State.choices
     ]
@@ -53,9 +58,9 @@ def proposal_list(access: Access, counts: Mapping[str, int]) -> Listing:
     return Listing(
         slug="payouts",
         nouns="proposal,proposals",
-        caption="Proposals to pay",
+        caption=_("Proposals to pay"),
         rows=reads.proposals(access.project),
-        columns=COLUMNS,
+        columns=_columns(),
         template="evaluation/payouts/_proposal.html",
         order="-proposal",
         search=(
@@ -66,10 +71,10 @@ def proposal_list(access: Access, counts: Mapping[str, int]) -> Listing:
             by_number,
             _of_worker,
         ),
-        search_label="Search by title, number or person",
-        filters=(Filter("state", "State", states, tabs=True),),
+        search_label=_("Search by title, number or person"),
+        filters=(Filter("state", _("State"), states, tabs=True),),
         bulk=[_approve(access)] if decides else [],
-        name_of=lambda batch: f"Proposal {batch.number}",
+        name_of=lambda batch: _("Proposal %(batch)s") % {"batch": batch.number},
         per_page=25,
     )
 
@@ -80,10 +85,13 @@ def _approve(access: Access) -> Bulk:
     def effect(rows: Sequence[PayoutBatch]) -> list[str]:
         totals = totals_of(rows)
         amount = money(sum(totals.values()), project.currency)
-        told = [f"{amount} is written to the ledger."]
+        told = [_("%(amount)s is written to the ledger.") % {"amount": amount}]
         held = [str(row.number) for row in rows if row.held]  # type: ignore[attr-defined]
         if held:
-            told.append(f"What is held in proposal {', '.join(held)} can be proposed again.")
+            told.append(
+                _("What is held in proposal %(names)s can be proposed again.")
+                % {"names": ", ".join(held)}
+            )
         return told
 
     def act(rows: Sequence[PayoutBatch], values: Mapping[str, Any]) -> Reasons:
@@ -92,8 +100,8 @@ def _approve(access: Access) -> Bulk:
 
     return Bulk(
         "approve",
-        "Approve",
-        "Approved",
+        _("Approve"),
+        _("Approved"),
         act,
         why_not=lambda rows: reasons_against(by=access.user, batches=rows),
         effect=effect,

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, get_task
@@ -39,7 +40,9 @@ def _ids(values: list[str]) -> list[int]:
     parts = [part for value in values for part in value.split(",") if part]
     found = [number for part in parts if (number := parse_whole(part)) is not None]
     if len(found) < len(parts):
-        raise Invalid("A line is not a number.", fields={"line": "Tick lines of this page."})
+        raise Invalid(
+            gettext("A line is not a number."), fields={"line": gettext("Tick lines of this page.")}
+        )
     return found
 
 
@@ -54,7 +57,7 @@ def get_batch(request: HttpRequest, project_id: int, number: int) -> tuple[Acces
         .first()
     )
     if batch is None:
-        raise Missing("There is no proposal of this number in the project.")
+        raise Missing(gettext("There is no proposal of this number in the project."))
     return access, batch
 
 
@@ -102,9 +105,19 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     ready = [line.line for line in lines if line.line]
     try:
         if gone:
-            raise Invalid(f"{plural(gone, 'assignment')} was decided meanwhile; look again.")
+            raise Invalid(
+                ngettext(
+                    "%(n)s assignment was decided meanwhile; look again.",
+                    "%(n)s assignments were decided meanwhile; look again.",
+                    gone,
+                )
+                % {"n": gone}
+            )
         if len(ready) < len(lines):
-            raise Invalid(f"{plural(len(lines) - len(ready), 'line')} below must be mended first.")
+            raise Invalid(
+                gettext("%(lines)s below must be mended first.")
+                % {"lines": plural(len(lines) - len(ready), "line")}
+            )
         batch = propose(
             by=access.user,
             task=task,
@@ -116,7 +129,9 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         )
     except Invalid as error:
         return _form(request, task, lines, terms, {**more, "error": error}, status=422)
-    messages.success(request, f"Proposal {batch.number} waits for a second person.")
+    messages.success(
+        request, gettext("Proposal %(batch)s waits for a second person.") % {"batch": batch.number}
+    )
     return redirect("payout", access.project.pk, batch.number)
 
 
@@ -129,7 +144,7 @@ def _key(request: HttpRequest) -> uuid.UUID:
     try:
         return uuid.UUID(request.POST.get("key", ""))
     except ValueError as error:
-        raise Invalid("The form’s key is missing. Load the page again.") from error
+        raise Invalid(gettext("The form’s key is missing. Load the page again.")) from error
 
 
 def _form(
@@ -248,7 +263,9 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
     try:
         expected = payout_form.amount(request.POST.get("expected_total", ""), payout_form.ZERO)
     except Invalid as error:
-        raise Invalid("The total is not an amount.", fields={"expected_total": "?"}) from error
+        raise Invalid(
+            gettext("The total is not an amount."), fields={"expected_total": "?"}
+        ) from error
     batch = payouts.approve_payout(
         by=access.user,
         batch=batch,
@@ -257,8 +274,8 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
     )
     messages.success(
         request,
-        f"Proposal {batch.number} is approved: {money(expected, batch.project.currency)} "
-        "added to the ledger.",
+        gettext("Proposal %(batch)s is approved: %(expected)s added to the ledger.")
+        % {"batch": batch.number, "expected": money(expected, batch.project.currency)},
     )
     return redirect("payout", access.project.pk, batch.number)
 
@@ -270,7 +287,9 @@ def payout_send_back(request: HttpRequest, project_id: int, number: int) -> Http
     access, batch = get_batch(request, project_id, number)
     payouts.send_back(by=access.user, batch=batch, note=request.POST.get("note", ""))
     messages.success(
-        request, f"Proposal {batch.number} is sent back; its work may be proposed anew."
+        request,
+        gettext("Proposal %(batch)s is sent back; its work may be proposed anew.")
+        % {"batch": batch.number},
     )
     return redirect("payout", access.project.pk, batch.number)
 
@@ -284,7 +303,7 @@ def payout_line_reject(
     access, batch = get_batch(request, project_id, number)
     line = batch.lines.filter(pk=line_id).select_related("assignment").first()
     if line is None:
-        raise Missing("There is no such line in this proposal.")
+        raise Missing(gettext("There is no such line in this proposal."))
     theirs = batch.lines.filter(
         assignment__worker=line.assignment.worker_id, decision=PayoutLine.Decision.HOLD
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
@@ -50,7 +51,7 @@ def review_answers(
         .first()
     )
     if assignment is None:
-        raise Missing("There is no such submitted assignment in this task.")
+        raise Missing(gettext("There is no such submitted assignment in this task."))
     run = official_run(task)
     context = {
         "task": task,

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_task
@@ -35,7 +36,7 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         except Invalid as refused:
             error = refused
         else:
-            messages.success(request, "The rule is saved. The next proposal begins with it.")
+            messages.success(request, _("The rule is saved. The next proposal begins with it."))
             return redirect("payout_rule", project_id, task_id)
     values = request.POST if error else _values(rule)
     context = {
@@ -89,7 +90,7 @@ def _sent(request: HttpRequest) -> dict[str, Any]:
         try:
             caps[name] = amount(text, ZERO) if text else None
         except Invalid as error:
-            raise Invalid("A cap is no amount.", fields={name: error.message}) from error
+            raise Invalid(_("A cap is no amount."), fields={name: error.message}) from error
     return {
         "bonus_by": post.get("bonus_by", ""),
         "steps": [{"at": at, "bonus": bonus} for at, bonus in rows if at.strip() or bonus.strip()],

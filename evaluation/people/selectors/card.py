@@ -75,12 +75,12 @@ class Work:
     @property
     def word(self) -> str:
         return {
-            "waiting": "Awaiting review",
-            "proposed": f"In proposal {self.batch}",
-            "paid": "Paid",
-            "rejected": "Rejected",
-            "overturned": "Rejection overturned",
-            "imported": "Imported, not paid here",
+            "waiting": _("Awaiting review"),
+            "proposed": _("In proposal %(batch)s") % {"batch": self.batch},
+            "paid": _("Paid"),
+            "rejected": _("Rejected"),
+            "overturned": _("Rejection overturned"),
+            "imported": _("Imported, not paid here"),
         }[self.state]
 
     @property

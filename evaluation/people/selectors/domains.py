@@ -11,11 +11,11 @@ import numpy as np
 from django.core.cache import cache
 from django.db.models import Count, Q
 from django.urls import reverse
-from django.utils.translation import gettext as _t
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
-from crowdqc.numbers import plural, score
+from crowdqc.numbers import nouns, plural, score
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
@@ -48,26 +48,42 @@ MEASURES = {
     for one in (
         Measure(
             "answers",
-            "Workers, free text",
+            gettext_noop("Workers, free text"),
             "worker",
-            "answer spreads",
-            "question-adjusted AQER scores of answers; 1 is the spread of a single answer",
+            gettext_noop("answer spreads"),
+            gettext_noop(
+                "question-adjusted AQER scores of answers; 1 is the spread of a single answer"
+            ),
         ),
         Measure(
             "systems",
-            "Language models, free text",
+            gettext_noop("Language models, free text"),
             "system",
-            "answer spreads",
-            "question-adjusted AQER scores of the models’ answers; 1 is the spread of a single one",
+            gettext_noop("answer spreads"),
+            gettext_noop(
+                "question-adjusted AQER scores of the models’ answers; 1 is the "
+                "spread of a single one"
+            ),
         ),
         Measure(
             "competence",
-            "Workers, pairwise judgments",
+            gettext_noop("Workers, pairwise judgments"),
             "worker",
-            "of competence",
-            "competence over all dimensions: the probability of not guessing",
+            gettext_noop("of competence"),
+            gettext_noop("competence over all dimensions: the probability of not guessing"),
         ),
     )
+}
+
+
+# Kept with the boards in the cache, for every language; translated where they are shown.
+NOBODY_SCORED = {
+    "worker": gettext_noop("no worker was scored there"),
+    "system": gettext_noop("no system was scored there"),
+}
+NOTHING_SHARED = {
+    "worker": gettext_noop("shares no worker with another task of the domain"),
+    "system": gettext_noop("shares no system with another task of the domain"),
 }
 
 
@@ -173,26 +189,28 @@ def joined(
 ) -> Verdict:
     """Who can be first over the tasks, or why nobody is, and what to do about it."""
     another = NextStep(
-        _t("Create another task of this domain and give it to the same people."),
-        _t("New task"),
+        gettext("Create another task of this domain and give it to the same people."),
+        gettext("New task"),
         reverse("task_new", args=[project.pk]),
         requester=True,
     )
     if not rows:
-        said = _t("No two tasks of this domain can be joined, so nobody is compared across tasks.")
+        said = gettext(
+            "No two tasks of this domain can be joined, so nobody is compared across tasks."
+        )
         return Verdict(said).then(another)
     if any(row.component == 1 and row.best for row in rows):
         by = plural(len(inside), "task")
-        place = first_place(rows, noun=f"{noun}s", by=by)
-        said = _t("Nothing to do: the first place is sure, and more answers are not needed.")
+        place = first_place(rows, noun=nouns(noun), by=by)
+        said = gettext("Nothing to do: the first place is sure, and more answers are not needed.")
         return place.then(NextStep(said) if place.sure else another)
     told = {"tasks": sum(one.board == 1 for one in inside), "least": LEAST[BOARD]}
     if told["tasks"] < told["least"]:
-        said = _t(
+        said = gettext(
             "Nobody can be called first yet: %(tasks)s tasks are joined, %(least)s are needed."
         )
         return Verdict(said % told).then(another)
-    said = _t(
+    said = gettext(
         "Nobody can be called first: the tasks share too few people to say how much a standing "
         "changes from task to task."
     )
@@ -242,7 +260,7 @@ def _computed(measure: Measure, runs: Sequence[Run]) -> dict[str, Any]:
             told["answers"] += int(parts[at].answers.sum())
     for run, _ in of:
         if run not in entered:
-            why.setdefault(run, f"shares no {measure.noun} with another task of the domain")
+            why.setdefault(run, NOTHING_SHARED[measure.noun])
     return {
         "entered": entered,
         "why": why,
@@ -315,7 +333,7 @@ def _part(measure: Measure, rows: Any, authors: Any) -> Part:
         return method.adjust_scores(np.searchsorted(authors, who), question, scores)
     who, value, error, n = rows
     if len(who) < 2:
-        raise NotEnough("fewer than two workers have an interval there")
+        raise NotEnough(gettext_noop("fewer than two workers have an interval there"))
     # An interval of no width is one that was cut at its bounds, not one of certainty.
     variance = np.maximum(error, 0.01) ** 2
     return Part(np.searchsorted(authors, who), value, np.diag(variance), n)
@@ -397,17 +415,28 @@ def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
     many = len(boards) > 1
     found = []
     for number, (_, one) in enumerate(boards, 1):
-        where = f"Board {number}: from" if many else "From"
+        where = (
+            gettext("Board %(number)s: from task to task") % {"number": number}
+            if many
+            else gettext("From task to task")
+        )
+
         if one.reason:
-            found.append((f"{where} task to task", "not known"))
+            found.append((where, gettext("not known")))
             continue
         found.append(
             (
-                f"{where} task to task",
-                f"± {score(one.tau, 2)}, {score(one.tau_low, 2)} to {score(one.tau_high, 2)}",
+                where,
+                gettext("± %(tau)s, %(tau_low)s to %(tau_high)s")
+                % {
+                    "tau": score(one.tau, 2),
+                    "tau_low": score(one.tau_low, 2),
+                    "tau_high": score(one.tau_high, 2),
+                },
             )
         )
-        found.append(("It rests on", plural(one.freedom, "degree") + " of freedom"))
+        freedom = plural(one.freedom, "degree of freedom", "degrees of freedom")
+        found.append((gettext("It rests on"), freedom))
     return found
 
 
@@ -415,21 +444,25 @@ def _entry(task: Task, run: Run | None, measure: Measure, found: Mapping[str, An
     if not _fits(task, measure):
         return Entry(task, run, why=_other_type(task))
     if run is None:
-        return Entry(task, None, why="has no finished run")
+        return Entry(task, None, why=gettext("has no finished run"))
     told = found["entered"].get(run.pk)
     if told is None:
-        why = found["why"].get(run.pk, f"no {measure.noun} was scored there")
-        return Entry(task, run, why=why)
+        why = found["why"].get(run.pk, NOBODY_SCORED[measure.noun])
+        return Entry(task, run, why=gettext(why))
     return Entry(task, run, told["authors"], told["answers"], board=told["board"])
 
 
 def _other_type(task: Task) -> str:
     known = adapter_of(task)
     if known.pools:
-        return "is measured otherwise, and belongs to another board of this domain"
+        return gettext("is measured otherwise, and belongs to another board of this domain")
     if known.worker_score == AGREEMENT:
-        return "its agreement of a rater with the others has no interval, so it cannot be weighed"
-    return f"{str(get_type(task.type).label).lower()}: a run of it scores texts, not people"
+        return gettext(
+            "its agreement of a rater with the others has no interval, so it cannot be weighed"
+        )
+    return gettext("%(label)s: a run of it scores texts, not people") % {
+        "label": str(get_type(task.type).label).lower()
+    }
 
 
 def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -438,8 +471,8 @@ def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return [
         ("method", f"{method.NAME} {method.VERSION}"),
         ("τ²", "Paule-Mandel"),
-        ("interval", f"Hartung-Knapp t, {LEVEL:.0%}"),
-        ("comparison", "simultaneous, multivariate t"),
+        ("interval", gettext("Hartung-Knapp t, %(level)s") % {"level": f"{LEVEL:.0%}"}),
+        ("comparison", gettext("simultaneous, multivariate t")),
         ("seed", str(SEED)),
         ("runs", ", ".join(str(run.number) for run in runs)),
     ]

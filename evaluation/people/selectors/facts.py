@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, ExpressionWrapper, F, FloatField, Q, Sum
 from django.db.models.functions import Extract
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import Quantile
 from annotation.models import (
@@ -194,7 +195,7 @@ def _spent(own: Assignments) -> dict[int, list[float]]:
 def _time_plot(values: Sequence[float], usual: tuple[float, float, float] | None) -> SafeString:
     """The worker's middle and range in medians of the task; the band is the task's middle half."""
     if usual is None or usual[1] <= 0:
-        return charts.forest_cell(TIMES, None, name="Time")
+        return charts.forest_cell(TIMES, None, name=_("Time"))
     low, middle, high = usual
     own = [min(TIMES.high, value / middle) for value in values]
     spread = (min(own), max(own)) if len(own) > 1 else (None, None)
@@ -203,7 +204,7 @@ def _time_plot(values: Sequence[float], usual: tuple[float, float, float] | None
         charts.Estimate(median(own), *spread),
         reference=1.0,
         band=(low / middle, min(TIMES.high, high / middle)),
-        name="Time in medians of the task",
+        name=_("Time in medians of the task"),
     )
 
 
@@ -240,7 +241,7 @@ def pasting_of(
                 this=share,
                 labels=("0%", "100%"),
                 this_label="",
-                what="Shares of text pasted",
+                what=_("Shares of text pasted"),
             )
         made.append(
             Pasting(

@@ -49,7 +49,11 @@ def worker_data_erase(request: HttpRequest, project_id: int, membership_id: int)
         erasure.ask(by=access.user, worker=worker)
     except Conflict as error:
         return _preview(request, worker, own=False, access=access, error=error.message)
-    messages.success(request, f"{worker.pseudonym} is being erased. You can close this page.")
+    messages.success(
+        request,
+        _("%(pseudonym)s is being erased. You can close this page.")
+        % {"pseudonym": worker.pseudonym},
+    )
     return redirect("worker_data_erase", project_id, membership_id)
 
 

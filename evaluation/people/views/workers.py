@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -67,7 +68,7 @@ def domain_board(request: HttpRequest, project_id: int, name: str) -> HttpRespon
     access = get_access(request, project_id)
     tasks = domains.tasks_of(access.project, name)
     if not tasks:
-        raise Missing("No task of this project is about that.")
+        raise Missing(_("No task of this project is about that."))
     offered = domains.measures_of(tasks)
     wanted = request.GET.get("of", "")
     measure = next((one for one in offered if one.slug == wanted), offered[0])

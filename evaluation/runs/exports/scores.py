@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
@@ -60,7 +61,10 @@ def check(run: Run, table: str, form: str) -> None:
     """Raise Invalid, naming the field, where there is no such table or format."""
     known = tables_of(run)
     if table not in known:
-        raise Invalid(f"There is no table {table!r}.", fields={"table": ", ".join(known)})
+        raise Invalid(
+            gettext("There is no table %(table)s.") % {"table": f"{table!r}"},
+            fields={"table": ", ".join(known)},
+        )
     files.check_format(form)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import needs_stepup
@@ -53,17 +54,17 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
     require_proposer(run.project, by)
     if run.method != main_method(run.task) or run.lane:
         raise Invalid(
-            "Only a run of the task’s own method, on all its answers, can be official.",
-            fields={"run": "One of the task’s own method."},
+            _("Only a run of the task’s own method, on all its answers, can be official."),
+            fields={"run": _("One of the task’s own method.")},
         )
     if run.state != RunState.DONE:
-        raise Conflict(f"Run {run.number} is not finished.")
+        raise Conflict(_("Run %(run)s is not finished.") % {"run": run.number})
     held = _held(run)
     if held is not None and held.run_id == run.pk:
         return held
     now = held.run.number if held is not None else 0
     if instead_of is not None and instead_of != now:
-        raise Conflict("Another run became official meanwhile. Look at the changes again.")
+        raise Conflict(_("Another run became official meanwhile. Look at the changes again."))
     made = _install(run, held, by=by, how=How.CHOSEN)
     log_event(Kind.RULES, user=by, project=run.project, what="official run")
     run_types.tell_rooms(run)
@@ -94,7 +95,8 @@ def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -
     )
     if how != How.FOLLOWED:
         first, version = how == How.FIRST, run.task.current
-        title = f"“{version.title}”" if version is not None else "a task"
+        title = version.title if version is not None else str(run.task_id)
+
         notify(
             to=[one for one in people_of(run.project) if by is None or one.pk != by.pk],
             kind="run.official",
@@ -102,8 +104,17 @@ def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -
             key=f"run.official:{made.pk}",
             url=reverse("run_official", args=[run.project_id, run.number]),
             mail=not first,
-            text=f"Run {run.number} is now the official run of {title}"
-            f"{': the first run with the default recipe' if first else ''}.",
+            text=lambda: (
+                (
+                    _(
+                        "Run %(run)s is now the official run of “%(task)s”: the "
+                        "first run with the default recipe."
+                    )
+                    if first
+                    else _("Run %(run)s is now the official run of “%(task)s”.")
+                )
+                % {"run": run.number, "task": title}
+            ),
         )
     return made
 
@@ -116,6 +127,12 @@ def _tell_waits(run: Run, official: Run) -> None:
         project=run.project,
         key=f"run.waits:{run.task_id}:{run.version}:{official.pk}",
         url=reverse("run_official", args=[run.project_id, run.number]),
-        text=f"Run {run.number} was computed otherwise than the official run {official.number} "
-        f"(the method is version {run.version} now), so it is a trial. Look what would change.",
+        text=lambda: (
+            _(
+                "Run %(run)s was computed otherwise than the official run "
+                "%(official)s (the method is "
+                "version %(version)s now), so it is a trial. Look what would change."
+            )
+            % {"run": run.number, "official": official.number, "version": run.version}
+        ),
     )

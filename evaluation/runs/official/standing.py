@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.translation import gettext as _
+
 from evaluation.models import OfficialRun, Run, RunState
 from evaluation.runs.adapters import main_methods
 
@@ -51,10 +53,10 @@ class Standing:
         if row is None:
             return ""
         if row.by is not None:
-            return f"made official by {row.by}"
+            return _("made official by %(by)s") % {"by": row.by}
         if row.how == How.FIRST:
-            return "as the first run with the default recipe"
-        return "as the newest run with the recipe of the official run before it"
+            return _("as the first run with the default recipe")
+        return _("as the newest run with the recipe of the official run before it")
 
 
 def run_standing(run: Run | None) -> Standing | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from crowdqc.errors import Missing
@@ -40,13 +41,13 @@ def scored_run(task: Task, number: int | None) -> Run:
         run = official_run(task)
         if run is None:
             raise Missing(
-                "This task has no official run. Name a trial by `run` to read its scores."
+                _("This task has no official run. Name a trial by `run` to read its scores.")
             )
         return run
     found = task.runs.filter(number=number, state=RunState.DONE).select_related("snapshot")
     run = found.defer("snapshot__answer_ids").first()
     if run is None:
-        raise Missing(f"This task has no finished run {number}.")
+        raise Missing(_("This task has no finished run %(number)s.") % {"number": number})
     return run
 
 

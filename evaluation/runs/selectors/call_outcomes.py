@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crowdqc.numbers import count, percent
+from django.utils.translation import gettext as _
+
+from crowdqc.numbers import count, nouns, percent
 from evaluation.models import Run
 from evaluation.runs.run_types import asking_of
 
@@ -41,14 +43,15 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     if asked is None or asking is None or not asking.noun:
         return None
     counts = asked["counts"]
-    figures = [_figure(f"New {asking.noun}s", counts["answered"])]
+    new = _("New %(nouns)s") % {"nouns": nouns(asking.noun)}
+    figures = [_figure(new, counts["answered"])]
     if counts.get("there"):
-        figures.append(_figure("There already", counts["there"]))
+        figures.append(_figure(_("There already"), counts["there"]))
     names = (
-        ("declined", "“I don’t know”"),
-        ("defaulted", "No number, so 50"),
-        ("flagged", "Outside the rules, kept"),
-        ("failed", "Failed"),
+        ("declined", _("“I don’t know”")),
+        ("defaulted", _("No number, so 50")),
+        ("flagged", _("Outside the rules, kept")),
+        ("failed", _("Failed")),
     )
     figures += [_figure(label, counts[name]) for name, label in names if name in counts]
     settings = run.task.current.settings if asked.get("same") and run.task.current else {}
@@ -66,7 +69,8 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
     ]
     more = counts.get("flagged", 0) - len(flagged)
-    return CallOutcome(figures, same, flagged, more, *asking.next_step(run, counts["answered"]))
+    words, url, label = asking.next_step(run, counts["answered"])
+    return CallOutcome(figures, same, flagged, more, _(words), url, _(label))
 
 
 def _figure(label: str, value: int) -> dict[str, str]:

@@ -10,12 +10,14 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext, pgettext
 
 from annotation.lists.state import by_number
 from annotation.models import Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
-from crowdqc.numbers import NBSP, count, duration, plural, word
+from crowdqc.numbers import NBSP, count, duration, nouns, plural, word
 from evaluation.bundles.kinds import KINDS as BUNDLED
 from evaluation.charts import boards as charts
 from evaluation.llm_runs.selectors import llm_runs
@@ -30,20 +32,20 @@ from evaluation.runs.selectors import words as run_words
 from evaluation.runs.selectors.recipes import method_title, model_id, model_names, recipe_pairs
 
 TRIGGERS = {
-    "browser": "by hand",
-    "api": "through the API",
-    "schedule": "automatic, on schedule",
-    "answers": "automatic, after new answers",
-    "follows": "automatic, with its run",
-    "live": "automatic, by a live evaluation",
+    "browser": gettext_noop("by hand"),
+    "api": gettext_noop("through the API"),
+    "schedule": gettext_noop("automatic, on schedule"),
+    "answers": gettext_noop("automatic, after new answers"),
+    "follows": gettext_noop("automatic, with its run"),
+    "live": gettext_noop("automatic, by a live evaluation"),
     "import": "imported",
 }
 STATES = {
-    RunState.QUEUED: ("waiting", "Waiting"),
-    RunState.RUNNING: ("running", "Running"),
-    RunState.DONE: ("done", "Finished"),
-    RunState.FAILED: ("bad", "Failed"),
-    RunState.CANCELLED: ("draft", "Cancelled"),
+    RunState.QUEUED: ("waiting", gettext_noop("Waiting")),
+    RunState.RUNNING: ("running", gettext_noop("Running")),
+    RunState.DONE: ("done", gettext_noop("Finished")),
+    RunState.FAILED: ("bad", gettext_noop("Failed")),
+    RunState.CANCELLED: ("draft", gettext_noop("Cancelled")),
 }
 
 
@@ -66,7 +68,7 @@ def get_run(project: Project, number: int) -> Run:
     """A run of the project by its number; Missing where there is none."""
     run = _runs().filter(project=project, number=number).first()
     if run is None:
-        raise Missing(f"There is no run {number} in this project.")
+        raise Missing(_("There is no run %(number)s in this project.") % {"number": number})
     run.project = run.task.project = project
     return run
 
@@ -85,7 +87,7 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
     finished = finished.filter(method__in=(method, *beside))
     run = finished.filter(number=number).first()
     if run is None:
-        raise Missing(f"This task has no finished run {number}.")
+        raise Missing(_("This task has no finished run %(number)s.") % {"number": number})
     return run
 
 
@@ -151,20 +153,23 @@ def figures_of(run: Run, *names: str) -> dict[str, Any]:
 def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
     """What the button that starts a run is called."""
     if first:
-        return "Run now"
+        return _("Run now")
     if fresh.new:
-        return f"Run again with {plural(fresh.new, f'new {noun}')}"
+        new = plural(fresh.new, f"new {noun}")
+        return _("Run again with %(new)s") % {"new": new}
     if fresh.changed:
-        return f"Run again, {plural(fresh.changed, noun)} changed"
-    return "Run again"
+        return _("Run again, %(changed)s changed") % {"changed": plural(fresh.changed, noun)}
+    return _("Run again")
 
 
 def started_words(run: Run) -> str:
     """Who or what started a run."""
     if run.started_by and run.trigger not in ("follows", "live"):
-        how = {"api": " through the API", "command": " by command"}.get(run.trigger, "")
-        return f"by {run.started_by}{how}"
-    return TRIGGERS.get(run.trigger, run.trigger)
+        by = {"by": run.started_by}
+        if run.trigger == "api":
+            return _("by %(by)s through the API") % by
+        return (_("by %(by)s by command") if run.trigger == "command" else _("by %(by)s")) % by
+    return _(TRIGGERS.get(run.trigger, run.trigger))
 
 
 # One run ---------------------------------------------------------------------------------------
@@ -225,7 +230,7 @@ def live_run(run: Run) -> Live:
         rounds=kind.iterates,
         chooses=kind.chooses,
         mark=mark,
-        word=_word(run, word_),
+        word=_word(run, _(word_)),
         sentence=llm_runs.sentence(calls) if ended and calls else _sentence(run),
         steps=[_step(step, active=active) for step in run.progress],
         active=active,
@@ -263,9 +268,9 @@ def seconds_of(run: Run) -> float | None:
 def _word(run: Run, plain: str) -> str:
     took = seconds_of(run)
     if run.state == RunState.RUNNING and took is not None:
-        return f"Running for {duration(round(took))}"
+        return _("Running for %(took)s") % {"took": duration(round(took))}
     if run.state == RunState.DONE and took is not None:
-        return f"Finished in {duration(took)}"
+        return _("Finished in %(took)s") % {"took": duration(took)}
     return plain
 
 
@@ -283,21 +288,23 @@ def _sentence(run: Run) -> str:
 def _waiting(run: Run) -> str:
     waited = timezone.now() - run.created_at
     if queue.is_late() or waited > dt.timedelta(seconds=120):
-        return (
+        return _(
             "It is queued, and no worker has taken it yet. It starts automatically as soon as the "
             "queue is running again. You can close this page."
         )
     if waited > dt.timedelta(seconds=20):
-        return "It waits for a free worker. You can close this page; the run goes on."
-    return "A worker takes it up in a moment. You can close this page; the run goes on."
+        return _("It waits for a free worker. You can close this page; the run goes on.")
+    return _("A worker takes it up in a moment. You can close this page; the run goes on.")
 
 
 def _working(run: Run) -> str:
     if run.cancel_requested:
-        return "It stops at its next step."
+        return _("It stops at its next step.")
     left = _seconds_left(run)
-    head = f"About {duration(left)} left. " if left is not None else ""
-    return f"{head}You can close this page; the run goes on."
+    if left is None:
+        return _("You can close this page; the run goes on.")
+    text = _("About %(left)s left. You can close this page; the run goes on.")
+    return text % {"left": duration(left)}
 
 
 def _seconds_left(run: Run) -> float | None:
@@ -316,12 +323,12 @@ def _step(step: Mapping[str, Any], *, active: bool) -> Step:
     state, done, total = step["state"], step.get("done", 0), step.get("total", 0)
     words, took = step.get("count", ""), step.get("seconds")
     if not words and total and state != "draft":
-        words = f"{count(done)} of {count(total)}"
+        words = _("%(done)s of %(total)s") % {"done": count(done), "total": count(total)}
     if state == "draft":
-        words = "not begun"
+        words = _("not begun")
     return Step(
         state="draft" if state == "running" and not active else state,
-        name=step["name"],
+        name=_(step["name"]),
         sub=step.get("sub", ""),
         mono=bool(step.get("mono")),
         done=done,
@@ -338,7 +345,7 @@ def convergence_charts(told: Mapping[str, Any] | None) -> list[tuple[str, SafeSt
     parts = told["components"]
     return [
         (
-            f"Board {part['number']}" if len(parts) > 1 else "",
+            _("Board %(number)s") % {"number": part["number"]} if len(parts) > 1 else "",
             charts.convergence(part["trace"], part["resamples"], stop=told["stop"]),
         )
         for part in parts
@@ -350,14 +357,15 @@ def _chart_note(run: Run, told: Mapping[str, Any] | None) -> str:
     if not told:
         return ""
     thin = max((len(part["resamples"]) for part in told["components"]), default=0)
-    lines = f"Thick: all of the data. Thin: {thin} of the resamples. " if thin else ""
-    rule = f"A run that is not under the line after {told['most']} rounds fails and says so."
+    lines = _("Thick: all of the data. Thin: %(thin)s of the resamples.") % {"thin": thin}
+    rule = _("A run that is not under the line after %(most)s rounds fails and says so.") % {
+        "most": told["most"]
+    }
     if run.state == RunState.FAILED:
-        rule = (
-            f"The line is not under {charts.power_of_ten(told['stop'])} after {told['most']} "
-            "rounds, so no score was written."
-        )
-    return lines + rule
+        rule = _(
+            "The line is not under %(stop)s after %(most)s rounds, so no score was written."
+        ) % {"stop": charts.power_of_ten(told["stop"]), "most": told["most"]}
+    return f"{lines} {rule}" if thin else rule
 
 
 def first_run_words(
@@ -365,22 +373,36 @@ def first_run_words(
 ) -> tuple[str, str]:
     """How many answers are missing until the first run, and why: two sentences."""
     others = list(others)
-    head = word(missing).capitalize()
-    more = (
-        f"{head} more {noun if missing == 1 else noun + 's'} and the first run starts automatically"
-    )
+    more = ngettext(
+        "%(n)s more %(noun)s and the first run starts automatically",
+        "%(n)s more %(nouns)s and the first run starts automatically",
+        missing,
+    ) % {"n": word(missing).capitalize(), "noun": pgettext("noun", noun), "nouns": nouns(noun)}
     if not missing:
-        more = f"The first run starts automatically when no {noun} came for half a minute"
-    have = f"You have {plural(enough, 'worker')} with 5 or more"
-    if others:
-        have += f", and {word(len(others)) if len(others) > 1 else '1'} with "
-        have += f"{others[0]}" if len(others) == 1 else f"up to {others[0]}"
+        more = _("The first run starts automatically when no %(noun)s came for half a minute") % {
+            "noun": pgettext("noun", noun)
+        }
+    have = _("You have %(workers)s with 5 or more")
+    if len(others) == 1:
+        have = _("You have %(workers)s with 5 or more, and 1 with %(most)s")
+    elif others:
+        have = _("You have %(workers)s with 5 or more, and %(others)s with up to %(most)s")
+    have %= {
+        "workers": plural(enough, "worker"),
+        "others": word(len(others)),
+        "most": others[0] if others else 0,
+    }
     if not enough and not others:
-        have = "Nobody has answered yet"
+        have = _("Nobody has answered yet")
     return (
         more,
-        "AQER compares what workers wrote about the same question, so it needs at least 3 "
-        f"workers with 5 answers each. {have}.".replace(" 5 a", f"{NBSP}5 a"),
+        (
+            _(
+                "AQER compares what workers wrote about the same question, so it needs at "
+                "least 3 workers with 5 answers each. %(have)s."
+            )
+            % {"have": have}
+        ).replace(" 5 a", f"{NBSP}5 a"),
     )
 
 
@@ -420,7 +442,7 @@ def _line(run: Run, models: Mapping[int, str], standing: str) -> Line:
         results_url=run_words.results_url(run),
         export_url=run_words.export_url(run),
         mark=mark,
-        word=word_,
+        word=_(word_),
         started=started_words(run),
         took=seconds_of(run),
         snapshot=run.snapshot.content_hash[:8] if run.snapshot else "",

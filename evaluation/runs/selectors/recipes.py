@@ -6,13 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import count
 from evaluation.models import LanguageModel, Run
 from evaluation.runs import run_types
 
-RANKED_BY = {"score": "raw score", "adjusted": "question-adjusted score"}
-SIMILARITIES = {"cosine": "cosine", "neg_euclidean": "negative Euclidean distance"}
+RANKED_BY = {
+    "score": gettext_noop("raw score"),
+    "adjusted": gettext_noop("question-adjusted score"),
+}
+SIMILARITIES = {"cosine": "cosine", "neg_euclidean": gettext_noop("negative Euclidean distance")}
 
 
 def method_title(run: Run) -> str:
@@ -50,26 +55,40 @@ def recipe_pairs(
     if not run_types.type_of(run.method).iterates:
         return _plain_recipe(run, told, model_names([run]) if models is None else models)
     params = {**run.params, **(told["params"] if told else {})}
-    own = "left out" if params.get("leave_one_out") else "included"
+    similarity = (
+        _("%(similarity)s, own answer left out")
+        if params.get("leave_one_out")
+        else _("%(similarity)s, own answer included")
+    )
     pairs = [
         ("method", method_title(run)),
         (
             "similarity",
-            f"{SIMILARITIES.get(params.get('similarity', ''), 'cosine')}, own answer {own}",
+            similarity
+            % {"similarity": _(SIMILARITIES.get(params.get("similarity", ""), "cosine"))},
         ),
         ("encoder", encoder_words(told["encoder"] if told else params.get("encoder", ""))),
     ]
     if params.get("rank_by") in ("score", "adjusted"):
-        pairs.append(("ranked by", f"{RANKED_BY[params['rank_by']]}, as asked"))
+        pairs.append(
+            (
+                "ranked by",
+                _("%(ranked_by)s, as asked") % {"ranked_by": _(RANKED_BY[params["rank_by"]])},
+            )
+        )
     if params.get("panel"):
-        also = f", with those to task {params['also']}" if params.get("also") else ""
-        pairs.append(("answers", f"of panel {params['panel']} alone{also}"))
+        text = (
+            _("of panel %(panel)s alone, with those to task %(also)s")
+            if params.get("also")
+            else _("of panel %(panel)s alone")
+        )
+        pairs.append(("answers", text % {"panel": params["panel"], "also": params.get("also")}))
     if params.get("start") not in (None, "equal"):
         judged_by = encoder_words(told.get("entailment", "") if told else "")
-        pairs.append(
-            ("start", f"{params['start']} by {judged_by}" if judged_by else params["start"])
-        )
-    pairs.append(("interval", f"bootstrap over questions, {count(params.get('resamples', 0))}"))
+        text = _("%(start)s by %(by)s") if judged_by else "%(start)s"
+        pairs.append(("start", text % {"start": params["start"], "by": judged_by}))
+    resamples = {"resamples": count(params.get("resamples", 0))}
+    pairs.append(("interval", _("bootstrap over questions, %(resamples)s") % resamples))
     pairs.append(("seed", str(run.seed)))
     if run.snapshot:
         taken = timezone.localtime(run.snapshot.created_at)
@@ -100,5 +119,5 @@ def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | dict):
-        return f"{len(value)} chosen" if len(str(value)) > 60 else str(value)
-    return "by default" if value is None else str(value)
+        return _("%(value)s chosen") % {"value": len(value)} if len(str(value)) > 60 else str(value)
+    return _("by default") if value is None else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from crowdqc.numbers import plural
@@ -60,9 +61,14 @@ def heading(run: Run) -> str:
     kind = run_types.type_of(run.method)
     title = kind.recipe.title
     if not kind.iterates:
-        return f"Run {run.number}: {lower_title(title)}"
+        return _("Run %(run)s: %(title)s") % {"run": run.number, "title": lower_title(title)}
     both = run.snapshot is not None and run.snapshot.counts.get("systems")
-    return f"Run {run.number}: {title}, workers{' and systems' if both else ''}"
+    text = (
+        _("Run %(run)s: %(title)s, workers and systems")
+        if both
+        else _("Run %(run)s: %(title)s, workers")
+    )
+    return text % {"run": run.number, "title": title}
 
 
 def describe_input(run: Run) -> str:
@@ -73,27 +79,40 @@ def describe_input(run: Run) -> str:
     if kind.made_of:
         return kind.made_of
     if kind.asking and not counts:
-        return "What the models answered is kept, call by call."
+        return _("What the models answered is kept, call by call.")
     if not kind.iterates:
         judged = plural(counts.get("answers", 0), known.answer_noun)
-        return f"{judged} of {plural(counts.get('questions', 0), known.item_noun)} by {people}."
-    systems = f" and {plural(counts['systems'], 'system')}" if counts.get("systems") else ""
-    return f"{people}{systems} scored from {plural(counts.get('answers', 0), known.answer_noun)}."
+        return _("%(judged)s of %(items)s by %(people)s.") % {
+            "judged": judged,
+            "items": plural(counts.get("questions", 0), known.item_noun),
+            "people": people,
+        }
+    text = (
+        _("%(people)s and %(systems)s scored from %(answers)s.")
+        if counts.get("systems")
+        else _("%(people)s scored from %(answers)s.")
+    )
+    return text % {
+        "people": people,
+        "systems": plural(counts.get("systems", 0), "system"),
+        "answers": plural(counts.get("answers", 0), known.answer_noun),
+    }
 
 
 def cancelled(run: Run) -> str:
     """What is left of a run that was stopped."""
     kind = run_types.type_of(run.method)
     if kind.asking:
-        return "Nothing was written. Calls that were answered are kept and not asked again."
-    kept = " Finished embeddings are kept." if kind.iterates else ""
-    return f"Nothing was written.{kept}"
+        return _("Nothing was written. Calls that were answered are kept and not asked again.")
+    if kind.iterates:
+        return _("Nothing was written. Finished embeddings are kept.")
+    return _("Nothing was written.")
 
 
 def run_detail(run: Run, model_name: str = "") -> str:
     """The choice that tells runs of a method apart, for the history: also which model is asked."""
     if run.source is not None:
-        return f"of run {run.source.number}"
+        return _("of run %(source)s") % {"source": run.source.number}
     kind = run_types.type_of(run.method)
     told = kind.detail(run) if kind.detail else str(run.params.get("strategy") or "")
     if kind.asking or kind.detail:

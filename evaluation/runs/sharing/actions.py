@@ -8,6 +8,8 @@ import secrets
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts.tokens.actions import digest
 from annotation.files.stored.actions import forget
@@ -21,7 +23,7 @@ from evaluation.runs.sharing.selectors import DAYS, boards_of, live_shares
 
 MOST = 20  # live links of one run, public boards of one task
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-TAKEN = "This address is taken."
+TAKEN = gettext_noop("This address is taken.")
 WRITE = "evaluation.jobs.write_board_bundle"
 
 
@@ -33,7 +35,10 @@ def share(*, by: User, run: Run) -> tuple[RunShare, str]:
     """
     _lock(run)
     if len(live_shares(run)) >= MOST:
-        raise Conflict(f"Run {run.number} has {MOST} links. Stop sharing one that is not needed.")
+        raise Conflict(
+            _("Run %(run)s has %(most)s links. Stop sharing one that is not needed.")
+            % {"run": run.number, "most": MOST}
+        )
     secret = secrets.token_urlsafe(32)
     made = RunShare.objects.create(
         run=run,
@@ -58,20 +63,23 @@ def publish(
     """
     _lock(run)
     if not 3 <= len(slug) <= 60 or not SLUG.fullmatch(slug):
-        said = "Use 3 to 60 small letters, digits and single hyphens, such as “rag-study-2026”."
+        said = _("Use 3 to 60 small letters, digits and single hyphens, such as “rag-study-2026”.")
         raise Invalid(said, fields={"slug": said})
     if len(boards_of(run)) >= MOST:
-        raise Conflict(f"This task has {MOST} public boards. Withdraw one that is not needed.")
+        raise Conflict(
+            _("This task has %(most)s public boards. Withdraw one that is not needed.")
+            % {"most": MOST}
+        )
     if RunShare.objects.filter(slug=slug).exclude(run__project=run.project_id).exists():
-        raise Invalid(TAKEN, fields={"slug": TAKEN})
+        raise Invalid(_(TAKEN), fields={"slug": _(TAKEN)})
     try:
         with transaction.atomic():
             made = RunShare.objects.create(run=run, slug=slug, files=files, created_by=by)
     except IntegrityError as error:
-        raise Invalid(TAKEN, fields={"slug": TAKEN}) from error
+        raise Invalid(_(TAKEN), fields={"slug": _(TAKEN)}) from error
     if bundle:
         if not type_of(run.method).public_bundle:
-            raise Conflict("Runs of this kind have no public bundle.")
+            raise Conflict(_("Runs of this kind have no public bundle."))
         BoardBundle.objects.create(share=made, run=run, asked_at=timezone.now())
         queue.enqueue(WRITE, made.pk)
     record(
@@ -92,7 +100,7 @@ def move_board(*, by: User, run: Run, share_id: int) -> None:
     _lock(run)
     row = next((one for one in boards_of(run) if one.pk == share_id), None)
     if row is None:
-        raise Missing(f"No public board of this task can show run {run.number}.")
+        raise Missing(_("No public board of this task can show run %(run)s.") % {"run": run.number})
     if row.run_id != run.pk:
         RunShare.objects.filter(pk=row.pk).update(run=run)
         again = {"stored": None, "sha256": "", "error": "", "made_at": None}
@@ -109,9 +117,12 @@ def _lock(run: Run) -> None:
     """One at a time, so that caps hold. Raises Conflict for a run that cannot be shared."""
     Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if run.state != RunState.DONE:
-        raise Conflict(f"Run {run.number} has not finished, so there are no results to share.")
+        raise Conflict(
+            _("Run %(run)s has not finished, so there are no results to share.")
+            % {"run": run.number}
+        )
     if type_of(run.method).shared is None:
-        raise Conflict("Results of this kind cannot be shared by a link.")
+        raise Conflict(_("Results of this kind cannot be shared by a link."))
 
 
 @transaction.atomic
@@ -122,7 +133,7 @@ def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
     """
     row = RunShare.objects.select_for_update().filter(pk=share_id, run=run).first()
     if row is None:
-        raise Missing(f"Run {run.number} has no such link.")
+        raise Missing(_("Run %(run)s has no such link.") % {"run": run.number})
     if row.stopped_at is None:
         RunShare.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
         bundles = BoardBundle.objects.filter(share=row.pk)

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.files.stored.selectors import content
 from crowdqc.errors import Missing
@@ -69,7 +70,7 @@ def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
     if form == BUNDLE:
         return _kept_bundle(share)
     if form not in KINDS or (form in TABLES and not share.files):
-        raise Missing(NOTHING)
+        raise Missing(_(NOTHING))
     of = (
         *(share.pk, share.run_id, share.newer, share.run.task.current_id),  # type: ignore[attr-defined]
         *(share.bundled, bool(share.run.spoiled)),  # type: ignore[attr-defined]
@@ -90,7 +91,7 @@ def _kept_bundle(share: RunShare) -> tuple[bytes, str]:
     """A board's bundle and its ETag; a small one stands in this process' cache too."""
     row = bundle_of(share)
     if row is None:
-        raise Missing(NOTHING)
+        raise Missing(_(NOTHING))
     key = f"board:bundle:{share.pk}:{row.sha256}"
     body: bytes | None = cache.get(key)
     if body is None:
@@ -112,7 +113,11 @@ def _rendered(share: RunShare, form: str, page: int) -> str:
     if form == "svg":
         # With its year, as an image is looked at for longer than a page.
         day = f"{timezone.localtime(run.finished_at):%-d %b %Y}"
-        made = f"Run {run.number}, {day}. {method_title(run)}."
+        made = _("Run %(run)s, %(day)s. %(method)s.") % {
+            "run": run.number,
+            "day": day,
+            "method": method_title(run),
+        }
         notes = [sentence, f"{made} {told['basis']}"]
         return board_svg(told["boards"], title=told["title"], notes=notes, measure=told["measure"])
     rows = [{name: getattr(row, name, None) for name in COLUMNS} for row in told["rows"]]
@@ -133,5 +138,5 @@ def _rendered(share: RunShare, form: str, page: int) -> str:
 def _shared(run: Run) -> SharedPage:
     shared = type_of(run.method).shared
     if shared is None:
-        raise Missing(NOTHING)
+        raise Missing(_(NOTHING))
     return shared

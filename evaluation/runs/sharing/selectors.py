@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.accounts.tokens.actions import digest
 from crowdqc.errors import Missing
@@ -13,7 +14,7 @@ from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
 from evaluation.runs.run_types import type_of
 
 DAYS = 90  # that a link is good for
-NOTHING = "There is nothing at this address. It may have expired or been withdrawn."
+NOTHING = gettext_noop("There is nothing at this address. It may have expired or been withdrawn.")
 
 
 def _live() -> QuerySet[RunShare]:
@@ -94,5 +95,5 @@ def _one(found: QuerySet[RunShare]) -> RunShare:
     # Ids of answers are long, and no page without an account needs them.
     row = related.filter(run__state=RunState.DONE).defer("run__snapshot__answer_ids").first()
     if row is None:
-        raise Missing(NOTHING)
+        raise Missing(gettext(NOTHING))
     return row

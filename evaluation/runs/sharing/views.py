@@ -8,6 +8,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -48,7 +49,7 @@ def run_share(request: HttpRequest, project_id: int, number: int) -> HttpRespons
             link = request.build_absolute_uri(reverse("shared_results", args=[secret]))
     menu = selectors.menu_of(run)
     if menu["shares"] is None:
-        raise Missing("This run has no results that can be shared by a link.")
+        raise Missing(gettext("This run has no results that can be shared by a link."))
     context = {
         "access": access,
         "task": run.task,

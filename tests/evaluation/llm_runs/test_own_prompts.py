@@ -164,7 +164,7 @@ def test_a_prompt_for_something_else_is_refused_where_a_run_is_started() -> None
     raw = {"model": make_model(task.project, "http://127.0.0.1:9/v1").pk, "prompt": "own:mine@1"}
     with pytest.raises(Invalid) as refused:
         ask_start.prepare(task=task, method="judge_pairs", raw=raw)
-    assert "these options ask to judge a pair on all dimensions" in refused.value.fields["prompt"]
+    assert "these options ask for “Judge a pair on all dimensions" in refused.value.fields["prompt"]
     ready = ask_start.prepare(task=task, method="judge_pairs", raw={**raw, "mode": "individual"})
     assert {ask.prompt.ref for ask in ready.plan.asks} == {"own:mine@1"}
     with pytest.raises(Invalid):

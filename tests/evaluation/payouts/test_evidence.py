@@ -94,7 +94,7 @@ def test_the_card_says_where_pastes_came_from_and_what_cannot_be_concluded(world
     rows, around = evidence_of_waiting(world.task)
     shown = card(world.task, world.worker, rows[:1], around)
     assert paste_sources(shown.log) == (
-        "1 comes from their own earlier text, 3 from outside this page."
+        "1 comes from their own earlier text. 3 come from outside this page."
     )
     assert any("somebody else" in text for text in shown.cannot)
     assert (shown.approved, shown.rejected) == (0, 0)
