@@ -175,7 +175,7 @@ def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     form = MessageForm(request.POST or None, label=_("Announcement"))
     status = 200
     if request.method == "POST":
-        told = "Announcement sent."
+        told = _("Announcement sent.")
         status = send(
             request, form, lambda data: actions.announce(by=access.user, task=task, **data), told
         )

@@ -217,17 +217,17 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
 
 def _pause(access: Access, hook: Hook) -> str:
     hooks.pause(by=access.user, hook=hook)
-    return "Paused. What happens from now on is not told to it."
+    return gettext("Paused. What happens from now on is not told to it.")
 
 
 def _resume(access: Access, hook: Hook) -> str:
     hooks.resume(by=access.user, hook=hook)
-    return "It is told of events again."
+    return gettext("It is told of events again.")
 
 
 def _ping(access: Access, hook: Hook) -> str:
     hooks.ping(by=access.user, hook=hook)
-    return "A test is on its way; load the page again to see what came of it."
+    return gettext("A test is on its way; load the page again to see what came of it.")
 
 
 STEPS = {"pause": _pause, "resume": _resume, "ping": _ping}

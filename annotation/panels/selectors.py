@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import (
     Answer,
@@ -35,7 +36,7 @@ def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
     """These workers of the project; Missing where one is none of its."""
     found = list(project.memberships.filter(pk__in=ids, role=Role.WORKER, removed_at=None))
     if len(found) < len(set(ids)):
-        raise Missing("There is no such worker in this project.")
+        raise Missing(_("There is no such worker in this project."))
     return found
 
 

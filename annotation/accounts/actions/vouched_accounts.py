@@ -24,7 +24,7 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
         user.username = user.email = username.lower()
     wrong = _wrong_name(user) | _wrong_password(password, user)
     if not display_name:
-        wrong["display_name"] = "Write the name that your team sees."
+        wrong["display_name"] = _("Write the name that your team sees.")
     if User.objects.filter(username__iexact=user.username).exists():
         wrong["username"] = TAKEN
     if wrong:

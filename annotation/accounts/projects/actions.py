@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms
 from annotation.accounts.roles import actions as roles
@@ -139,17 +139,22 @@ def change_project(
             project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
-            text=f"Payment rules changed in {project.name}: "
-            f"{', '.join(RULES[at] for at in changed)}.",
+            text=lambda: (
+                gettext("Payment rules changed in %(project)s: %(rules)s.")
+                % {
+                    "project": project.name,
+                    "rules": ", ".join(str(RULES[at]) for at in changed),
+                }
+            ),
         )
     return project
 
 
 RULES = {
-    "budget": "the budget",
-    "hourly_floor": "the hourly floor",
-    "single_approval": "approval by one person",
-    "correction_limit": "the limit of corrections",
+    "budget": gettext_lazy("the budget"),
+    "hourly_floor": gettext_lazy("the hourly floor"),
+    "single_approval": gettext_lazy("approval by one person"),
+    "correction_limit": gettext_lazy("the limit of corrections"),
 }
 
 
@@ -211,7 +216,7 @@ def remove_member(*, by: User, member: Membership) -> None:
     project = roles.lock_for_removal(member) if staff else member.project
     roles.check_removal(project, member, by)
     if staff:
-        require_recent(by, "change roles")
+        require_recent(by, gettext("change roles"))
         log_event(Kind.ROLE_REMOVED, user=member.user, project=project, role=member.role)
     member.removed_at = timezone.now()
     member.save(update_fields=["removed_at"])
@@ -222,7 +227,10 @@ def remove_member(*, by: User, member: Membership) -> None:
         roles.tell_managers(
             project,
             key=f"roles.changed:removed:{entry.pk}",
-            text=f"The role of a {role} in {project.name} was ended.",
+            text=lambda: (
+                gettext("The role of a %(role)s in %(name)s was ended.")
+                % {"role": role, "name": project.name}
+            ),
         )
 
 
@@ -245,7 +253,7 @@ def invite(
     if role not in Role.values:
         raise Invalid(gettext("There is no such role."), fields={"role": gettext("Choose a role.")})
     if role != Role.WORKER:
-        require_recent(by, "give a role")
+        require_recent(by, gettext("give a role"))
         roles.require_giver(project, by)
     if not 1 <= days <= 365:
         raise Invalid(
@@ -282,7 +290,10 @@ def invite(
         roles.tell_managers(
             project,
             key=f"roles.changed:invited:{invitation.pk}",
-            text=f"Somebody was invited to {project.name} as {name}.",
+            text=lambda: (
+                gettext("Somebody was invited to %(project)s as %(role)s.")
+                % {"project": project.name, "role": name}
+            ),
         )
     return invitation
 

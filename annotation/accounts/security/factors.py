@@ -26,7 +26,7 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
     if not stepup.has_second_factor(user):
         return False
     if not code.strip():
-        raise stepup.SecondFactorNeeded("Send the code of your second factor with this.")
+        raise stepup.SecondFactorNeeded(_("Send the code of your second factor with this."))
     about, plain = limits.hold_code(request, user), normalize_user_code(code)
     for one in Authenticator.objects.filter(user=user).exclude(type=Authenticator.Type.WEBAUTHN):
         if one.wrap().validate_code(code.strip()):
@@ -64,12 +64,20 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
         required="on" if required else "off",
     )
     log_event(Kind.FACTOR_RULE, user=by, project=project, required=required)
-    said = "now needs a second factor" if required else "no longer needs a second factor"
     notify(
         to=[one for one in people_of(project, Role.MANAGER) if one.pk != by.pk],
         kind="project.second_factor",
         project=project,
         key=f"project.second_factor:{entry.pk}",
-        text=f"Approving and sending payments in {project.name} {said}.",
+        text=lambda: (
+            (
+                _("Approving and sending payments in %(project)s now needs a second factor.")
+                if required
+                else _(
+                    "Approving and sending payments in %(project)s no longer needs a second factor."
+                )
+            )
+            % {"project": project.name}
+        ),
     )
     return project

@@ -21,6 +21,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import ApiToken, Membership, Project, Role, User
 from crowdqc.errors import NotAllowed
@@ -38,8 +39,12 @@ class ConfirmationNeeded(NotAllowed):
     code = "confirmation-needed"
 
     def __init__(self, doing: str, *, second_factor: bool = False) -> None:
-        how = " with your second factor" if second_factor else ""
-        super().__init__(f"Confirm it’s you{how} to {doing}.")
+        said = (
+            _("Confirm it’s you with your second factor to %(doing)s.")
+            if second_factor
+            else _("Confirm it’s you to %(doing)s.")
+        )
+        super().__init__(said % {"doing": doing})
         self.doing, self.second_factor = doing, second_factor
 
 
@@ -171,14 +176,18 @@ def require_second_factor(project: Project | None, by: User, doing: str) -> None
     proof = proof_of(by)
     if isinstance(proof, TokenProof):
         raise SecondFactorNeeded(
-            f"To {doing}, a token must be made with a second factor. Set one up, sign in with "
-            "it, and create a new token on your account page."
+            _(
+                "To %(doing)s, a token must be made with a second factor. Set one up, sign "
+                "in with it, and create a new token on your account page."
+            )
+            % {"doing": doing}
         )
     if proof is not None and has_second_factor(by):
         raise ConfirmationNeeded(doing, second_factor=True)
     raise SecondFactorNeeded(
-        f"To {doing}, you need a second factor: an authenticator app or a passkey.",
-        link=("Set up a second factor", reverse("mfa_index")),
+        _("To %(doing)s, you need a second factor: an authenticator app or a passkey.")
+        % {"doing": doing},
+        link=(_("Set up a second factor"), reverse("mfa_index")),
     )
 
 

@@ -47,13 +47,13 @@ def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int
     """Raise Invalid naming every field of a new token that cannot be so."""
     wrong: dict[str, str] = {}
     if not name.strip() or len(name.strip()) > 80:
-        wrong["name"] = "A name of 1 to 80 characters, to know it by."
+        wrong["name"] = _("A name of 1 to 80 characters, to know it by.")
     if not scopes or set(scopes) - set(ALL):
-        wrong["scopes"] = f"At least one of: {', '.join(ALL)}."
+        wrong["scopes"] = _("At least one of: %(all)s.") % {"all": ", ".join(ALL)}
     if not 1 <= days <= MOST_DAYS:
-        wrong["days"] = f"1 to {MOST_DAYS} days."
+        wrong["days"] = _("1 to %(most_days)s days.") % {"most_days": MOST_DAYS}
     if not 1 <= per_minute <= 6000:
-        wrong["per_minute"] = "1 to 6,000 requests a minute."
+        wrong["per_minute"] = _("1 to 6,000 requests a minute.")
     if wrong:
         raise Invalid(_("The token cannot be made so."), fields=wrong)
 
@@ -141,8 +141,10 @@ def sign_in(
     strong = factors.check_code(user, code, request)
     if ApiToken.Scope.PAY in scopes and not strong:
         raise stepup.SecondFactorNeeded(
-            "The scope pay needs a second factor. Set one up on your account page, and send its "
-            "code with this."
+            _(
+                "The scope pay needs a second factor. Set one up on your account page, and "
+                "send its code with this."
+            )
         )
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -192,7 +192,7 @@ def approve_payout(
     why_not = reason_cannot_decide(batch, by)
     if why_not:
         raise NotAllowed(why_not, code="may-not-approve")
-    require_strength(batch.project, by, "approve payments")
+    require_strength(batch.project, by, _("approve payments"))
     if batch.state == PayoutBatch.State.APPROVED:
         return _approved_before(batch, by, expected_total)
     if batch.state != PayoutBatch.State.PROPOSED:

@@ -61,8 +61,11 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
     _tell_managers(
         rejection,
         "rejection.replied",
-        f"A worker in {project.name} replied to a rejection. An answer is owed by "
-        f"{timezone.localtime(rejection.answer_by):%d %B %Y}.",
+        _("A worker in %(name)s replied to a rejection. An answer is owed by %(localtime)s.")
+        % {
+            "name": project.name,
+            "localtime": f"{timezone.localtime(rejection.answer_by):%d %B %Y}",
+        },
     )
     emit(project=project, event="rejection.replied", data=_told(rejection))
     return rejection
@@ -106,8 +109,11 @@ def remind_overdue() -> int:
         _tell_managers(
             rejection,
             "rejection.overdue",
-            f"An answer to a worker’s reply in {rejection.assignment.task.project.name} was owed "
-            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.",
+            _("An answer to a worker’s reply in %(name)s was owed by %(localtime)s.")
+            % {
+                "name": rejection.assignment.task.project.name,
+                "localtime": f"{timezone.localtime(rejection.answer_by):%d %B %Y}",
+            },
             again=f":{days}",
         )
     return len(late)

@@ -52,7 +52,7 @@ def why_not_decide_in(project: Project, by: User) -> str:
     manages = Membership.objects.filter(
         project=project, user=by, role=Role.MANAGER, removed_at__isnull=True
     )
-    return "" if manages.exists() else "Only a manager of this project may decide this."
+    return "" if manages.exists() else _("Only a manager of this project may decide this.")
 
 
 def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
@@ -81,13 +81,13 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
     if project.single_approval:
         return ""
     if proposer.pk == by.pk:
-        return "You proposed it; somebody else must approve it."
+        return _("You proposed it; somebody else must approve it.")
     if chain.tied(proposer.pk, by.pk):
-        return (
-            f"{proposer} and you came in by each other’s invitations, or by those of one person, "
-            "and no independent manager has confirmed that you are two. Somebody independent "
-            "must approve it."
-        )
+        return _(
+            "%(proposer)s and you came in by each other’s invitations, or by those of "
+            "one person, and no independent manager has confirmed that you are two. "
+            "Somebody independent must approve it."
+        ) % {"proposer": proposer}
     return ""
 
 
@@ -133,7 +133,7 @@ def require_decider(project: Project, by: User) -> None:
     why_not = why_not_decide_in(project, by)
     if why_not:
         raise NotAllowed(why_not)
-    require_strength(project, by, "decide about payments")
+    require_strength(project, by, _("decide about payments"))
 
 
 def require_proposer(project: Project, by: User) -> None:
@@ -183,9 +183,9 @@ def why_not_base(assignment: Assignment, base: Decimal) -> str:
     """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
     agreed = assignment.pay
     if base > agreed:
-        return f"{agreed} at most; the rest is a bonus"
+        return _("%(agreed)s at most; the rest is a bonus") % {"agreed": agreed}
     if base < agreed and not base:
-        return "Paying nothing is a rejection, which the worker may reply to"
+        return _("Paying nothing is a rejection, which the worker may reply to")
     return ""
 
 

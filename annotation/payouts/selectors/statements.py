@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext as _
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 from annotation.payouts.actions.statements import row_key
@@ -69,7 +70,7 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
     for task in tasks:
         title = task.published_title
         found += [(f"{task.pk}-{way.pk}", f"{title}, {way.name}") for way in ways.get(task.pk, [])]
-        found.append((str(task.pk), f"{title}, paid by hand"))
+        found.append((str(task.pk), _("%(title)s, paid by hand") % {"title": title}))
     return found
 
 
