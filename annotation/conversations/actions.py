@@ -12,6 +12,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.conversations.selectors import recipients
 from annotation.models import (
@@ -34,7 +35,7 @@ from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 MOST = 2000  # characters of a message
 BATCH = 1000  # rows in one statement
-LEFT = "This worker has left the project and gets no messages."
+LEFT = gettext_lazy("This worker has left the project and gets no messages.")
 
 
 def worker_url(task_id: int) -> str:

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,14 +23,14 @@ from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
-SENT = "Message sent."
+SENT = gettext_lazy("Message sent.")
 MODERATED = {
-    "remove": "The message was removed.",
-    "keep": "The message stays.",
-    "close": "The conversation is closed.",
-    "open": "The conversation is open again.",
-    "block": "This worker can write no messages in the project.",
-    "unblock": "This worker can write messages again.",
+    "remove": gettext_lazy("The message was removed."),
+    "keep": gettext_lazy("The message stays."),
+    "close": gettext_lazy("The conversation is closed."),
+    "open": gettext_lazy("The conversation is open again."),
+    "block": gettext_lazy("This worker can write no messages in the project."),
+    "unblock": gettext_lazy("This worker can write messages again."),
 }
 
 

@@ -32,9 +32,9 @@ from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
 MAIL_TOLD = {
-    "on": "Notices are mailed at once.",
-    "daily": "Notices are mailed once a day.",
-    "off": "Notices are not mailed. You find them in the app.",
+    "on": gettext_lazy("Notices are mailed at once."),
+    "daily": gettext_lazy("Notices are mailed once a day."),
+    "off": gettext_lazy("Notices are not mailed. You find them in the app."),
 }
 
 

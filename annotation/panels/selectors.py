@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Answer,
@@ -59,9 +60,13 @@ def left_out(task: Task) -> dict[str, Any]:
     return {"exclusions": exclusions, "answered": list(answered.order_by("pseudonym")[:MOST])}
 
 
-WAITS = "A person is reading your last round. You can take another one once it is decided."
-ADMITTED = "You have passed: the tasks of the panel are open to you."
-DECLINED = "Your last round was decided with “not this time”; there is no further one."
+WAITS = gettext_lazy(
+    "A person is reading your last round. You can take another one once it is decided."
+)
+ADMITTED = gettext_lazy("You have passed: the tasks of the panel are open to you.")
+DECLINED = gettext_lazy(
+    "Your last round was decided with “not this time”; there is no further one."
+)
 FEW = 200  # rounds that are listed
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Field, Problem, Row, guess, missing, refuse
 from annotation.files.reading.sheet import read
@@ -17,21 +18,21 @@ from crowdqc.numbers import exact
 FIELDS = (
     Field(
         "submission",
-        "Submission",
-        either="submission or participant",
+        gettext_lazy("Submission"),
+        either=gettext_lazy("submission or participant"),
         also=("submission_id", "session_id", "assignment", "assignment_id"),
     ),
     Field(
         "participant",
-        "Participant",
-        either="submission or participant",
+        gettext_lazy("Participant"),
+        either=gettext_lazy("submission or participant"),
         also=("participant_id", "prolific_pid", "worker", "worker_id"),
     ),
-    Field("kind", "Kind", also=("type", "what")),
-    Field("amount", "Amount", required=True, also=("paid", "total", "reward")),
-    Field("currency", "Currency"),
-    Field("fee", "Fee", also=("fees", "service_fee")),
-    Field("paid_at", "Paid at", also=("date", "created_at", "paid_on")),
+    Field("kind", gettext_lazy("Kind"), also=("type", "what")),
+    Field("amount", gettext_lazy("Amount"), required=True, also=("paid", "total", "reward")),
+    Field("currency", gettext_lazy("Currency")),
+    Field("fee", gettext_lazy("Fee"), also=("fees", "service_fee")),
+    Field("paid_at", gettext_lazy("Paid at"), also=("date", "created_at", "paid_on")),
 )
 KINDS = {
     "": "base",

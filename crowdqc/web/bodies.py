@@ -75,8 +75,8 @@ class BodyLimit:
             known = _may_be_known(request)
             limit = limit_of(request.path_info) if known else SMALL
             if length > limit:
-                text = _("The request is too large: at most %(in_words)s are accepted here.") % {
-                    "in_words": in_words(limit)
+                text = _("The request is too large: at most %(size)s are accepted here.") % {
+                    "size": in_words(limit)
                 }
                 return refuse(
                     request,

@@ -46,7 +46,9 @@ def _asked(request: HttpRequest) -> str:
     chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
     if chosen:
         return chosen
-    for code, _weight in trans_real.parse_accept_lang_header(request.headers.get("Accept-Language", "")):
+    for code, _weight in trans_real.parse_accept_lang_header(
+        request.headers.get("Accept-Language", "")
+    ):
         try:
             return translation.get_supported_language_variant(code)
         except LookupError:

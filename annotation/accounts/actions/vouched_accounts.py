@@ -8,12 +8,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid
 
-TAKEN = "Somebody has this already. Sign in, or choose another."
+TAKEN = gettext_lazy("Somebody has this already. Sign in, or choose another.")
 
 
 def sign_up(*, username: str, display_name: str, password: str) -> User:

@@ -10,6 +10,7 @@ from django import forms
 from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.access import Access
 from annotation.accounts.projects import actions
@@ -31,22 +32,22 @@ from annotation.payouts.selectors.proposals import proposed_lines
 
 ZERO = Decimal("0.00")
 COLUMNS = (
-    Column("worker", "Worker", sort=("pseudonym",), fixed=True),
-    Column("consent", "Consent", sort=("agreed",)),
-    Column("submitted", "Submitted", sort=("submitted",), number=True, down=True),
-    Column("proposed", "Proposed pay", sort=("proposed",), number=True, down=True),
-    Column("last", "Last", sort=("last_submit",), down=True),
-    Column("joined", "Joined", sort=("created_at",), down=True),
+    Column("worker", gettext_lazy("Worker"), sort=("pseudonym",), fixed=True),
+    Column("consent", gettext_lazy("Consent"), sort=("agreed",)),
+    Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
+    Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
+    Column("last", gettext_lazy("Last"), sort=("last_submit",), down=True),
+    Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True),
 )
 CONSENT = (
-    Choice("yes", "Agreed", Q(agreed=True)),
-    Choice("no", "Not yet", Q(agreed=False) & ~Q(user=None)),
-    Choice("file", "From a file", Q(user=None)),
+    Choice("yes", gettext_lazy("Agreed"), Q(agreed=True)),
+    Choice("no", gettext_lazy("Not yet"), Q(agreed=False) & ~Q(user=None)),
+    Choice("file", gettext_lazy("From a file"), Q(user=None)),
 )
 WORK = (
-    Choice("proposed", "Pay awaits approval", Q(proposed__gt=0)),
-    Choice("some", "Submitted work", Q(submitted__gt=0)),
-    Choice("none", "Nothing submitted", Q(submitted=0)),
+    Choice("proposed", gettext_lazy("Pay awaits approval"), Q(proposed__gt=0)),
+    Choice("some", gettext_lazy("Submitted work"), Q(submitted__gt=0)),
+    Choice("none", gettext_lazy("Nothing submitted"), Q(submitted=0)),
 )
 
 
@@ -54,9 +55,9 @@ class PanelForm(forms.Form):
     """Which panel, and why."""
 
     panel = forms.CharField(
-        max_length=80, help_text="A panel of this name is made where there is none."
+        max_length=80, help_text=gettext_lazy("A panel of this name is made where there is none.")
     )
-    why = forms.CharField(max_length=300, required=False, label="Reason")
+    why = forms.CharField(max_length=300, required=False, label=gettext_lazy("Reason"))
 
 
 def worker_list(access: Access) -> Listing:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.roles.selectors import (
     confirmers,
@@ -32,14 +32,14 @@ from annotation.models import (
     RoleGrant,
     User,
 )
-from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.notices import Text, notify
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 State = RoleGrant.State
 STAFF = (Role.REQUESTER, Role.MANAGER)
-GIVERS = "Only the owner and managers of this project may give or end this role."
-REMOVED = "The person who proposed it was removed from the project."
+GIVERS = gettext_lazy("Only the owner and managers of this project may give or end this role.")
+REMOVED = gettext_lazy("The person who proposed it was removed from the project.")
 
 
 def require_giver(project: Project, by: User) -> None:
@@ -62,7 +62,7 @@ def set_role(*, project: Project, user: User, role: str) -> Membership:
     return member
 
 
-def tell_managers(project: Project, *, key: str, text: str, kind: str = "roles.changed") -> None:
+def tell_managers(project: Project, *, key: str, text: Text, kind: str = "roles.changed") -> None:
     """The owner and every manager, whoever did it: a change that is not theirs is seen."""
     notify(
         to=[project.owner, *managers_of(project)],

@@ -18,7 +18,7 @@ from annotation.files.stored.actions import forget, store
 from annotation.files.stored.selectors import pieces
 from annotation.formats.exports.makers import PreparedFile, maker_of
 from annotation.models import ExportFile, Project, StoredFile, Task, User
-from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.notices import Text, notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from crowdqc import queue
@@ -214,8 +214,10 @@ def _finish(file: ExportFile, made: PreparedFile, stored: StoredFile) -> None:
         raise Superseded
     _tell(
         file,
-        _("The file %(name)s is ready; it is kept for %(days)s days.")
-        % {"name": made.name, "days": KEPT.days},
+        lambda: (
+            _("The file %(name)s is ready; it is kept for %(days)s days.")
+            % {"name": made.name, "days": KEPT.days}
+        ),
     )
     emit(
         project=file.project,
@@ -247,10 +249,10 @@ def _fail(file: ExportFile, error: str) -> None:
         size=0,
         expires_at=timezone.now() + KEPT,
     )
-    _tell(file, _("A file could not be written. %(error)s") % {"error": error})
+    _tell(file, lambda: _("A file could not be written. %(error)s") % {"error": error})
 
 
-def _tell(file: ExportFile, text: str) -> None:
+def _tell(file: ExportFile, text: Text) -> None:
     url = reverse("files_list", args=[file.project_id])
     key = f"export.{file.pk}"
     notify(to=[file.by], kind="export.ready", text=text, key=key, url=url, project=file.project)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.formats.registry import Words
 from annotation.formats.uploads.naming import total
@@ -17,7 +17,7 @@ from crowdqc import numbers
 from crowdqc.tally import Tally, reason_words
 
 State = ImportFile.State
-NOTHING = "Nothing imported"
+NOTHING = gettext_lazy("Nothing imported")
 
 
 @dataclass(frozen=True)

@@ -135,21 +135,27 @@ def _why(told: WebhookReply) -> str:
 
 def _give_up(hook: Hook, *, gone: bool) -> None:
     """Tell whoever added it, once a day; one that says it is gone goes off."""
-    text = _("An address that is told of events did not take one in %(max_tries)s tries.") % {
-        "max_tries": MAX_TRIES
-    }
     if gone:
         why = _("It answered that it is gone (HTTP 410).")
         Hook.objects.filter(pk=hook.pk).update(active=False, off_why=why)
-        text = _("An address that is told of events says it is gone; it was switched off.")
     notify(
         to=[_owner(hook)],
         kind="hook.failed",
         project=hook.project,
-        text=text,
+        text=lambda: _gone_words() if gone else _failed_words(),
         key=f"hook.{'gone' if gone else 'failed'}:{hook.pk}:{timezone.now():%Y-%m-%d}",
         url=reverse("hook", args=[hook.project_id, hook.pk]),
     )
+
+
+def _gone_words() -> str:
+    return _("An address that is told of events says it is gone; it was switched off.")
+
+
+def _failed_words() -> str:
+    return _("An address that is told of events did not take one in %(tries)s tries.") % {
+        "tries": MAX_TRIES
+    }
 
 
 def _owner(hook: Hook) -> User:

@@ -41,10 +41,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     if len(words) > MAX_FEEDBACK:
         raise Invalid(
             _("The feedback is too long."),
-            fields={
-                "feedback": _("%(max_feedback)s characters.")
-                % {"max_feedback": f"{MAX_FEEDBACK:,}"}
-            },
+            fields={"feedback": _("%(most)s characters.") % {"most": f"{MAX_FEEDBACK:,}"}},
         )
     wanted = locked.task.qualifies
     if wanted is None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded, require_strength
 from annotation.models import Membership, PayoutBatch, PayoutLine, Project, User
@@ -15,8 +16,8 @@ from annotation.payouts.selectors.proposals import proposed_lines
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.numbers import exact, money, parse_whole, plural
 
-NOTHING = "No pay is proposed for them."
-REJECTS = "It rejects work; open it and read the reasons first."
+NOTHING = gettext_lazy("No pay is proposed for them.")
+REJECTS = gettext_lazy("It rejects work; open it and read the reasons first.")
 Reasons = dict[int, str]
 Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
 

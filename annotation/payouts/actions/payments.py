@@ -13,6 +13,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Assignment,
@@ -36,11 +37,11 @@ from crowdqc.queue import enqueue
 
 State, What = Payment.State, Payment.What
 OPEN = (State.PLANNED, State.PREPARED, State.SENDING)
-PARTIAL = (
-    "Prolific approves whole rewards only. Ask for the submission to be returned, "
-    "and pay this as a bonus."
+PARTIAL = gettext_lazy(
+    "Prolific approves whole rewards only. Ask for the submission to be "
+    "returned, and pay this as a bonus."
 )
-TAKEN_BACK = "The rejection was taken back before it was sent. Nothing was sent."
+TAKEN_BACK = gettext_lazy("The rejection was taken back before it was sent. Nothing was sent.")
 
 
 def has_api(recruitment: Recruitment | None) -> bool:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.roles.selectors import Ties, chain_of, managers_of
 from annotation.accounts.security.stepup import require_strength
@@ -68,8 +69,8 @@ def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
     return why_not_decide_in(project, by)
 
 
-GONE = "Whoever proposed it was removed from the project. Propose it anew."
-OWN_WORK = "It is about work of yours; somebody else must approve it."
+GONE = gettext_lazy("Whoever proposed it was removed from the project. Propose it anew.")
+OWN_WORK = gettext_lazy("It is about work of yours; somebody else must approve it.")
 
 
 def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> str:
@@ -105,10 +106,10 @@ def approvers(project: Project, proposer: User) -> list[User]:
     return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
 
 
-NOBODY = (
-    "Nobody can approve this yet: every manager was let in by the proposer, or by the same "
-    "person. The administrator of this installation can confirm a manager, or the owner can "
-    "allow approval by one person in the settings."
+NOBODY = gettext_lazy(
+    "Nobody can approve this yet: every manager was let in by the proposer, or "
+    "by the same person. The administrator of this installation can confirm a "
+    "manager, or the owner can allow approval by one person in the settings."
 )
 
 

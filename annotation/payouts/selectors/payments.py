@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet, Sum
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from crowdqc.errors import Invalid, Missing
@@ -15,11 +15,11 @@ from crowdqc.errors import Invalid, Missing
 State = Payment.State
 # What a person sees -> the states behind it.
 VIEWS = {
-    "all": ("All", tuple(State.values)),
-    "look": ("To look at", (State.UNCLEAR, State.FAILED)),
-    "by_hand": ("By hand", (State.BY_HAND,)),
-    "sending": ("Being sent", (State.PLANNED, State.PREPARED, State.SENDING)),
-    "done": ("Confirmed", (State.DONE,)),
+    "all": (gettext_lazy("All"), tuple(State.values)),
+    "look": (gettext_lazy("To look at"), (State.UNCLEAR, State.FAILED)),
+    "by_hand": (gettext_lazy("By hand"), (State.BY_HAND,)),
+    "sending": (gettext_lazy("Being sent"), (State.PLANNED, State.PREPARED, State.SENDING)),
+    "done": (gettext_lazy("Confirmed"), (State.DONE,)),
 }
 MARKS = {
     State.PLANNED: "waiting",
@@ -100,8 +100,8 @@ def bonus_lines(project: Project) -> Iterator[list[object]]:
 
 
 FILES = {
-    "approve": ("Submissions to approve", approve_lines),
-    "bonus": ("Bonuses", bonus_lines),
+    "approve": (gettext_lazy("Submissions to approve"), approve_lines),
+    "bonus": (gettext_lazy("Bonuses"), bonus_lines),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 from annotation.payouts.actions.statements import row_key
@@ -15,11 +16,11 @@ from annotation.payouts.actions.statements import row_key
 PAGE = 50
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
 OUTCOMES = {
-    "matched": ("As in the books", "done"),
-    "different": ("Different", "warn"),
-    "twice": ("Paid twice", "bad"),
-    "unknown": ("Unknown to us", "warn"),
-    "missing": ("Missing in the file", "warn"),
+    "matched": (gettext_lazy("As in the books"), "done"),
+    "different": (gettext_lazy("Different"), "warn"),
+    "twice": (gettext_lazy("Paid twice"), "bad"),
+    "unknown": (gettext_lazy("Unknown to us"), "warn"),
+    "missing": (gettext_lazy("Missing in the file"), "warn"),
 }
 
 

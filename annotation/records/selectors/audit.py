@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import AuditEntry, Membership, Project, Role, User
 from annotation.records.selectors.audit_words import (
@@ -24,7 +25,7 @@ from crowdqc.numbers import parse_whole
 
 # What somebody did, after their name. {places} are filled from the entry's detail.
 PAGE = 50
-SYSTEM = "the system"
+SYSTEM = gettext_lazy("the system")
 CHUNK = 2000
 
 

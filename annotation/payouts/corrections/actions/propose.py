@@ -14,6 +14,7 @@ from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, Project, Statement, Task, User
 from annotation.notifications.actions.notices import notify
@@ -22,7 +23,7 @@ from annotation.records.actions.audit import record
 from crowdqc.numbers import money
 
 State = Correction.State
-ABOVE_LIMIT = (
+ABOVE_LIMIT = gettext_lazy(
     "This is above the limit for one person and awaits a second manager. Nothing is booked yet."
 )
 ZERO, DAY = Decimal("0.00"), dt.timedelta(days=1)
