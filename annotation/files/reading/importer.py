@@ -23,6 +23,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
+from crowdqc.web.terms import Words
 
 MAX_PROBLEMS = 200  # listed of one file
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
@@ -35,10 +36,10 @@ class Field:
     """A column of a format, by its exact outside name, and other names it goes by."""
 
     name: str
-    label: str
+    label: Words
     required: bool = False
     also: tuple[str, ...] = ()
-    either: str = ""  # in words: one of the fields that say this has to be there
+    either: Words = ""  # in words: one of the fields that say this has to be there
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,8 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
         these = [one for one in fields if one.either == group]
         if not any(one.name in mapping for one in these):
             name, label = (
-                " or ".join(getattr(one, part) for one in these) for part in ("name", "label")
+                _(" or ").join(str(getattr(one, part)) for one in these)
+                for part in ("name", "label")
             )
             found.append(Field(name, label, True))
     return found
@@ -367,8 +369,8 @@ class Importer(ABC):
     """Reads the rows of one format: ``fields`` are its columns, ``note`` what pages say of them."""
 
     slug: str
-    title: str
-    note: str = ""
+    title: Words
+    note: Words = ""
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows, same_name
 from annotation.files.reading.keys import TextDigests
 from crowdqc.numbers import plural
 
 MAX_ANSWER = 20_000
 MOST = 32_767  # the highest replicate
-ITEM_ID = Field("item_id", "Question id", True, ("question_id", "qid", "item", "id", "key"))
-SYSTEM = Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source"))
-STRATEGY = Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting"))
-REPLICATE = Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat"))
+ITEM_ID = Field(
+    "item_id", gettext_lazy("Question id"), True, ("question_id", "qid", "item", "id", "key")
+)
+SYSTEM = Field(
+    "system", gettext_lazy("System"), True, ("model", "llm", "system_name", "model_name", "source")
+)
+STRATEGY = Field(
+    "prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompt", "prompting")
+)
+REPLICATE = Field("replicate", gettext_lazy("Replicate"), False, ("rep", "sample", "run", "repeat"))
 Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
 Spelled = Mapping[str, dict[str, str]]
 
@@ -92,12 +100,12 @@ class Answers(Importer):
     """Answers of workers: item_id, worker_id, answer, submitted_at."""
 
     slug = "answers"
-    title = "Answers of workers"
+    title = gettext_lazy("Answers of workers")
     fields = (
         ITEM_ID,
         Field(
             "worker_id",
-            "Worker id",
+            gettext_lazy("Worker id"),
             True,
             (
                 *("worker", "participant", "participant_id", "annotator", "user", "user_id"),
@@ -106,7 +114,7 @@ class Answers(Importer):
         ),
         Field(
             "answer",
-            "Answer text",
+            gettext_lazy("Answer text"),
             True,
             (
                 *("response", "resp", "text", "reply", "completion", "output"),
@@ -115,7 +123,7 @@ class Answers(Importer):
         ),
         Field(
             "submitted_at",
-            "Time of the answer",
+            gettext_lazy("Time of the answer"),
             False,
             ("timestamp", "time", "date", "created_at", "answered_at"),
         ),
@@ -161,12 +169,17 @@ class SystemAnswers(Importer):
     """Answers of systems: item_id, system, prompt_strategy, answer (and replicate)."""
 
     slug = "system_answers"
-    title = "Answers of systems"
+    title = gettext_lazy("Answers of systems")
     fields = (
         ITEM_ID,
         SYSTEM,
         STRATEGY,
-        Field("answer", "Answer text", True, ("response", "resp", "output", "completion", "text")),
+        Field(
+            "answer",
+            gettext_lazy("Answer text"),
+            True,
+            ("response", "resp", "output", "completion", "text"),
+        ),
         REPLICATE,
     )
 

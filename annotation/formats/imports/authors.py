@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row
 from annotation.formats.imports.answers import (
     REPLICATE,
@@ -22,19 +24,19 @@ TRUTH = {"false": False, "0": False, "no": False, "true": True, "1": True, "yes"
 AUTHOR = (
     Field(
         "worker",
-        "Worker id",
+        gettext_lazy("Worker id"),
         False,
         ("worker_id", "participant", "annotator", "author", "user"),
         WHO,
     ),
-    Field("system", "System", False, SYSTEM.also, WHO),
+    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
 )
 AFTER = (
-    Field("counts", "Counts"),
-    Field("reason", "Why it does not count"),
-    Field("excluded", "Its author is excluded"),
+    Field("counts", gettext_lazy("Counts")),
+    Field("reason", gettext_lazy("Why it does not count")),
+    Field("excluded", gettext_lazy("Its author is excluded")),
 )
 Author = tuple[Any, ...]
 

@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import (
     ConsistentTexts,
     Field,
@@ -51,13 +53,20 @@ class Candidates(Importer):
     """
 
     slug = "candidates"
-    title = "Texts to be judged"
+    title = gettext_lazy("Texts to be judged")
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
-        Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
+        Field(
+            "topic", gettext_lazy("Topic"), True, ("topic_id", "query_id", "question_id", "group")
+        ),
+        Field(
+            "query",
+            gettext_lazy("Query"),
+            False,
+            ("question", "prompt", "title", "instruction", "frage"),
+        ),
         Field(
             "text",
-            "Text",
+            gettext_lazy("Text"),
             True,
             (
                 *("response_text", "answer", "content", "output", "body"),
@@ -67,19 +76,32 @@ class Candidates(Importer):
         # After the text: "response" is an id only where another column holds the text.
         Field(
             "key",
-            "Text id",
+            gettext_lazy("Text id"),
             False,
             ("id", "candidate", "candidate_id", "response", "text_id", "response_id"),
         ),
-        Field("style", "Style", False, ("genre", "format")),
-        Field("origin", "Origin", False, ("kind", "source"), WHENCE),
-        Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
-        Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
+        Field("style", gettext_lazy("Style"), False, ("genre", "format")),
+        Field("origin", gettext_lazy("Origin"), False, ("kind", "source"), WHENCE),
         Field(
-            "context", "Source beside it", False, ("passage", "document", "article", "source_text")
+            "system",
+            gettext_lazy("System"),
+            False,
+            ("model", "llm", "system_name", "model_name"),
+            WHENCE,
         ),
-        Field("category", "Category of the topic", False, ("topic_category", "domain")),
+        Field("prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompting")),
+        Field(
+            "author", gettext_lazy("Author's worker id"), False, ("worker", "worker_id", "writer")
+        ),
+        Field(
+            "context",
+            gettext_lazy("Source beside it"),
+            False,
+            ("passage", "document", "article", "source_text"),
+        ),
+        Field(
+            "category", gettext_lazy("Category of the topic"), False, ("topic_category", "domain")
+        ),
         *GOLD,
     )
     limits = (

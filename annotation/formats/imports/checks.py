@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
@@ -33,17 +35,19 @@ class Checks(Importer):
     """The format; one good row for each checklist."""
 
     slug = "checks"
-    title = "Checklists"
-    note = (
-        "A row is one answer, yes or no, to one question about one text. The rows of one author "
-        "on one text have to answer every question of the list."
+    title = gettext_lazy("Checklists")
+    note = gettext_lazy(
+        "A row is one answer, yes or no, to one question about one text. The rows "
+        "of one author on one text have to answer every question of the list."
     )
     fields = (
-        Field("item_id", "Item id", False, ("item",), WHAT),
-        Field("text", "Text id", False, ("text_id", "candidate", "first", "key"), WHAT),
+        Field("item_id", gettext_lazy("Item id"), False, ("item",), WHAT),
+        Field(
+            "text", gettext_lazy("Text id"), False, ("text_id", "candidate", "first", "key"), WHAT
+        ),
         *AUTHOR,
-        Field("name", "Question", True, ("question_name", "question", "check")),
-        Field("answer", "Answer", True, ("value", "yes", "tick")),
+        Field("name", gettext_lazy("Question"), True, ("question_name", "question", "check")),
+        Field("answer", gettext_lazy("Answer"), True, ("value", "yes", "tick")),
         *AFTER,
     )
 

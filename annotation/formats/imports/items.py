@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import ConsistentTexts, Field, Importer, Reader, Row
 from annotation.files.reading.keys import FirstSeen, text_print
 from annotation.formats.imports.known_answers import GOLD, known_of_item
@@ -27,17 +29,17 @@ class Items(Importer):
     """Questions, each under its text."""
 
     slug = "items"
-    title = "Questions"
+    title = gettext_lazy("Questions")
     fields = (
         Field(
             "item_id",
-            "Question id",
+            gettext_lazy("Question id"),
             False,
             ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer"),
         ),
         Field(
             "question",
-            "Question",
+            gettext_lazy("Question"),
             True,
             (
                 *("question_text", "text", "prompt", "title", "query", "instruction", "input"),
@@ -46,7 +48,7 @@ class Items(Importer):
         ),
         Field(
             "context",
-            "Text to read",
+            gettext_lazy("Text to read"),
             False,
             (
                 *("passage", "paragraph", "document", "story", "article", "source_text"),
@@ -55,7 +57,7 @@ class Items(Importer):
         ),
         Field(
             "topic",
-            "Topic",
+            gettext_lazy("Topic"),
             False,
             ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
         ),
@@ -67,9 +69,10 @@ class Items(Importer):
         ("context", 100_000, "a text to read"),
         ("topic", 80, "a topic"),
     )
-    note = (
-        "Where a question has no id, one is made of its text: the same question gets the same id "
-        "again. A question with a known answer is mixed in among the others and never counts."
+    note = gettext_lazy(
+        "Where a question has no id, one is made of its text: the same question "
+        "gets the same id again. A question with a known answer is mixed in among "
+        "the others and never counts."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:

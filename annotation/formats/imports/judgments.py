@@ -27,6 +27,8 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
@@ -75,40 +77,57 @@ HEAD = (
 TAIL = ("answered_at", "counts", "reason", "excluded", "version")
 WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
 PAIR = (
-    Field("item_id", "Pair id", also=("pair_id", "pair", "item", "id", "key"), either=WHAT),
-    Field("first", "First text", also=("first_id", "first_text"), either=WHAT),
-    Field("second", "Second text", also=("second_id", "second_text")),
-    Field("left", "Text on the left", also=("left_id", "left_text", "response_a"), either=WHAT),
-    Field("right", "Text on the right", also=("right_id", "right_text", "response_b")),
-    Field("flipped", "Second text stood left", also=("turned", "swapped", "reversed")),
+    Field(
+        "item_id",
+        gettext_lazy("Pair id"),
+        also=("pair_id", "pair", "item", "id", "key"),
+        either=WHAT,
+    ),
+    Field("first", gettext_lazy("First text"), also=("first_id", "first_text"), either=WHAT),
+    Field("second", gettext_lazy("Second text"), also=("second_id", "second_text")),
+    Field(
+        "left",
+        gettext_lazy("Text on the left"),
+        also=("left_id", "left_text", "response_a"),
+        either=WHAT,
+    ),
+    Field(
+        "right", gettext_lazy("Text on the right"), also=("right_id", "right_text", "response_b")
+    ),
+    Field(
+        "flipped", gettext_lazy("Second text stood left"), also=("turned", "swapped", "reversed")
+    ),
 )
 SINGLE = (
-    Field("item_id", "Item id", also=("item", "id"), either=WHAT),
+    Field("item_id", gettext_lazy("Item id"), also=("item", "id"), either=WHAT),
     Field(
-        "first", "Text id", also=("text_id", "text", "candidate", "response", "key"), either=WHAT
+        "first",
+        gettext_lazy("Text id"),
+        also=("text_id", "text", "candidate", "response", "key"),
+        either=WHAT,
     ),
 )
 AUTHOR = (
     Field(
         "worker",
-        "Worker id",
+        gettext_lazy("Worker id"),
         also=("worker_id", "participant", "annotator", "judge", "coder", "rater", "user"),
         either=WHO,
     ),
-    Field("system", "System", False, SYSTEM.also, WHO),
+    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
-    Field("position", "Place in the worker's order", also=("item_index", "place")),
+    Field("position", gettext_lazy("Place in the worker's order"), also=("item_index", "place")),
 )
 AFTER = (
     Field(
         "answered_at",
-        "Time of the judgment",
+        gettext_lazy("Time of the judgment"),
         also=("submitted_at", "timestamp", "time", "date", "created_at"),
     ),
-    Field("counts", "Counts"),
-    Field("reason", "Why it does not count"),
-    Field("excluded", "Its author is excluded"),
+    Field("counts", gettext_lazy("Counts")),
+    Field("reason", gettext_lazy("Why it does not count")),
+    Field("excluded", gettext_lazy("Its author is excluded")),
 )
 SAYS_PAIRS = (
     "A judgment is first, neutral or second, of the texts in these columns or of the pair as it "
@@ -130,7 +149,7 @@ class Judgments(Importer):
     """The format, of the dimensions or scales that a task asks for."""
 
     slug = "judgments"
-    title = "Judgments"
+    title = gettext_lazy("Judgments")
 
     def __init__(self, asked: Sequence[AskedDimension] = ()) -> None:
         self.asked = {column_of(one.name): one for one in asked}

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row, closest_name
 from annotation.task_types.known import KnownField, clean_known
 from crowdqc.errors import Invalid
 
 # In files of items: narrow names, as a column "answer" is seldom meant for workers to be tried by.
 GOLD = (
-    Field("gold", "Known answer", False, ("known_answer", "gold_answer", "gold_label")),
-    Field("within", "Tolerance", False, ("tolerance",)),
+    Field(
+        "gold", gettext_lazy("Known answer"), False, ("known_answer", "gold_answer", "gold_label")
+    ),
+    Field("within", gettext_lazy("Tolerance"), False, ("tolerance",)),
 )
 
 
@@ -55,18 +59,31 @@ class KnownAnswersFile(Importer):
     """A row is what is known of one field of one item; accepted answers stand in lines or by |."""
 
     slug = "known_answers"
-    title = "Known answers"
+    title = gettext_lazy("Known answers")
     fields = (
-        Field("item", "Item id", True, ("item_id", "key", "id", "question_id", "text_id")),
-        Field("answer", "Known answer", True, ("known_answer", "gold", "truth", "expected")),
-        Field("field", "Field", False, ("scale", "name", "dimension", "question_name")),
-        Field("within", "Tolerance", False, ("tolerance", "off")),
-        Field("explanation", "Explanation", False, ("why", "reason", "feedback")),
+        Field(
+            "item",
+            gettext_lazy("Item id"),
+            True,
+            ("item_id", "key", "id", "question_id", "text_id"),
+        ),
+        Field(
+            "answer",
+            gettext_lazy("Known answer"),
+            True,
+            ("known_answer", "gold", "truth", "expected"),
+        ),
+        Field(
+            "field", gettext_lazy("Field"), False, ("scale", "name", "dimension", "question_name")
+        ),
+        Field("within", gettext_lazy("Tolerance"), False, ("tolerance", "off")),
+        Field("explanation", gettext_lazy("Explanation"), False, ("why", "reason", "feedback")),
     )
     limits = (("item", 80, "an id"), ("explanation", 600, "an explanation"))
-    note = (
-        "Answers that are all accepted are written with | between them. An item with a known "
-        "answer is mixed in among the others and never counts. Workers never see the file."
+    note = gettext_lazy(
+        "Answers that are all accepted are written with | between them. An item "
+        "with a known answer is mixed in among the others and never counts. "
+        "Workers never see the file."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownFields) -> None:

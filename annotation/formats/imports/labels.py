@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.files.reading.keys import FirstSeen, Keys
 from annotation.files.reading.spool import Spool
@@ -98,30 +100,37 @@ class LabelItems(Importer):
     """Items to be labeled; every further column is kept with its item."""
 
     slug = "label_items"
-    title = "Items to label"
+    title = gettext_lazy("Items to label")
     fields = (
         Field(
             "key",
-            "Item id",
+            gettext_lazy("Item id"),
             False,
             ("item_id", "id", "item", "task", "uid", "question_id", "nr", "number"),
         ),
         Field(
             "text",
-            "Text",
+            gettext_lazy("Text"),
             False,
             ("question", "content", "sentence", "document", "body", "message", "tweet", "review"),
             either=WHAT,
         ),
-        Field("gold", "Known answer", False, GOLD),
-        Field("file", "File", False, ("image", "audio", "filename", "file_name", "url"), WHAT),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field(
+            "file",
+            gettext_lazy("File"),
+            False,
+            ("image", "audio", "filename", "file_name", "url"),
+            WHAT,
+        ),
     )
     limits = (("key", 80, "an id"), ("text", 20_000, "a text"))
-    note = (
-        "Every other column is kept with its item. An item without an id gets one made of its "
-        "text. An item with a known answer is mixed in among the others and never counts. Where "
-        "items are images or recordings, File names one that was uploaded in the builder, or is "
-        "the address of one, and Text describes it."
+    note = gettext_lazy(
+        "Every other column is kept with its item. An item without an id gets one "
+        "made of its text. An item with a known answer is mixed in among the "
+        "others and never counts. Where items are images or recordings, File names "
+        "one that was uploaded in the builder, or is the address of one, and Text "
+        "describes it."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
@@ -236,21 +245,37 @@ class Labels(Importer):
     """Labels from elsewhere; one good row for each author and item."""
 
     slug = "labels"
-    title = "Labels"
-    note = (
-        "A row is one label of one item. Where a task has several fields, the column field names "
-        "the one that is meant, and NAME.VALUE an option of several, with yes or no. Spans also "
-        "come in as CoNLL: the exported archive, or a file whose comments name item and worker."
+    title = gettext_lazy("Labels")
+    note = gettext_lazy(
+        "A row is one label of one item. Where a task has several fields, the "
+        "column field names the one that is meant, and NAME.VALUE an option of "
+        "several, with yes or no. Spans also come in as CoNLL: the exported "
+        "archive, or a file whose comments name item and worker."
     )
     fields = (
         *AUTHOR,
-        Field("item", "Item id", True, ("item_id", "key", "task", "task_id", "id", "question")),
-        Field("label", "Label", True, ("code", "value", "answer", "class", "vote", "annotation")),
-        Field("field", "Field", False, ("name", "dimension", "question_name")),
-        Field("start", "Start of a span", False, ("begin",)),
-        Field("end", "End of a span"),
-        Field("gold", "Known answer", False, GOLD),
-        Field("time", "Time", False, ("answered_at", "submitted_at", "timestamp", "created_at")),
+        Field(
+            "item",
+            gettext_lazy("Item id"),
+            True,
+            ("item_id", "key", "task", "task_id", "id", "question"),
+        ),
+        Field(
+            "label",
+            gettext_lazy("Label"),
+            True,
+            ("code", "value", "answer", "class", "vote", "annotation"),
+        ),
+        Field("field", gettext_lazy("Field"), False, ("name", "dimension", "question_name")),
+        Field("start", gettext_lazy("Start of a span"), False, ("begin",)),
+        Field("end", gettext_lazy("End of a span")),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field(
+            "time",
+            gettext_lazy("Time"),
+            False,
+            ("answered_at", "submitted_at", "timestamp", "created_at"),
+        ),
         *AFTER,
     )
 

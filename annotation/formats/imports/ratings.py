@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import (
     Field,
     Importer,
@@ -51,18 +53,27 @@ class Documents(Importer):
     """Answers beside their documents; rows as ``add_documents`` takes them."""
 
     slug = "documents"
-    title = "Documents with answers"
+    title = gettext_lazy("Documents with answers")
     fields = (
-        Field("document_id", "Document id", True, ("article_id", "document_key", "doc_id")),
-        Field("document", "Document", False, ("article", "passage", "context", "text")),
-        Field("title", "Title", False, ("headline", "document_title")),
-        Field("question_id", "Question id", True, ("question_key", "qid")),
-        Field("question", "Question", True, ("query", "prompt", "frage")),
-        Field("sentence", "Sentence it arose from", False, ("sentence_id", "anchor")),
-        Field("answer_id", "Answer id", True, ("item_id", "id", "key")),
-        Field("answer", "Answer", True, ("response", "output", "completion", "antwort")),
-        Field("system", "System", True, ("model", "source", "llm")),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
+        Field(
+            "document_id",
+            gettext_lazy("Document id"),
+            True,
+            ("article_id", "document_key", "doc_id"),
+        ),
+        Field(
+            "document", gettext_lazy("Document"), False, ("article", "passage", "context", "text")
+        ),
+        Field("title", gettext_lazy("Title"), False, ("headline", "document_title")),
+        Field("question_id", gettext_lazy("Question id"), True, ("question_key", "qid")),
+        Field("question", gettext_lazy("Question"), True, ("query", "prompt", "frage")),
+        Field("sentence", gettext_lazy("Sentence it arose from"), False, ("sentence_id", "anchor")),
+        Field("answer_id", gettext_lazy("Answer id"), True, ("item_id", "id", "key")),
+        Field(
+            "answer", gettext_lazy("Answer"), True, ("response", "output", "completion", "antwort")
+        ),
+        Field("system", gettext_lazy("System"), True, ("model", "source", "llm")),
+        Field("prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompting")),
     )
     limits = (
         ("document_id", 80, "an id"),
@@ -159,20 +170,25 @@ class Ratings(Importer):
     """The format, of the scales that a task asks for."""
 
     slug = "ratings"
-    title = "Ratings with explanations"
+    title = gettext_lazy("Ratings with explanations")
 
     def __init__(self, scales: Sequence[Mapping[str, Any]] = ()) -> None:
         self.scales = {str(scale["name"]): scale for scale in scales}
         self.columns = columns_of(scales)
         self.fields = (
-            Field("item_id", "Answer id", True, ("item", "answer_id", "id")),
-            Field("worker_id", "Worker id", True, ("worker", "annotator", "rater")),
+            Field("item_id", gettext_lazy("Answer id"), True, ("item", "answer_id", "id")),
+            Field("worker_id", gettext_lazy("Worker id"), True, ("worker", "annotator", "rater")),
             *(
                 Field(self.columns[name], scale["label"], True, (name, f"{name}_label"))
                 for name, scale in self.scales.items()
             ),
-            Field("explanation", "Explanation", False, ("feedback", "reason", "rationale")),
-            Field("evidence", "Evidence", False, ("sentences", "evidence_sentences")),
+            Field(
+                "explanation",
+                gettext_lazy("Explanation"),
+                False,
+                ("feedback", "reason", "rationale"),
+            ),
+            Field("evidence", gettext_lazy("Evidence"), False, ("sentences", "evidence_sentences")),
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:

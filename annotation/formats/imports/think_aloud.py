@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import (
     ConsistentTexts,
     Field,
@@ -50,19 +52,29 @@ class Samples(Importer):
     """The samples of a think-aloud task."""
 
     slug = "samples"
-    title = "Dimensions with scored samples"
-    note = (
-        "A row is one sample with its score. Rows of one dimension go together, and its rubric "
-        "may stand on any of them. A sample without an id gets one."
+    title = gettext_lazy("Dimensions with scored samples")
+    note = gettext_lazy(
+        "A row is one sample with its score. Rows of one dimension go together, "
+        "and its rubric may stand on any of them. A sample without an id gets one."
     )
     fields = (
-        Field("dimension", "Dimension", True, ("name", "topic", "criterion")),
-        Field("text", "Text that was scored", True, ("summary", "sample", "output", "response")),
-        Field("score", "Score", True, ("rating", "grade", "label")),
-        Field("rubric", "Rubric", False, ("definition", "description", "guideline")),
-        Field("sample_id", "Sample id", False, ("id", "key", "text_id")),
-        Field("source", "Source", False, ("article", "document", "context", "source_text")),
-        Field("title", "Title", False, ("headline",)),
+        Field("dimension", gettext_lazy("Dimension"), True, ("name", "topic", "criterion")),
+        Field(
+            "text",
+            gettext_lazy("Text that was scored"),
+            True,
+            ("summary", "sample", "output", "response"),
+        ),
+        Field("score", gettext_lazy("Score"), True, ("rating", "grade", "label")),
+        Field("rubric", gettext_lazy("Rubric"), False, ("definition", "description", "guideline")),
+        Field("sample_id", gettext_lazy("Sample id"), False, ("id", "key", "text_id")),
+        Field(
+            "source",
+            gettext_lazy("Source"),
+            False,
+            ("article", "document", "context", "source_text"),
+        ),
+        Field("title", gettext_lazy("Title"), False, ("headline",)),
     )
     limits = (
         ("dimension", 80, "a dimension's name"),
@@ -164,20 +176,21 @@ class Attributes(Importer):
     """What was thought aloud; one good row for each answer."""
 
     slug = "attributes"
-    title = "Attributes"
-    note = (
-        "A row is one attribute of a worker or of a system. Rows of one author on one dimension "
-        "go together. A transcript stands on one of them; start and end point at a stretch of it."
+    title = gettext_lazy("Attributes")
+    note = gettext_lazy(
+        "A row is one attribute of a worker or of a system. Rows of one author on "
+        "one dimension go together. A transcript stands on one of them; start and "
+        "end point at a stretch of it."
     )
     fields = (
-        Field("item_id", "Dimension’s id", False, ("item", "topic_id"), WHAT),
-        Field("dimension", "Dimension", False, ("name", "topic", "criterion"), WHAT),
+        Field("item_id", gettext_lazy("Dimension’s id"), False, ("item", "topic_id"), WHAT),
+        Field("dimension", gettext_lazy("Dimension"), False, ("name", "topic", "criterion"), WHAT),
         *AUTHOR,
-        Field("index", "Place in the list", False, ("number", "position", "rank")),
-        Field("attribute", "Attribute", True, ("text", "thought")),
-        Field("start", "Start in the transcript", False, ("from",)),
-        Field("end", "End in the transcript", False, ("to",)),
-        Field("transcript", "Transcript", False, ("said", "verbalization")),
+        Field("index", gettext_lazy("Place in the list"), False, ("number", "position", "rank")),
+        Field("attribute", gettext_lazy("Attribute"), True, ("text", "thought")),
+        Field("start", gettext_lazy("Start in the transcript"), False, ("from",)),
+        Field("end", gettext_lazy("End in the transcript"), False, ("to",)),
+        Field("transcript", gettext_lazy("Transcript"), False, ("said", "verbalization")),
         *AFTER,
     )
 

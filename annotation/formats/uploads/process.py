@@ -243,7 +243,7 @@ def _summary(found: CheckedFile, listed: int) -> dict[str, Any]:
     checked = found.checked
     return {
         "mapping": found.mapping,
-        "unmapped": [{"name": one.name, "label": one.label} for one in found.unmapped],
+        "unmapped": [{"name": one.name, "label": str(one.label)} for one in found.unmapped],
         "unread": found.unread,
         "new": len(checked.good),
         "there": checked.there,

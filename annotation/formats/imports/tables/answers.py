@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, guess
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import MOST_LABELS, WORKERS
@@ -35,16 +37,16 @@ class AnswerTable(TableReader):
     """Rows {item_id, question, context, topic, worker_id, answer, submitted_at}."""
 
     slug = "answer_table"
-    title = "Free-text answers"
+    title = gettext_lazy("Free-text answers")
     unit = "answer"
     fields = (
-        Field("worker_id", "Worker", True, (*_ANSWER["worker_id"].also, *WORKERS)),
-        Field("item_id", "Question id", False, ("question_id", *IDS), ASKED),
-        Field("question", "Question", False, TEXTS, ASKED),
-        Field("answer", "Answer", True, (*_ANSWER["answer"].also, "explanation")),
-        Field("context", "Text to read", False, _ITEM["context"].also),
-        Field("topic", "Topic", False, _ITEM["topic"].also),
-        Field("submitted_at", "Time", False, _ANSWER["submitted_at"].also),
+        Field("worker_id", gettext_lazy("Worker"), True, (*_ANSWER["worker_id"].also, *WORKERS)),
+        Field("item_id", gettext_lazy("Question id"), False, ("question_id", *IDS), ASKED),
+        Field("question", gettext_lazy("Question"), False, TEXTS, ASKED),
+        Field("answer", gettext_lazy("Answer"), True, (*_ANSWER["answer"].also, "explanation")),
+        Field("context", gettext_lazy("Text to read"), False, _ITEM["context"].also),
+        Field("topic", gettext_lazy("Topic"), False, _ITEM["topic"].also),
+        Field("submitted_at", gettext_lazy("Time"), False, _ANSWER["submitted_at"].also),
     )
     limits = (
         ("worker_id", 120, "a worker id"),

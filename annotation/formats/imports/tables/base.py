@@ -54,7 +54,7 @@ class TableReader(Importer):
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """``no worker, item column``, or nothing where all are there."""
-        names = ", ".join(one.label.lower() for one in missing(mapping, self.fields))
+        names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
         return f"no {names}" if names else ""
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row, guess, plain
 from annotation.files.reading.recognise import WORKERS
 from annotation.files.reading.spool import Spool
@@ -39,13 +41,13 @@ class ComparisonTable(TableReader, Battles):
     """
 
     slug = "comparison_table"
-    title = "Comparisons"
+    title = gettext_lazy("Comparisons")
     unit = "comparison"
     fields = (
-        Field("judge", "Judge", False, (*WORKERS, *ALSO["judge"])),
-        Field("model_a", "Left", True, LEFTS),
-        Field("model_b", "Right", True, RIGHTS),
-        Field("winner", "Winner", False, WINNERS, VERDICT),
+        Field("judge", gettext_lazy("Judge"), False, (*WORKERS, *ALSO["judge"])),
+        Field("model_a", gettext_lazy("Left"), True, LEFTS),
+        Field("model_b", gettext_lazy("Right"), True, RIGHTS),
+        Field("winner", gettext_lazy("Winner"), False, WINNERS, VERDICT),
         *(
             Field(name, said, False, (), VERDICT)
             for name, said in (
@@ -54,14 +56,14 @@ class ComparisonTable(TableReader, Battles):
                 ("winner_tie", "It was a tie"),
             )
         ),
-        Field("winner_both_bad", "Both were bad"),
-        Field("question_id", "Item", False, TOPICS),
-        Field("prompt", "Prompt", False, ALSO["prompt"]),
-        Field("conversation_a", "Conversation A"),
-        Field("conversation_b", "Conversation B"),
-        Field("response_a", "Text on the left", False, ALSO["conversation_a"][1:]),
-        Field("response_b", "Text on the right", False, ALSO["conversation_b"][1:]),
-        Field("tstamp", "Time", False, ALSO["tstamp"]),
+        Field("winner_both_bad", gettext_lazy("Both were bad")),
+        Field("question_id", gettext_lazy("Item"), False, TOPICS),
+        Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
+        Field("conversation_a", gettext_lazy("Conversation A")),
+        Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("response_a", gettext_lazy("Text on the left"), False, ALSO["conversation_a"][1:]),
+        Field("response_b", gettext_lazy("Text on the right"), False, ALSO["conversation_b"][1:]),
+        Field("tstamp", gettext_lazy("Time"), False, ALSO["tstamp"]),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row, guess
 from annotation.files.reading.rows import Problem
 from annotation.formats.imports.tables.base import Fit, Fixes, TableReader
@@ -29,15 +31,15 @@ class LabelStudioTable(TableReader):
     """Rows {task}: what ``read_task`` makes of an element of the list."""
 
     slug = "label_studio"
-    title = "Label Studio"
+    title = gettext_lazy("Label Studio")
     unit = "task"
     unread = "Not read"
     fields = (
-        Field("data", "Data", True),
-        Field(ANNOTATIONS, "Annotations", True),
-        Field("predictions", "Predictions"),
-        Field("meta", "Metadata"),
-        Field("id", "Task id"),
+        Field("data", gettext_lazy("Data"), True),
+        Field(ANNOTATIONS, gettext_lazy("Annotations"), True),
+        Field("predictions", gettext_lazy("Predictions")),
+        Field("meta", gettext_lazy("Metadata")),
+        Field("id", gettext_lazy("Task id")),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:

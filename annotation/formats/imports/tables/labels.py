@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading import limits
 from annotation.files.reading.importer import (
     CheckedRows,
@@ -59,15 +61,15 @@ class LabelTable(TableReader):
     """
 
     slug = "label_table"
-    title = "Labels"
+    title = gettext_lazy("Labels")
     unit = "label"
     fields: tuple[Field, ...] = (
-        Field("worker", "Worker", True, WORKERS),
-        Field("item", "Item", True, ITEMS),
-        Field("label", "Label", True, LABELS),
-        Field("gold", "Known answer", False, GOLD),
-        Field("time", "Time", False, TIMES),
-        Field("text", "Item text", False, TEXTS),
+        Field("worker", gettext_lazy("Worker"), True, WORKERS),
+        Field("item", gettext_lazy("Item"), True, ITEMS),
+        Field("label", gettext_lazy("Label"), True, LABELS),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field("time", gettext_lazy("Time"), False, TIMES),
+        Field("text", gettext_lazy("Item text"), False, TEXTS),
     )
     limits = (
         ("worker", 120, "a worker id"),
@@ -163,13 +165,13 @@ class LabelMatrix(LabelTable):
     """
 
     slug = "label_matrix"
-    title = "Labels as a matrix"
+    title = gettext_lazy("Labels as a matrix")
     unread = "Labels"
     fields = (
-        Field("item", "Item", False, ITEMS),
-        Field("worker", "Worker", False, WORKERS),
-        Field("gold", "Known answer", False, GOLD),
-        Field("text", "Item text", False, TEXTS),
+        Field("item", gettext_lazy("Item"), False, ITEMS),
+        Field("worker", gettext_lazy("Worker"), False, WORKERS),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field("text", gettext_lazy("Item text"), False, TEXTS),
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
@@ -205,7 +207,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     """The layout of a matrix, and whether its rows are workers; None where it is none."""
     usual = {same_name(name) for name in WORKERS}
     worker = next((name for name in columns if same_name(name) in usual), "")
-    named = guess(columns, (Field("item", "Item", True, ITEMS),))
+    named = guess(columns, (Field("item", gettext_lazy("Item"), True, ITEMS),))
     turned = bool(worker) and not named
     if turned:  # the same matrix, whose rows are called items
         columns = ["item" if name == worker else name for name in columns]

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row, guess
 from annotation.files.reading.recognise import ITEMS, WORKERS
 from annotation.formats.imports.candidates import key_of
@@ -31,16 +33,32 @@ class RatingTable(TableReader):
     """Rows {worker, item, text, system, topic, score, explanation, at}."""
 
     slug = "rating_table"
-    title = "Ratings"
+    title = gettext_lazy("Ratings")
     unit = "rating"
     fields = (
-        Field("worker", "Worker", True, WORKERS),
-        Field("item", "Item", False, ITEMS, RATED),
-        Field("text", "Text", False, ("item_text", "content", "sentence", "summary"), RATED),
-        Field("score", "Score", True, SCORES),
-        Field("system", "System", False, ("model", "source", "system_name", "model_name")),
-        Field("topic", "Topic", False, ("query_id", "group", "topic_id")),
-        Field("time", "Time", False, ("timestamp", "submitted_at", "answered_at", "created_at")),
+        Field("worker", gettext_lazy("Worker"), True, WORKERS),
+        Field("item", gettext_lazy("Item"), False, ITEMS, RATED),
+        Field(
+            "text",
+            gettext_lazy("Text"),
+            False,
+            ("item_text", "content", "sentence", "summary"),
+            RATED,
+        ),
+        Field("score", gettext_lazy("Score"), True, SCORES),
+        Field(
+            "system",
+            gettext_lazy("System"),
+            False,
+            ("model", "source", "system_name", "model_name"),
+        ),
+        Field("topic", gettext_lazy("Topic"), False, ("query_id", "group", "topic_id")),
+        Field(
+            "time",
+            gettext_lazy("Time"),
+            False,
+            ("timestamp", "submitted_at", "answered_at", "created_at"),
+        ),
     )
     limits = (
         ("worker", 120, "a worker id"),

@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.limits import check_size
@@ -160,29 +162,31 @@ class Battles(Importer):
     """The same as rows of an upload."""
 
     slug = "arena"
-    title = "Arena battles"
-    note = (
-        "A row is one battle: two models, their texts if you have them, and the verdict (model_a, "
-        "model_b, tie or both_bad). Both_bad counts as a tie, as in the arena. Battles without "
-        "question, prompt and texts are each about texts of their own. Where no judge is named, "
-        "all are one judge’s."
+    title = gettext_lazy("Arena battles")
+    note = gettext_lazy(
+        "A row is one battle: two models, their texts if you have them, and the "
+        "verdict (model_a, model_b, tie or both_bad). Both_bad counts as a tie, as "
+        "in the arena. Battles without question, prompt and texts are each about "
+        "texts of their own. Where no judge is named, all are one judge’s."
     )
     fields: tuple[Field, ...] = (
-        Field("model_a", "Model A, on the left", True),
-        Field("model_b", "Model B, on the right", True),
-        Field("winner", "Verdict", False, ("verdict", "outcome", "result"), VERDICT),
-        Field("winner_model_a", "Model A won", False, (), VERDICT),
-        Field("winner_model_b", "Model B won", False, (), VERDICT),
-        Field("winner_tie", "It was a tie", False, (), VERDICT),
-        Field("winner_both_bad", "Both were bad"),
-        Field("question_id", "Question id", False, ALSO["question_id"]),
-        Field("judge", "Who judged it", False, (*ALSO["judge"], "worker", "worker_id")),
-        Field("prompt", "Prompt", False, ALSO["prompt"]),
-        Field("conversation_a", "Conversation A"),
-        Field("conversation_b", "Conversation B"),
-        Field("response_a", "Response A", False, ALSO["conversation_a"][1:]),
-        Field("response_b", "Response B", False, ALSO["conversation_b"][1:]),
-        Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
+        Field("model_a", gettext_lazy("Model A, on the left"), True),
+        Field("model_b", gettext_lazy("Model B, on the right"), True),
+        Field("winner", gettext_lazy("Verdict"), False, ("verdict", "outcome", "result"), VERDICT),
+        Field("winner_model_a", gettext_lazy("Model A won"), False, (), VERDICT),
+        Field("winner_model_b", gettext_lazy("Model B won"), False, (), VERDICT),
+        Field("winner_tie", gettext_lazy("It was a tie"), False, (), VERDICT),
+        Field("winner_both_bad", gettext_lazy("Both were bad")),
+        Field("question_id", gettext_lazy("Question id"), False, ALSO["question_id"]),
+        Field(
+            "judge", gettext_lazy("Who judged it"), False, (*ALSO["judge"], "worker", "worker_id")
+        ),
+        Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
+        Field("conversation_a", gettext_lazy("Conversation A")),
+        Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("response_a", gettext_lazy("Response A"), False, ALSO["conversation_a"][1:]),
+        Field("response_b", gettext_lazy("Response B"), False, ALSO["conversation_b"][1:]),
+        Field("tstamp", gettext_lazy("Time of the verdict"), False, ALSO["tstamp"]),
     )
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:

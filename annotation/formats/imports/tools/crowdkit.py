@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
@@ -22,15 +24,15 @@ from crowdqc.errors import Invalid
 
 One = TypeVar("One")
 PAIRWISE = (
-    Field("worker", "Worker", True),
-    Field("left", "Left", True),
-    Field("right", "Right", True),
-    Field("label", "Better one", True),
+    Field("worker", gettext_lazy("Worker"), True),
+    Field("left", gettext_lazy("Left"), True),
+    Field("right", gettext_lazy("Right"), True),
+    Field("label", gettext_lazy("Better one"), True),
 )
 LABELS = (
-    Field("task", "Item", True),
-    Field("worker", "Worker", True),
-    Field("label", "Label", True),
+    Field("task", gettext_lazy("Item"), True),
+    Field("worker", gettext_lazy("Worker"), True),
+    Field("label", gettext_lazy("Label"), True),
 )
 
 

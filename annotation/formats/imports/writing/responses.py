@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows
 from annotation.formats.imports.answers import MAX_ANSWER, REPLICATE, STRATEGY, SYSTEM
 from annotation.formats.imports.authors import AFTER, WHO, Authors, KnownAuthors, facts
@@ -28,22 +30,31 @@ class Responses(Importer):
     """Texts of people and of systems, one a row."""
 
     slug = "responses"
-    title = "Responses"
-    note = (
-        "A row is one response, of a worker or of a system, with its topic and style. Passages "
-        "are cited in the text by their numbers, as the task has it."
+    title = gettext_lazy("Responses")
+    note = gettext_lazy(
+        "A row is one response, of a worker or of a system, with its topic and "
+        "style. Passages are cited in the text by their numbers, as the task has "
+        "it."
     )
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "qid")),
-        Field("style", "Style", True, ("kind",)),
-        Field("text", "Text", True, ("response_text", "answer", "output", "completion")),
-        Field("worker", "Worker id", False, ("worker_id", "participant", "author", "user"), WHO),
-        Field("system", "System", False, SYSTEM.also, WHO),
+        Field("topic", gettext_lazy("Topic"), True, ("topic_id", "query_id", "qid")),
+        Field("style", gettext_lazy("Style"), True, ("kind",)),
+        Field(
+            "text", gettext_lazy("Text"), True, ("response_text", "answer", "output", "completion")
+        ),
+        Field(
+            "worker",
+            gettext_lazy("Worker id"),
+            False,
+            ("worker_id", "participant", "author", "user"),
+            WHO,
+        ),
+        Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
         STRATEGY,
         REPLICATE,
         Field(
             "answered_at",
-            "Time of the response",
+            gettext_lazy("Time of the response"),
             False,
             ("submitted_at", "timestamp", "time", "date", "created_at"),
         ),

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import parse_whole, plural
@@ -56,22 +58,45 @@ class Topics(Importer):
     """
 
     slug = "topics"
-    title = "Topics"
-    note = (
-        "JSONL has one topic a line: its passages as a list of objects with key, title and text, "
-        "or their ids and texts as two lists. CSV has one row a passage, with the topic and its "
-        "query on each; rank says their order, else the order of the rows does."
+    title = gettext_lazy("Topics")
+    note = gettext_lazy(
+        "JSONL has one topic a line: its passages as a list of objects with key, "
+        "title and text, or their ids and texts as two lists. CSV has one row a "
+        "passage, with the topic and its query on each; rank says their order, "
+        "else the order of the rows does."
     )
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "qid", "id")),
-        Field("query", "Query", True, ("question", "prompt", "query_text")),
-        Field("passages", "Passages, as a list", False, ("documents", "references", "results")),
-        Field("references_texts", "Texts of the passages, as a list", False, ("texts",)),
-        Field("references_ids", "Ids of the passages, as a list", False, ("doc_ids", "docids")),
-        Field("passage", "One passage", False, ("passage_text", "text", "segment", "document")),
-        Field("rank", "Its rank", False, ("position", "place")),
-        Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
-        Field("title", "Its title", False, TITLES[1:]),
+        Field(
+            "topic",
+            gettext_lazy("Topic"),
+            True,
+            ("topic_id", "query_id", "question_id", "qid", "id"),
+        ),
+        Field("query", gettext_lazy("Query"), True, ("question", "prompt", "query_text")),
+        Field(
+            "passages",
+            gettext_lazy("Passages, as a list"),
+            False,
+            ("documents", "references", "results"),
+        ),
+        Field(
+            "references_texts", gettext_lazy("Texts of the passages, as a list"), False, ("texts",)
+        ),
+        Field(
+            "references_ids",
+            gettext_lazy("Ids of the passages, as a list"),
+            False,
+            ("doc_ids", "docids"),
+        ),
+        Field(
+            "passage",
+            gettext_lazy("One passage"),
+            False,
+            ("passage_text", "text", "segment", "document"),
+        ),
+        Field("rank", gettext_lazy("Its rank"), False, ("position", "place")),
+        Field("passage_key", gettext_lazy("Its id"), False, (*KEYS[2:], "key")),
+        Field("title", gettext_lazy("Its title"), False, TITLES[1:]),
     )
     limits = (
         ("topic", MAX_KEY, "a topic's id"),
