@@ -119,7 +119,7 @@ def change_project(
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
     new |= {} if show_scores is None else {"show_scores": show_scores}
     if changed:
-        require_recent(by, "change budget and payment rules")
+        require_recent(by, gettext("change budget and payment rules"))
         log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
     before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
     project.name = name

@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security import stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -40,7 +41,7 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
     raise NotAllowed(_("The code is wrong or was used before."), code="wrong-code")
 
 
-@stepup.needs_stepup("change the second factor rule")
+@stepup.needs_stepup(gettext_lazy("change the second factor rule"))
 @transaction.atomic
 def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     """Say whether approving and sending money in a project needs a second factor.
@@ -51,7 +52,7 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of the project may change this."))
-    stepup.require_second_factor(project, by, "change the second factor rule")
+    stepup.require_second_factor(project, by, _("change the second factor rule"))
     if stepup.second_factor_required(project, by) == required:
         return project
     project.second_factor = required

@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security import factors, stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -58,7 +59,7 @@ def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int
         raise Invalid(_("The token cannot be made so."), fields=wrong)
 
 
-@stepup.needs_stepup("create a token")
+@stepup.needs_stepup(gettext_lazy("create a token"))
 @transaction.atomic
 def make(
     *,
@@ -83,7 +84,7 @@ def make(
         raise NotAllowed(_("Confirm your e-mail address before you create a token."))
     strong = code_shown or stepup.shown_second_factor(by)
     if ApiToken.Scope.PAY in scopes and not strong:
-        stepup.require_second_factor(project, by, "create a token that pays")
+        stepup.require_second_factor(project, by, _("create a token that pays"))
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
     if ApiToken.objects.filter(live_tokens(by)).count() >= MOST:
         raise Conflict(

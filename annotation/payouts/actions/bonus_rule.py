@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from django.db import transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.roles.actions import tell_managers
 from annotation.accounts.security.log import Kind, log_event
@@ -30,7 +30,7 @@ def bases_of(task: Task) -> tuple[str, ...]:
     return get_type(task.type).bonus_bases
 
 
-@needs_stepup("change the payout rule")
+@needs_stepup(gettext_lazy("change the payout rule"))
 @transaction.atomic
 def set_rule(
     *,

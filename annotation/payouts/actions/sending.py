@@ -217,10 +217,20 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
     """Look again after a pause that grows; what cannot be reached for hours is given to people."""
     try:
         if payment.attempts >= MAX_TRIES and payment.state != State.SENDING:
-            _put(payment, state=State.FAILED, error=f"Given up. {error}"[:300], held_until=None)
+            _put(
+                payment,
+                state=State.FAILED,
+                error=(_("Given up. %(error)s") % {"error": error})[:300],
+                held_until=None,
+            )
         elif payment.attempts >= MAX_TRIES * 2:
             state = State.UNCLEAR if payment.what == What.BONUS else State.FAILED
-            _put(payment, state=state, error=f"Given up. {error}"[:300], held_until=None)
+            _put(
+                payment,
+                state=state,
+                error=(_("Given up. %(error)s") % {"error": error})[:300],
+                held_until=None,
+            )
         else:
             pause = settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts - 1, 8)
             pause = min(pause, 900.0) if wait is None else wait

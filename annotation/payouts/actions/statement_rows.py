@@ -142,14 +142,14 @@ def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
     free = [pk for pk in own if pk not in known.taken]
     fee = one.fee or ZERO
     if not own:
-        note = "the books hold no such payment"
+        note = _("the books hold no such payment")
         foreign = one.currency != currency
         return _row(row, "unknown", note, *((ZERO, ZERO) if foreign else (one.amount, fee)))
     if not free:
         payment = known.payments[own[0]]
         row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
         row["ours"] = str(payment.amount)
-        return _row(row, "twice", "the same payment left a second time", one.amount, fee)
+        return _row(row, "twice", _("the same payment left a second time"), one.amount, fee)
     payment = known.payments[_best(free, one, known)]
     known.taken.add(payment.pk)
     row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(payment.amount)}

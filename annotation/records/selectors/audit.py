@@ -110,8 +110,8 @@ class _Names:
 
     def of(self, entry: AuditEntry) -> str:
         if entry.actor_id is None:
-            return SYSTEM
-        return self.known.get(entry.actor_id, "somebody who left")
+            return str(SYSTEM)
+        return self.known.get(entry.actor_id) or _("somebody who left")
 
 
 def _midnight(day: dt.date) -> dt.datetime:

@@ -131,7 +131,7 @@ def _may_send_through(row: Recruitment, by: User) -> None:
                 "Only the owner and managers may enter the API token or address that payments use."
             )
         )
-    require_strength(row.task.project, by, "change how payments are sent")
+    require_strength(row.task.project, by, gettext("change how payments are sent"))
 
 
 def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
