@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import Problems, Sheet
 from annotation.files.reading.limits import (
     check_columns,
@@ -60,5 +62,7 @@ def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
         if wrong is None:
             texts.append(Row(number, values), sum(map(len, values.values())))
         else:
-            unreadable.append(Problem(number, wrong, displayable_value(values[wrong]), WRONG, MEND))
+            unreadable.append(
+                Problem(number, wrong, displayable_value(values[wrong]), _(WRONG), _(MEND))
+            )
     return Sheet("rows", "", "", "", columns, texts, unreadable)

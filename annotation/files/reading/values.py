@@ -6,9 +6,11 @@ import json
 import re
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-WRONG = "Holds a character that no text can hold."
-MEND = "Save the file as UTF-8 text and import it again."
+WRONG = gettext_noop("Holds a character that no text can hold.")
+MEND = gettext_noop("Save the file as UTF-8 text and import it again.")
 
 
 def as_text(value: Any) -> str:

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import (
     ConsistentTexts,
@@ -105,17 +106,17 @@ class Candidates(Importer):
         *GOLD,
     )
     limits = (
-        ("category", 60, "a category"),
-        ("topic", 80, "a topic"),
-        ("query", 20_000, "a query"),
-        ("text", 100_000, "a text"),
-        ("key", 120, "an id"),
-        ("style", 60, "a style"),
-        ("origin", 60, "an origin"),
-        ("system", 120, "a name"),
-        ("prompt_strategy", 120, "a name"),
-        ("author", 120, "a worker id"),
-        ("context", 100_000, "a source"),
+        ("category", 60, gettext_noop("a category")),
+        ("topic", 80, gettext_noop("a topic")),
+        ("query", 20_000, gettext_noop("a query")),
+        ("text", 100_000, gettext_noop("a text")),
+        ("key", 120, gettext_noop("an id")),
+        ("style", 60, gettext_noop("a style")),
+        ("origin", 60, gettext_noop("an origin")),
+        ("system", 120, gettext_noop("a name")),
+        ("prompt_strategy", 120, gettext_noop("a name")),
+        ("author", 120, gettext_noop("a worker id")),
+        ("context", 100_000, gettext_noop("a source")),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
@@ -125,16 +126,16 @@ class Candidates(Importer):
             reader,
             ["key", "topic", "text"],
             known.texts,
-            twice="Give each text an id of its own.",
-            differs="The project has this id with another text or topic.",
-            leave="Give this row another id: texts under judgment never change.",
+            twice=gettext_noop("Give each text an id of its own."),
+            differs=gettext_noop("The project has this id with another text or topic."),
+            leave=gettext_noop("Give this row another id: texts under judgment never change."),
         )
         one_query = ConsistentTexts(
             reader,
             {topic: (None, query) for topic, query in known.queries.items() if query},
-            "the project",
-            "This topic has another query in {where}.",
-            "A topic has one query; give this one a topic of its own, or leave the query out.",
+            _("the project"),
+            _("This topic has another query in {where}."),
+            _("A topic has one query; give this one a topic of its own, or leave the query out."),
         )
         spelled = {same_name(name): name for name in known.names}
         kinds: dict[str, str] = {}
@@ -166,12 +167,20 @@ class Candidates(Importer):
             checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
 
     def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
-        wrong, mend = "A text needs a topic.", "Only texts of one topic are compared; name it."
+        wrong, mend = (
+            gettext_noop("A text needs a topic."),
+            gettext_noop("Only texts of one topic are compared; name it."),
+        )
         reader.needed(row, "topic", wrong, mend)
-        reader.needed(row, "text", "There is no text.", "Write it, or delete the row.")
+        reader.needed(
+            row,
+            "text",
+            gettext_noop("There is no text."),
+            gettext_noop("Write it, or delete the row."),
+        )
         if not (values["system"] or values["origin"]):
-            wrong = "Nothing says where the text comes from."
-            mend = "Name its system, or its origin (human, llm)."
+            wrong = gettext_noop("Nothing says where the text comes from.")
+            mend = gettext_noop("Name its system, or its origin (human, llm).")
             reader.refuse(row, ["system", "origin"], wrong, mend)
         reader.limit(row, self.limits)
 
@@ -181,15 +190,19 @@ class Candidates(Importer):
     ) -> None:
         said = values["category"]
         if said and kinds.setdefault(values["topic"], said) != said:
-            wrong = f"This topic is “{kinds[values['topic']]}” in another row."
-            reader.refuse(row, "category", wrong, "A topic has one category; correct one of them.")
+            wrong = _("This topic is “%(kinds)s” in another row.") % {
+                "kinds": kinds[values["topic"]]
+            }
+            reader.refuse(
+                row, "category", wrong, _("A topic has one category; correct one of them.")
+            )
 
     @staticmethod
     def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:
         usual = spelled.setdefault(same_name(name), name)
         if name != usual:
-            wrong = f"Differs from “{usual}” only by case and space."
-            mend = "Use one spelling, or they count as two sources."
+            wrong = _("Differs from “%(usual)s” only by case and space.") % {"usual": usual}
+            mend = gettext_noop("Use one spelling, or they count as two sources.")
             reader.refuse(row, "system", wrong, mend)
 
 

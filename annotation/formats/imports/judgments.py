@@ -27,7 +27,8 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import (
     CheckedRows,
@@ -180,9 +181,11 @@ class Judgments(Importer):
                 key: _said(judged, codes)
                 for key, codes in itertools.chain(known.there.items(), known.again.items())
             },
-            twice="Keep one, or say when each was given; number a model’s calls by replicate.",
-            differs="The task has another judgment of this author.",
-            leave="Leave the row out: judgments are not overwritten.",
+            twice=gettext_noop(
+                "Keep one, or say when each was given; number a model’s calls by replicate."
+            ),
+            differs=gettext_noop("The task has another judgment of this author."),
+            leave=gettext_noop("Leave the row out: judgments are not overwritten."),
             what="judgment",
         )
         strange = self._strange(rows, reader.mapping)
@@ -193,8 +196,8 @@ class Judgments(Importer):
                 found = lines.read(row)
                 key = _key(found, first, known)
                 if not found.named.pair.asked and key not in once.there:
-                    wrong = "The task no longer asks for this."
-                    reader.refuse(row, "item_id", wrong, "Leave the row out.")
+                    wrong = gettext_noop("The task no longer asks for this.")
+                    reader.refuse(row, "item_id", wrong, _("Leave the row out."))
                 if once.takes(row, key, _said(judged, found.codes)):
                     checked.good.append(found.values)
                     counts.add(found.values)
@@ -233,9 +236,13 @@ class Judgments(Importer):
         for column, near in strange.items():
             value = row.values.get(column, "").strip()
             if value:
-                mend = f"Did you mean {near}?" if near else f"It asks for {', '.join(self.asked)}."
-                wrong = f"The task does not ask for {column}."
-                mend = f"{mend} Rename the column, or take it out."
+                mend = (
+                    _("Did you mean %(near)s?") % {"near": near}
+                    if near
+                    else _("It asks for %(asked)s.") % {"asked": ", ".join(self.asked)}
+                )
+                wrong = _("The task does not ask for %(column)s.") % {"column": column}
+                mend = f"{mend} {_('Rename the column, or take it out.')}"
                 checked.problems.append(Problem(row.line, column, value, wrong, mend))
                 raise Refused
 

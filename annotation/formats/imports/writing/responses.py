@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows
 from annotation.formats.imports.answers import MAX_ANSWER, REPLICATE, STRATEGY, SYSTEM
@@ -63,26 +64,32 @@ class Responses(Importer):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownResponses) -> None:
         """Rows under the keys of the task's items, each author's text once."""
-        authors, keys = Authors(reader, known, "where it was written"), set(known.keys)
+        authors, keys = Authors(reader, known, _("where it was written")), set(known.keys)
         once = UniqueRows(
             reader,
             ["worker", "system", "topic", "style"],
             {key: text.strip() for key, text in known.texts.items()},
-            twice="Keep one, or number a system’s responses in the column replicate.",
-            differs="The task has another response of this author to it.",
-            leave="Leave the row out: responses are not overwritten.",
+            twice=gettext_noop("Keep one, or number a system’s responses in the column replicate."),
+            differs=gettext_noop("The task has another response of this author to it."),
+            leave=gettext_noop("Leave the row out: responses are not overwritten."),
         )
         for row in rows:
             with reader:
                 item = f"{reader.value(row, 'topic')}-{reader.value(row, 'style')}"
                 if item not in keys:
-                    wrong, order = "The task asks for no such topic and style.", known.keys
+                    wrong, order = (
+                        gettext_noop("The task asks for no such topic and style."),
+                        known.keys,
+                    )
                     reader.refuse_unknown(
                         row, ["topic", "style"], wrong, near=item, known=order, order=order
                     )
-                wrong, mend = "A response needs text.", "Write it, or delete the row."
+                wrong, mend = (
+                    gettext_noop("A response needs text."),
+                    gettext_noop("Write it, or delete the row."),
+                )
                 reader.needed(row, "text", wrong, mend)
-                text = reader.fit(row, "text", MAX_ANSWER, "a response")
+                text = reader.fit(row, "text", MAX_ANSWER, gettext_noop("a response"))
                 author, about = authors.author(row)
                 found = {**about, "item": item, "text": text}
                 found |= {"at": reader.moment(row, "answered_at")}
