@@ -90,7 +90,7 @@ def conversation(request: HttpRequest, project_id: int, conversation_id: int) ->
             lambda data: actions.write_as_staff(
                 by=access.user, worker=found.worker, task=found.task, **data
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect("conversation", project_id, found.pk)
@@ -127,7 +127,7 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
                 item_id=about.item_id if about else None,
                 **data,
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect(request.get_full_path())
@@ -160,7 +160,7 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
         raise Invalid(_("There is no such step."), fields={"step": _("Choose one.")})
     number = message_in(request) if step in ("remove", "keep") else 0
     actions.moderate(by=access.user, conversation=found, step=step, message_id=number)
-    messages.success(request, MODERATED[step])
+    messages.success(request, str(MODERATED[step]))
     return redirect("conversation", project_id, found.pk)
 
 

@@ -88,7 +88,7 @@ def notice_mail(request: HttpRequest) -> HttpResponse:
             fields={"mail": gettext("Not %(how)s.") % {"how": how[:20]}},
         )
     actions.set_mail(by=request.user, wanted=how != "off", daily=how == "daily")  # type: ignore[arg-type]
-    messages.success(request, MAIL_TOLD[how])
+    messages.success(request, str(MAIL_TOLD[how]))
     return redirect(reverse("account") + "#notices-settings")
 
 

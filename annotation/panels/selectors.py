@@ -97,14 +97,14 @@ def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict
     rounds = _own(asked, members).order_by("pk").values_list("task_id", "qualification__verdict")
     for task, verdict in rounds:
         if verdict is None:
-            found[task] = WAITS
+            found[task] = str(WAITS)
         elif verdict == Qualification.Verdict.DECLINED:
-            found.setdefault(task, DECLINED)
+            found.setdefault(task, str(DECLINED))
         elif verdict == Qualification.Verdict.ADMITTED:
-            found.setdefault(task, ADMITTED)
+            found.setdefault(task, str(ADMITTED))
     for one in asked:
         if one.qualifies_id in on:
-            found[one.pk] = ADMITTED
+            found[one.pk] = str(ADMITTED)
     return found
 
 

@@ -11,6 +11,7 @@ from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms.entry_params import OUTCOMES
+from crowdqc.web.terms import Words
 
 WORDS = {
     "completed": (gettext_lazy("Completed"), gettext_lazy("Handed in.")),
@@ -32,7 +33,7 @@ def _code(**more: Any) -> forms.TextInput:
     return forms.TextInput(attrs={"class": "code", "autocomplete": "off", **more})
 
 
-def _secret(label: str, help_text: str) -> forms.CharField:
+def _secret(label: Words, help_text: Words) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,

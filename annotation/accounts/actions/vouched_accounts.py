@@ -27,7 +27,7 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
     if not display_name:
         wrong["display_name"] = _("Write the name that your team sees.")
     if User.objects.filter(username__iexact=user.username).exists():
-        wrong["username"] = TAKEN
+        wrong["username"] = str(TAKEN)
     if wrong:
         raise Invalid(_("The account was not made."), fields=wrong)
     user.set_password(password)

@@ -288,7 +288,7 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
     now, stopped = timezone.now(), []
     for batch in rows.order_by("pk"):
         batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
-        batch.decided_at, batch.decision_note = now, REMOVED
+        batch.decided_at, batch.decision_note = now, str(REMOVED)
         batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
         PayoutLine.objects.filter(batch=batch).update(live=False)
         record(by=by, project=project, action="payout.stop", on=batch)
@@ -298,7 +298,7 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
     )
     for one in waiting.order_by("pk"):
         one.state, one.decided_by = Correction.State.DECLINED, by
-        one.decided_at, one.decision_note = now, REMOVED
+        one.decided_at, one.decision_note = now, str(REMOVED)
         one.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
         record(by=by, project=project, action="correction.decline", on=one)
         stopped.append(gettext("a correction"))

@@ -69,7 +69,7 @@ def view_of(file: ImportFile, words: Words) -> View:
             lines=_lines(file.report),
         )
     if file.state == State.FAILED:
-        return View("bad", NOTHING, _("The file cannot be imported."))
+        return View("bad", str(NOTHING), _("The file cannot be imported."))
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
     state, word, sentence = _ready(file, words.unit)
@@ -160,13 +160,13 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
         names = ", ".join(one["label"].lower() for one in found["unmapped"])
         return (
             "bad",
-            NOTHING,
+            str(NOTHING),
             _("No column is read as %(names)s. Choose it below.") % {"names": names},
         )
     if found["bad"]:
         return (
             "bad",
-            NOTHING,
+            str(NOTHING),
             _(
                 "%(bad)s of %(rows)s rows cannot be read. Correct them in the file, or "
                 "leave them out."

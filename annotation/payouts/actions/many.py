@@ -53,7 +53,7 @@ class ProposedPay:
 
     def reasons(self, workers: Iterable[Membership]) -> Reasons:
         """Why nothing of somebody's can be approved."""
-        left = {worker.pk: NOTHING for worker in workers}
+        left = {worker.pk: str(NOTHING) for worker in workers}
         for pk, why_not in self.against.items():
             left |= {w: why_not for w in self.workers_in(pk) if left[w] == NOTHING and why_not}
         for pk in self.open:
@@ -130,7 +130,7 @@ def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
         if batch.state != PayoutBatch.State.PROPOSED:
             why_not = _("It is decided already.")
         elif not why_not and batch.lines.filter(decision=PayoutLine.Decision.REJECT).exists():
-            why_not = REJECTS
+            why_not = str(REJECTS)
         if why_not:
             left[batch.pk] = why_not
     return left

@@ -60,12 +60,12 @@ def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
     """Why this person may not approve the batch; "" when they may. The one place for it."""
     project = batch.project
     if batch.state == PayoutBatch.State.PROPOSED and not may_propose(project, batch.proposed_by):
-        return GONE
+        return str(GONE)
     why_not = why_not_second(project, batch.proposed_by, by, chain_of(project))
     if why_not:
         return why_not
     if batch.lines.filter(assignment__worker__user=by).exists():
-        return OWN_WORK
+        return str(OWN_WORK)
     return why_not_decide_in(project, by)
 
 

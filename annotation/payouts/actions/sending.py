@@ -291,7 +291,7 @@ def _approve(desk: PlatformConnections, payment: Payment, *, first: bool) -> Non
 
 def _reject(desk: PlatformConnections, payment: Payment) -> None:
     if overturned(payment.assignment):
-        raise Refused(TAKEN_BACK)
+        raise Refused(str(TAKEN_BACK))
     reason = Rejection.objects.get(assignment=payment.assignment_id)
     if len(reason.reason) < MIN_REASON:  # written before that was the rule
         raise Refused(

@@ -206,7 +206,8 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
     )
     found: dict[str, dict[str, Any]] = {}
     for state, number, amount in rows:
-        word, mark = STATES[state]
+        said, mark = STATES[state]
+        word = str(said)
         own = found.setdefault(
             word,
             {

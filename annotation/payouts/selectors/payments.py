@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from crowdqc.errors import Invalid, Missing
+from crowdqc.web.terms import Words
 
 State = Payment.State
 # What a person sees -> the states behind it.
@@ -52,7 +53,7 @@ class View:
     """One view with how much is in it."""
 
     slug: str
-    label: str
+    label: Words
     number: int
     amount: Decimal
 

@@ -27,7 +27,7 @@ OUTCOMES = {
 def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
     """Each outcome with its word, mark and number of rows."""
     number = Counter(row["outcome"] for row in statement.rows)
-    return [(key, word, mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
+    return [(key, str(word), mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
 
 
 def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:

@@ -106,7 +106,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     except Invalid as error:
         return _ledger(request, access, sent, error)
     if isinstance(row, Correction):
-        messages.info(request, ABOVE_LIMIT)
+        messages.info(request, str(ABOVE_LIMIT))
         return redirect(reverse("ledger", args=[project_id]) + "#corrections")
     messages.success(request, _("The correction is booked. What stood there stands as it was."))
     return redirect("ledger", project_id)

@@ -187,7 +187,7 @@ def statement_book(
     found = _statement(access, statement_id)
     booked = statements.book_difference(by=access.user, statement=found, place=place)
     if isinstance(booked, Correction):
-        messages.info(request, statements.ABOVE_LIMIT)
+        messages.info(request, str(statements.ABOVE_LIMIT))
     elif booked:
         messages.success(request, gettext("The difference is booked."))
     else:

@@ -138,7 +138,7 @@ def entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
 
 def _by(project: Project, name: str) -> Q:
     """Entries of the people of the project who are called so; a worker only by pseudonym."""
-    if name == SYSTEM:
+    if name == str(SYSTEM):
         return Q(actor=None)
     called = Q(role=Role.WORKER, pseudonym__iexact=name) | (
         ~Q(role=Role.WORKER) & (Q(user__display_name__iexact=name) | Q(user__username__iexact=name))

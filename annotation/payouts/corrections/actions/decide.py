@@ -35,7 +35,7 @@ def reason_cannot_approve(correction: Correction, by: User) -> str:
     if why_not:
         return why_not
     if not may_propose(project, correction.proposed_by):
-        return GONE
+        return str(GONE)
     return why_not_second(project, correction.proposed_by, by, chain_of(project))
 
 
