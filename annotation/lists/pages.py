@@ -95,9 +95,13 @@ def _act(request: HttpRequest, listing: Listing, bulk: Bulk, here: str) -> HttpR
     if going:
         left |= bulk.act(going, {**form.cleaned_data, **({"sent": sent} if sent else {})})
     done = len(rows) - len(left)
-    told = f"{bulk.done} {plural(done, *listing.nouns.split(','))}."
+    told = _("%(done)s %(rows)s.") % {
+        "done": bulk.done,
+        "rows": plural(done, *listing.nouns.split(",")),
+    }
     reasons = "; ".join(
-        f"{count(n)} skipped: {reason.rstrip('.')}" for reason, n in Counter(left.values()).items()
+        _("%(number)s skipped: %(reason)s") % {"number": count(n), "reason": reason.rstrip(".")}
+        for reason, n in Counter(left.values()).items()
     )
     tell = messages.success if done else messages.error
     tell(request, f"{told} {reasons[:400]}." if left else told)

@@ -35,7 +35,7 @@ class ShownList:
     @property
     def show(self) -> dict[str, str]:
         """The columns that are shown, each with its label."""
-        return {one.name: one.label for one in shown_columns(self.listing, self.state)}
+        return {one.name: str(one.label) for one in shown_columns(self.listing, self.state)}
 
     @property
     def head(self) -> list[dict[str, Any]]:

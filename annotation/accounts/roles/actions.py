@@ -68,7 +68,7 @@ def tell_managers(project: Project, *, key: str, text: Text, kind: str = "roles.
         to=[project.owner, *managers_of(project)],
         kind=kind,
         key=key,
-        text=text[:400],
+        text=text,
         project=project,
         url=reverse("people", args=[project.pk]) + "#roles",
     )
