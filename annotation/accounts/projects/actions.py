@@ -139,15 +139,14 @@ def change_project(
             project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
-            text=lambda: (
-                gettext("Payment rules changed in %(project)s: %(rules)s.")
-                % {
-                    "project": project.name,
-                    "rules": ", ".join(str(RULES[at]) for at in changed),
-                }
-            ),
+            text=lambda: _rules_words(project, changed),
         )
     return project
+
+
+def _rules_words(project: Project, changed: list[str]) -> str:
+    said = gettext("Payment rules changed in %(project)s: %(rules)s.")
+    return said % {"project": project.name, "rules": ", ".join(str(RULES[at]) for at in changed)}
 
 
 RULES = {
@@ -286,16 +285,17 @@ def invite(
         by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
     )
     if role != Role.WORKER:
-        name = invitation.get_role_display()
         roles.tell_managers(
             project,
             key=f"roles.changed:invited:{invitation.pk}",
-            text=lambda: (
-                gettext("Somebody was invited to %(project)s as %(role)s.")
-                % {"project": project.name, "role": name}
-            ),
+            text=lambda: _invited_words(project, invitation),
         )
     return invitation
+
+
+def _invited_words(project: Project, invitation: Invitation) -> str:
+    said = gettext("Somebody was invited to %(project)s as %(role)s.")
+    return said % {"project": project.name, "role": invitation.get_role_display()}
 
 
 @transaction.atomic

@@ -49,8 +49,8 @@ def main(told: dict[str, int]) -> None:
     except (pyarrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, pyarrow.ArrowMemoryError):
             raise
-        wrong = _("The file cannot be read as parquet: %(error)s.") % {"error": str(error)[:300]}
-        write_line({"wrong": wrong, "mend": _("Write it again.")})
+        wrong = f"The file cannot be read as parquet: {str(error)[:300]}."
+        write_line({"wrong": wrong, "mend": "Write it again."})
 
 
 def _mapped() -> int:

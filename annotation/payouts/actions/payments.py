@@ -91,7 +91,7 @@ def _planned(batch: PayoutBatch, line: PayoutLine, visit: Visit | None) -> list[
     if line.base > 0 or (visit is not None and not line.assignment.pay):
         base = _row(batch, line, visit, What.BASE)
         if base.state == State.PLANNED and line.base != line.assignment.pay:
-            base.state, base.error = State.BY_HAND, PARTIAL
+            base.state, base.error = State.BY_HAND, str(PARTIAL)
         rows.append(base)
     if line.bonus > 0:
         rows.append(_row(batch, line, visit, What.BONUS))

@@ -124,18 +124,7 @@ class RatingTable(TableReader):
             items[one["item"]] += 1
             workers[one["worker"]] += 1
         if len(scores) > MAX_ASKED:
-            raise Invalid(
-                _(
-                    "The column %(column)s has %(scores)s different scores; a scale has "
-                    "%(max_asked)s points at most."
-                )
-                % {
-                    "column": reader.column("score"),
-                    "scores": f"{len(scores):,}",
-                    "max_asked": MAX_ASKED,
-                },
-                fields={"file": _("Round the scores to a scale.")},
-            )
+            raise self._too_many(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)
         reader.checked.about |= {
             "scores": sorted(scores),
@@ -158,6 +147,17 @@ class RatingTable(TableReader):
             if len(scores) == 1
             else [],
         }
+
+    @staticmethod
+    def _too_many(column: str, scores: int) -> Invalid:
+        wrong = _(
+            "The column %(column)s has %(scores)s different scores; a scale has %(most)s points at "
+            "most."
+        )
+        return Invalid(
+            wrong % {"column": column, "scores": f"{scores:,}", "most": MAX_ASKED},
+            fields={"file": _("Round the scores to a scale.")},
+        )
 
     @staticmethod
     def _score(reader: Reader, row: Row) -> int:
