@@ -373,7 +373,7 @@ class Reader:
             }
             self.refuse(row, name, wrong, _("Shorten it, or leave the row out."))
         if not storable(value):
-            self.refuse(row, name, WRONG, MEND)
+            self.refuse(row, name, str(WRONG), str(MEND))
         return value
 
 

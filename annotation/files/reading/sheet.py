@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from annotation.files.reading.importer import Problems, Sheet
 from annotation.files.reading.limits import (
     check_columns,
@@ -63,6 +61,6 @@ def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
             texts.append(Row(number, values), sum(map(len, values.values())))
         else:
             unreadable.append(
-                Problem(number, wrong, displayable_value(values[wrong]), _(WRONG), _(MEND))
+                Problem(number, wrong, displayable_value(values[wrong]), str(WRONG), str(MEND))
             )
     return Sheet("rows", "", "", "", columns, texts, unreadable)

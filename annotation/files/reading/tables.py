@@ -216,7 +216,7 @@ def _broken(line: int, error: csv.Error) -> Problem:
 def _unstorable(line: int, values: dict[str, str]) -> Problem:
     column = next(name for name, value in values.items() if UNSTORABLE.search(value))
     return Problem(
-        line, displayable_value(column), displayable_value(values[column]), _(WRONG), _(MEND)
+        line, displayable_value(column), displayable_value(values[column]), str(WRONG), str(MEND)
     )
 
 
