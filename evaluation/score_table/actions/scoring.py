@@ -24,7 +24,7 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
     found = check_rows(None, file.kind, sheet, file.mapping or None, file.fixes)
     checked, kind = found.checked, KINDS[file.kind]
     if found.unmapped:
-        names = ", ".join(one.label.lower() for one in found.unmapped)
+        names = ", ".join(str(one.label).lower() for one in found.unmapped)
         raise Invalid(f"No column is read as {names}.", fields={"columns": "Choose it."})
     if not checked.good or checked.about["cannot"]:
         said = checked.about["cannot"][1] if checked.good else "No row can be used."
