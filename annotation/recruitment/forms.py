@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import gettext_lazy
@@ -11,7 +11,9 @@ from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms.entry_params import OUTCOMES
-from crowdqc.web.terms import Words
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 WORDS = {
     "completed": (gettext_lazy("Completed"), gettext_lazy("Handed in.")),
@@ -33,7 +35,7 @@ def _code(**more: Any) -> forms.TextInput:
     return forms.TextInput(attrs={"class": "code", "autocomplete": "off", **more})
 
 
-def _secret(label: Words, help_text: Words) -> forms.CharField:
+def _secret(label: StrPromise, help_text: StrPromise) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,

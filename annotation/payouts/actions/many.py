@@ -55,7 +55,7 @@ class ProposedPay:
         """Why nothing of somebody's can be approved."""
         left = {worker.pk: str(NOTHING) for worker in workers}
         for pk, why_not in self.against.items():
-            left |= {w: why_not for w in self.workers_in(pk) if left[w] == NOTHING and why_not}
+            left |= {w: why_not for w in self.workers_in(pk) if left[w] == str(NOTHING) and why_not}
         for pk in self.open:
             for worker in self.workers_in(pk):
                 left.pop(worker, None)
