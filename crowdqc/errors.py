@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from django.db import DataError
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 logger = logging.getLogger(__name__)
@@ -23,16 +24,16 @@ class DomainError(Exception):
 
     def __init__(
         self,
-        message: str,
+        message: str | Promise,
         *,
-        fields: Mapping[str, str] | None = None,
+        fields: Mapping[str, str | Promise] | None = None,
         rows: Sequence[object] = (),
         code: str | None = None,
         link: tuple[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.fields = dict(fields or {})
+        self.message = str(message)  # in the language of whoever is refused
+        super().__init__(self.message)
+        self.fields = {name: str(wrong) for name, wrong in (fields or {}).items()}
         self.rows = list(rows)
         self.link = link
         if code:

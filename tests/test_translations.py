@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.translation import gettext, ngettext
 
 from crowdqc import numbers
-from tests.support import messages
+from tests.support import bare_text, messages
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|(</?[a-z]+)\b")
 # The left column of the table of words: what no page, error or script says any more. Left out is
@@ -96,6 +96,18 @@ def test_no_page_says_what_plain_words_replaced() -> None:
         for path in files:
             found = left_behind.findall((root / path).read_text())
             assert not found, f"{path}: {found}"
+
+
+def test_templates_say_nothing_outside_the_translation_functions() -> None:
+    """In the rooms that are done (``bare_text.DONE``), so that nothing slips back."""
+    assert bare_text.left() == []
+
+
+def test_a_bare_text_is_found_wherever_it_stands() -> None:
+    assert bare_text.bare_texts('<p>{% translate "Said" %} {{ name }} <code>id</code></p>') == []
+    assert bare_text.bare_texts("<p>Not said, {{ name }}</p>") == ["Not said,"]
+    assert bare_text.bare_texts('<input placeholder="Search" value="on">') == ["Search"]
+    assert bare_text.bare_texts('{% include "a.html" with label="Go on" %}') == ["Go on"]
 
 
 def test_counts_money_and_dates_follow_the_language() -> None:

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.conversations.selectors import recipients
 from annotation.models import (
@@ -34,7 +35,7 @@ from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 MOST = 2000  # characters of a message
 BATCH = 1000  # rows in one statement
-LEFT = "This worker has left the project and gets no messages."
+LEFT = gettext_lazy("This worker has left the project and gets no messages.")
 
 
 def worker_url(task_id: int) -> str:
@@ -212,7 +213,7 @@ def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
     notify(
         to=[one for one in (*people_of(project, Role.MANAGER), project.owner) if one.pk != by.pk],
         kind="message.reported",
-        text=f"A message in {project.name} was reported.",
+        text=lambda: _("A message in %(name)s was reported.") % {"name": project.name},
         key=f"message.reported:{message.pk}",
         url=reverse("conversation", args=[project.pk, conversation.pk]),
         project=project,
@@ -315,7 +316,7 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
     workers = list(recipients(task).exclude(user=by).select_related("user"))
     if not workers:
         raise Conflict(_("No worker has started this task yet."))
-    limits.hold(limits.ANNOUNCEMENTS, task.pk, "This task had many announcements today.")
+    limits.hold(limits.ANNOUNCEMENTS, task.pk, _("This task had many announcements today."))
     made = Announcement.objects.create(task=task, by=by, text=text, key=key, workers=len(workers))
     Conversation.objects.bulk_create(
         [Conversation(task=task, worker=one, last_at=made.at) for one in workers],

@@ -26,9 +26,11 @@ class MessageForm(forms.Form):
         strip=True,
         max_length=MOST,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-        error_messages={"required": "Write your message."},
+        error_messages={"required": gettext_lazy("Write your message.")},
     )
-    key = forms.UUIDField(widget=forms.HiddenInput, error_messages={"required": "Send it again."})
+    key = forms.UUIDField(
+        widget=forms.HiddenInput, error_messages={"required": gettext_lazy("Send it again.")}
+    )
 
     def __init__(self, *args: Any, help_text: str = "", label: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,14 +23,14 @@ from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
-SENT = "Message sent."
+SENT = gettext_lazy("Message sent.")
 MODERATED = {
-    "remove": "The message was removed.",
-    "keep": "The message stays.",
-    "close": "The conversation is closed.",
-    "open": "The conversation is open again.",
-    "block": "This worker can write no messages in the project.",
-    "unblock": "This worker can write messages again.",
+    "remove": gettext_lazy("The message was removed."),
+    "keep": gettext_lazy("The message stays."),
+    "close": gettext_lazy("The conversation is closed."),
+    "open": gettext_lazy("The conversation is open again."),
+    "block": gettext_lazy("This worker can write no messages in the project."),
+    "unblock": gettext_lazy("This worker can write messages again."),
 }
 
 
@@ -89,7 +90,7 @@ def conversation(request: HttpRequest, project_id: int, conversation_id: int) ->
             lambda data: actions.write_as_staff(
                 by=access.user, worker=found.worker, task=found.task, **data
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect("conversation", project_id, found.pk)
@@ -126,7 +127,7 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
                 item_id=about.item_id if about else None,
                 **data,
             ),
-            SENT,
+            str(SENT),
         )
         if status < 300:
             return redirect(request.get_full_path())
@@ -159,7 +160,7 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
         raise Invalid(_("There is no such step."), fields={"step": _("Choose one.")})
     number = message_in(request) if step in ("remove", "keep") else 0
     actions.moderate(by=access.user, conversation=found, step=step, message_id=number)
-    messages.success(request, MODERATED[step])
+    messages.success(request, str(MODERATED[step]))
     return redirect("conversation", project_id, found.pk)
 
 
@@ -175,7 +176,7 @@ def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     form = MessageForm(request.POST or None, label=_("Announcement"))
     status = 200
     if request.method == "POST":
-        told = "Announcement sent."
+        told = _("Announcement sent.")
         status = send(
             request, form, lambda data: actions.announce(by=access.user, task=task, **data), told
         )

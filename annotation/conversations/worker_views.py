@@ -79,7 +79,7 @@ def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
         if status < 300:
             return redirect("work_conversation", found.pk)
     held = selectors.open_assignment(found.worker, found.task_id)
-    back = (reverse("work_assignment", args=[held.pk]), "Continue the task") if held else None
+    back = (reverse("work_assignment", args=[held.pk]), _("Continue the task")) if held else None
     context = _context(request, found, form=form, worker=found.worker, back=back)
     return render(request, TEMPLATE, context, status=status)
 

@@ -112,7 +112,11 @@ def read_conll(lines: Iterable[str]) -> Iterator[Marked]:
             held.about[said[1]] = said[2].strip()
         elif parts and not begins:
             if len(parts) < 2:
-                raise _wrong(number, "has no tag", "Write a token and its tag on each line.")
+                raise _wrong(
+                    number,
+                    gettext("has no tag"),
+                    gettext("Write a token and its tag on each line."),
+                )
             start, end = map(parse_whole, parts[1:3] if len(parts) == 4 else ("", ""))
             if start is None or end is None:
                 start, end = at, at + len(parts[0])
@@ -129,10 +133,18 @@ def _tagged(held: Marked, token: Span, tag: str, before: str, number: int) -> No
         held.spans.append(token)
     elif tag.startswith(INSIDE):
         if before[2:] != token.label:
-            raise _wrong(number, f"continues no {token.label}", "Begin each span with B-.")
+            raise _wrong(
+                number,
+                gettext("continues no %(label)s") % {"label": token.label},
+                gettext("Begin each span with B-."),
+            )
         held.spans[-1] = held.spans[-1]._replace(end=token.end)
     elif tag != OUTSIDE:
-        raise _wrong(number, f"has {tag[:40]}, which is no tag", "Write O, B- or I-.")
+        raise _wrong(
+            number,
+            gettext("has %(tag)s, which is no tag") % {"tag": tag[:40]},
+            gettext("Write O, B- or I-."),
+        )
 
 
 def _wrong(line: int, wrong: str, mend: str) -> Invalid:
@@ -157,7 +169,11 @@ def table_rows(
         if about is not None:
             told = next(about, None)
         if told is None:
-            raise _wrong(one.line, "begins a document too many", f"{ABOUT} has fewer.")
+            raise _wrong(
+                one.line,
+                "begins a document too many",
+                gettext("%(about)s has fewer.") % {"about": ABOUT},
+            )
         values = {name: str(told.get(name, "")) for name in COLUMNS[:5]}
         spans = [*one.spans, *(left or {}).get(number, ())]
         for start, end, label in spans:
@@ -207,7 +223,7 @@ def _unpacked(file: IO[bytes], archive: zipfile.ZipFile) -> Iterator[Row]:
             AttributeError,
             zipfile.BadZipFile,
         ) as error:
-            wrong = "The archive cannot be read."
+            wrong = gettext("The archive cannot be read.")
             raise Invalid(wrong, fields={"file": gettext("Export it again.")}) from error
 
 

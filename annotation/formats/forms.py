@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext as _
 
 from annotation.files.reading.sources import Source, of_upload
 from annotation.formats.uploads import selectors
@@ -15,7 +16,7 @@ def uploaded(request: HttpRequest) -> tuple[str, Source]:
     """Name and content of the file of a form. Invalid where none was chosen."""
     upload = request.FILES.get("file")
     if upload is None:
-        raise Invalid("No file was chosen.", fields={"file": "Choose a file."})
+        raise Invalid(_("No file was chosen."), fields={"file": _("Choose a file.")})
     return upload.name or "", of_upload(upload)
 
 
@@ -31,7 +32,7 @@ def chosen_columns(request: HttpRequest) -> dict[str, str]:
 def bad_rows_file(file: ImportFile) -> StreamingHttpResponse:
     """The rows of a checked upload that are left out, with line and reason, as CSV."""
     if file.state != ImportFile.State.READY:
-        raise Missing("The rows of this file are not here: it is not checked, or was imported.")
+        raise Missing(_("The rows of this file are not here: it is not checked, or was imported."))
     lines = csv_lines(selectors.bad_rows(file))
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="bad-rows-{file.pk}.csv"'

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.utils.functional import lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics
@@ -45,17 +49,18 @@ from annotation.pairs.actions.rating_documents import add_documents
 from annotation.task_types import get_type
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.web.terms import Words as Text
 
 
 @dataclass(frozen=True)
 class Words:
     """What pages say of a format; ``{noun}`` and ``{line}`` are the type's answer and scale."""
 
-    many: str  # what a file holds
+    many: Text  # what a file holds
     one: str  # what a row makes
-    do: str  # what the link to it says
-    columns: str
-    title: str = ""  # in the list of a task's files, where it is not the format's own
+    do: Text  # what the link to it says
+    columns: Text
+    title: Text = ""  # in the list of a task's files, where it is not the format's own
     unit: str = ""  # what is counted as new, where several rows make one
 
     @property
@@ -86,11 +91,11 @@ class Format:
         return self.reader.slug
 
     @property
-    def title(self) -> str:
+    def title(self) -> Text:
         return self.reader.title
 
     @property
-    def note(self) -> str:
+    def note(self) -> Text:
         return self.reader.note
 
     @property
@@ -110,7 +115,7 @@ class Format:
         if task is None:
             return None
         if self.of_answers and task.current is None:
-            raise Conflict("Publish the task first: answers name the version they answer.")
+            raise Conflict(_("Publish the task first: answers name the version they answer."))
         return self.known(task)
 
 
@@ -131,10 +136,10 @@ FORMATS: dict[str, Format] = {
             known.items,
             import_questions,
             Words(
-                "questions",
+                gettext_lazy("questions"),
                 "question",
-                "Import questions",
-                "item_id, question, context, topic; gold if the answer is known",
+                gettext_lazy("Import questions"),
+                gettext_lazy("item_id, question, context, topic; gold if the answer is known"),
             ),
             markdown=("question", "context"),
             seen_in="",
@@ -144,10 +149,10 @@ FORMATS: dict[str, Format] = {
             known.known_fields,
             import_known,
             Words(
-                "known answers",
+                gettext_lazy("known answers"),
                 "answer",
-                "Import known answers",
-                "item, answer; field, tolerance, explanation",
+                gettext_lazy("Import known answers"),
+                gettext_lazy("item, answer; field, tolerance, explanation"),
             ),
             seen_in="known",
         ),
@@ -156,10 +161,10 @@ FORMATS: dict[str, Format] = {
             known.answers,
             import_answers,
             Words(
-                "answers of workers",
+                gettext_lazy("answers of workers"),
                 "answer",
-                "Import answers",
-                "item_id, worker_id, answer, submitted_at",
+                gettext_lazy("Import answers"),
+                gettext_lazy("item_id, worker_id, answer, submitted_at"),
             ),
             of_answers=True,
         ),
@@ -168,10 +173,10 @@ FORMATS: dict[str, Format] = {
             known.system_answers,
             import_system_answers,
             Words(
-                "answers of systems",
+                gettext_lazy("answers of systems"),
                 "answer",
-                "Import system answers",
-                "item_id, system, prompt_strategy, answer",
+                gettext_lazy("Import system answers"),
+                gettext_lazy("item_id, system, prompt_strategy, answer"),
             ),
             of_answers=True,
         ),
@@ -180,10 +185,10 @@ FORMATS: dict[str, Format] = {
             known.texts,
             import_texts,
             Words(
-                "texts to be judged",
+                gettext_lazy("texts to be judged"),
                 "text",
-                "Import texts",
-                "topic, text, system or origin, style, query, author",
+                gettext_lazy("Import texts"),
+                gettext_lazy("topic, text, system or origin, style, query, author"),
             ),
             markdown=("text", "query", "context"),
             seen_in="texts",
@@ -193,12 +198,14 @@ FORMATS: dict[str, Format] = {
             known.judged_pairs,
             import_judgment_rows,
             Words(
-                "judgments",
+                gettext_lazy("judgments"),
                 "judgment",
-                "Import {noun}s",
-                "of people or language models: item_id, or the texts; worker or system; "
-                "a column a {line}",
-                "{noun}s from elsewhere",
+                gettext_lazy("Import {noun}s"),
+                gettext_lazy(
+                    "of people or language models: item_id, or the texts; worker or system; a "
+                    "column a {line}"
+                ),
+                gettext_lazy("{noun}s from elsewhere"),
             ),
             of_answers=True,
             of_task=_asked,
@@ -208,12 +215,14 @@ FORMATS: dict[str, Format] = {
             known.topics,
             add_topics,
             Words(
-                "topics",
+                gettext_lazy("topics"),
                 "topic",
-                "Import topics",
-                "JSONL: topic, query, passages; CSV: topic, query, rank, passage_key, title, "
-                "passage",
-                "Topics and passages",
+                gettext_lazy("Import topics"),
+                gettext_lazy(
+                    "JSONL: topic, query, passages; CSV: topic, query, rank, passage_key, "
+                    "title, passage"
+                ),
+                gettext_lazy("Topics and passages"),
                 unit="topic",
             ),
             markdown=("query", "passage", "passages", "references_texts"),
@@ -224,11 +233,11 @@ FORMATS: dict[str, Format] = {
             known.responses,
             import_responses,
             Words(
-                "responses",
+                gettext_lazy("responses"),
                 "response",
-                "Import responses",
-                "topic, style, text, worker or system",
-                "Responses of people and of systems",
+                gettext_lazy("Import responses"),
+                gettext_lazy("topic, style, text, worker or system"),
+                gettext_lazy("Responses of people and of systems"),
             ),
             of_answers=True,
         ),
@@ -237,10 +246,10 @@ FORMATS: dict[str, Format] = {
             known.samples,
             add_samples,
             Words(
-                "dimensions with scored samples",
+                gettext_lazy("dimensions with scored samples"),
                 "sample",
-                "Import samples",
-                "dimension, rubric, sample_id, source, text, score",
+                gettext_lazy("Import samples"),
+                gettext_lazy("dimension, rubric, sample_id, source, text, score"),
             ),
             markdown=("text", "rubric"),
         ),
@@ -249,11 +258,13 @@ FORMATS: dict[str, Format] = {
             known.attributes,
             import_attributes,
             Words(
-                "attributes",
+                gettext_lazy("attributes"),
                 "session",
-                "Import attributes",
-                "dimension, worker or system, index, attribute, start, end, transcript",
-                "Attributes of people and of systems",
+                gettext_lazy("Import attributes"),
+                gettext_lazy(
+                    "dimension, worker or system, index, attribute, start, end, transcript"
+                ),
+                gettext_lazy("Attributes of people and of systems"),
                 unit="session",
             ),
             of_answers=True,
@@ -263,11 +274,11 @@ FORMATS: dict[str, Format] = {
             known.checks,
             import_checks,
             Words(
-                "checklists",
+                gettext_lazy("checklists"),
                 "checklist",
-                "Import answers",
-                "item_id, worker or system, name, answer",
-                "Checklists filled in elsewhere",
+                gettext_lazy("Import answers"),
+                gettext_lazy("item_id, worker or system, name, answer"),
+                gettext_lazy("Checklists filled in elsewhere"),
                 unit="checklist",
             ),
             of_answers=True,
@@ -277,10 +288,13 @@ FORMATS: dict[str, Format] = {
             known.documents,
             add_documents,
             Words(
-                "documents with answers",
+                gettext_lazy("documents with answers"),
                 "answer",
-                "Import documents",
-                "document_id, document, question_id, question, sentence, answer_id, answer, system",
+                gettext_lazy("Import documents"),
+                gettext_lazy(
+                    "document_id, document, question_id, question, sentence, answer_id, "
+                    "answer, system"
+                ),
             ),
             markdown=("document", "question", "answer"),
         ),
@@ -289,10 +303,10 @@ FORMATS: dict[str, Format] = {
             known.ratings,
             import_ratings,
             Words(
-                "ratings with explanations",
+                gettext_lazy("ratings with explanations"),
                 "rating",
-                "Import ratings",
-                "item_id, worker_id, label, explanation, evidence, correct",
+                gettext_lazy("Import ratings"),
+                gettext_lazy("item_id, worker_id, label, explanation, evidence, correct"),
             ),
             of_answers=True,
             of_task=_scales,
@@ -301,7 +315,12 @@ FORMATS: dict[str, Format] = {
             LabelItems(),
             known.label_items,
             import_label_items,
-            Words("items to label", "item", "Import items", "key, text, gold; other columns kept"),
+            Words(
+                gettext_lazy("items to label"),
+                "item",
+                gettext_lazy("Import items"),
+                gettext_lazy("key, text, gold; other columns kept"),
+            ),
             markdown=("text",),
             seen_in="text",
         ),
@@ -310,11 +329,13 @@ FORMATS: dict[str, Format] = {
             known.labels,
             import_labels,
             Words(
-                "labels",
+                gettext_lazy("labels"),
                 "answer",
-                "Import labels",
-                "worker or system, item, label; field, gold and time if you have them",
-                "Labels from elsewhere",
+                gettext_lazy("Import labels"),
+                gettext_lazy(
+                    "worker or system, item, label; field, gold and time if you have them"
+                ),
+                gettext_lazy("Labels from elsewhere"),
                 unit="answer",
             ),
             of_answers=True,
@@ -324,11 +345,13 @@ FORMATS: dict[str, Format] = {
             known.battles,
             import_battle_rows,
             Words(
-                "arena battles",
+                gettext_lazy("arena battles"),
                 "battle",
-                "Import battles",
-                "model_a, model_b, winner; judge, conversations or responses, question_id if you "
-                "have them",
+                gettext_lazy("Import battles"),
+                gettext_lazy(
+                    "model_a, model_b, winner; judge, conversations or responses, question_id "
+                    "if you have them"
+                ),
             ),
         ),
     )
@@ -336,9 +359,10 @@ FORMATS: dict[str, Format] = {
 
 
 def _not_alone(**given: Any) -> int:
-    raise Conflict("A table becomes a task of its own.")
+    raise Conflict(_("A table becomes a task of its own."))
 
 
+_lower = lazy(lambda title: str(title).lower(), str)
 # Tables that become tasks: nothing is there to compare them with, and no task takes them.
 READERS: dict[str, TableReader] = {
     one.slug: one
@@ -356,7 +380,9 @@ TABLES: dict[str, Format] = {
         reader,
         lambda task: None,
         _not_alone,
-        Words(reader.title.lower(), reader.unit, "Score a table", "", unit=reader.unit),
+        Words(
+            _lower(reader.title), reader.unit, gettext_lazy("Score a table"), "", unit=reader.unit
+        ),
     )
     for slug, reader in READERS.items()
 }
@@ -377,7 +403,8 @@ def get_format(slug: str) -> Format:
         return FORMATS[slug]
     except KeyError:
         raise Invalid(
-            f"There is no format {slug!r}.", fields={"kind": ", ".join(FORMATS)}
+            _("There is no format %(format)s.") % {"format": repr(slug)},
+            fields={"kind": ", ".join(FORMATS)},
         ) from None
 
 
@@ -395,7 +422,7 @@ def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
         one = FORMATS[slug]
         said = {"title": one.words.title or one.title, "columns": one.words.columns}
         said |= {"do": one.words.do, **type.import_words.get(slug, {})}
-        told = {name: text.format(**own) for name, text in said.items()}
+        told = {name: str(text).format(**own) for name, text in said.items()}
         title = told["title"][:1].upper() + told["title"][1:]
         found.append(replace(one, words=replace(one.words, **{**told, "title": title})))
     return found
@@ -411,5 +438,8 @@ def format_for(task: Task | None, kind: str) -> Format:
         return TABLES[kind]
     one, kinds = get_format(kind), kinds_of(task)
     if kind not in kinds:
-        raise Invalid(f"This task takes no {one.title.lower()}.", fields={"kind": ", ".join(kinds)})
+        raise Invalid(
+            _("This task takes no %(format)s.") % {"format": str(one.title).lower()},
+            fields={"kind": ", ".join(kinds)},
+        )
     return one.for_task(task)

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_access, get_task
@@ -35,7 +36,9 @@ def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     """Remove the example items from the draft."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     number = remove_examples(by=access.user, task=task)
-    messages.success(request, f"{plural(number, 'example item')} removed.")
+    messages.success(
+        request, _("%(examples)s removed.") % {"examples": plural(number, "example item")}
+    )
     return redirect("task_build", project_id, task_id)
 
 
@@ -46,7 +49,7 @@ def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     key = form_key().clean(request.POST.get("key"))
     new, copied = duplicate_task(by=access.user, task=task, items="items" in request.POST, key=key)
-    messages.success(request, f"The copy is a draft. {_said(copied)}")
+    messages.success(request, f"{_('The copy is a draft.')} {_said(copied)}")
     return redirect("task_build", project_id, new.pk)
 
 
@@ -57,13 +60,15 @@ def project_copy(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id, Role.REQUESTER)
     key = form_key().clean(request.POST.get("key"))
     new, copied = duplicate_project(by=access.user, project=access.project, key=key)
-    messages.success(request, f"“{new.name}” was created. {_said(copied)}")
+    messages.success(
+        request, _("“%(name)s” was created.") % {"name": new.name} + " " + _said(copied)
+    )
     return redirect("project", new.pk)
 
 
 def _said(copied: Copied) -> str:
-    said = f"{plural(copied.items, 'item')} copied."
+    said = _("%(items)s copied.") % {"items": plural(copied.items, "item")}
     if copied.left_out:
         left = plural(copied.left_out, "item")
-        said += f" {left} left out: people wrote these texts."
+        said += " " + _("%(items)s left out: people wrote these texts.") % {"items": left}
     return said

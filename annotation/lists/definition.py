@@ -11,10 +11,13 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.web.terms import Words
 
+ALL, SEARCH = gettext_lazy("All"), gettext_lazy("Search")
 MOST_AT_ONCE = 1000  # rows of one bulk action
 Reasons = dict[int, str]  # id of a row -> why nothing is done with it
 
@@ -24,7 +27,7 @@ class Column:
     """A column; its cell stands in the row's template under ``{% if show.name %}``."""
 
     name: str
-    label: str
+    label: Words
     sort: Sequence[Any] = ()  # what orders by it; empty: it cannot be sorted
     number: bool = False
     down: bool = False  # the first click brings the highest
@@ -38,7 +41,7 @@ class Choice:
     """One value of a filter, and which rows it lets through."""
 
     value: str
-    label: str
+    label: Words
     rows: Q
     n: int | None = None
 
@@ -48,10 +51,10 @@ class Filter:
     """A choice among kinds of rows; as ``tabs`` it is a switch above the table."""
 
     name: str
-    label: str
+    label: Words
     choices: Sequence[Choice]
     tabs: bool = False
-    every: str = "All"
+    every: Words = ALL
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,10 @@ class Bulk:
     """
 
     slug: str
-    label: str
-    done: str  # "Removed"
+    label: Words
+    done: Words  # "Removed"
     act: Callable[[Sequence[Any], Mapping[str, Any]], Reasons]
-    sentence: str = ""
+    sentence: Words = ""
     why_not: Callable[[Sequence[Any]], Reasons] = lambda rows: {}
     effect: Callable[[Sequence[Any]], Sequence[str]] = lambda rows: ()
     carry: Callable[[Sequence[Any]], Mapping[str, str]] = lambda rows: {}
@@ -81,7 +84,7 @@ class Listing:
 
     slug: str  # saved views hang on it
     nouns: str  # one and many, as the filter ``plural`` wants it
-    caption: str
+    caption: Words
     rows: QuerySet[Any]
     columns: Sequence[Column]
     template: str  # the cells of one row; context: row, show
@@ -89,7 +92,7 @@ class Listing:
     last: Sequence[Any] = ("pk",)  # what decides among equals
     # Where a word may stand: names of columns, or what makes a condition of the word.
     search: Sequence[str | Callable[[str], Q]] = ()
-    search_label: str = "Search"
+    search_label: Words = SEARCH
     filters: Sequence[Filter] = ()
     bulk: Sequence[Bulk] = ()
     # What the template shows of the rows of a page, where that is more than they hold.

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 
 from annotation.access import Access
 from annotation.lists import actions
@@ -52,16 +53,18 @@ def _post(request: HttpRequest, access: Access, listing: Listing) -> HttpRespons
             name=request.POST.get("name", ""),
             query=state.query(listing),
         )
-        messages.success(request, f"Saved the view “{view.name}”.")
+        messages.success(request, _("Saved the view “%(name)s”.") % {"name": view.name})
         return redirect(here)
     if what == "delete_view":
         view_id = parse_whole(request.POST.get("view", ""))
         actions.delete_view(by=access.user, project=access.project, view_id=view_id)
-        messages.success(request, "Deleted the saved view.")
+        messages.success(request, _("Deleted the saved view."))
         return redirect(here)
     bulk = next((one for one in listing.bulk if one.slug == what), None)
     if bulk is None:
-        raise Invalid("There is no such action here.", fields={"do": "Choose one of the buttons."})
+        raise Invalid(
+            _("There is no such action here."), fields={"do": _("Choose one of the buttons.")}
+        )
     return _act(request, listing, bulk, here)
 
 
@@ -92,9 +95,13 @@ def _act(request: HttpRequest, listing: Listing, bulk: Bulk, here: str) -> HttpR
     if going:
         left |= bulk.act(going, {**form.cleaned_data, **({"sent": sent} if sent else {})})
     done = len(rows) - len(left)
-    told = f"{bulk.done} {plural(done, *listing.nouns.split(','))}."
+    told = _("%(done)s %(rows)s.") % {
+        "done": bulk.done,
+        "rows": plural(done, *listing.nouns.split(",")),
+    }
     reasons = "; ".join(
-        f"{count(n)} skipped: {reason.rstrip('.')}" for reason, n in Counter(left.values()).items()
+        _("%(number)s skipped: %(reason)s") % {"number": count(n), "reason": reason.rstrip(".")}
+        for reason, n in Counter(left.values()).items()
     )
     tell = messages.success if done else messages.error
     tell(request, f"{told} {reasons[:400]}." if left else told)

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from annotation.lists.definition import MOST_AT_ONCE, Filter, Listing
 from annotation.lists.state import State, narrowed, ordered, shown_columns
@@ -34,7 +35,7 @@ class ShownList:
     @property
     def show(self) -> dict[str, str]:
         """The columns that are shown, each with its label."""
-        return {one.name: one.label for one in shown_columns(self.listing, self.state)}
+        return {one.name: str(one.label) for one in shown_columns(self.listing, self.state)}
 
     @property
     def head(self) -> list[dict[str, Any]]:
@@ -129,12 +130,17 @@ def chosen_rows(listing: Listing, query: QueryDict, sent: QueryDict) -> list[Any
         rows = rows.order_by(*listing.last)
     found = list(rows[: MOST_AT_ONCE + 1])
     if not found:
-        raise Invalid("Nothing is selected.", fields={"pick": "Select at least one row."})
+        raise Invalid(_("Nothing is selected."), fields={"pick": _("Select at least one row.")})
     if len(found) > MOST_AT_ONCE:
         n = narrowed(listing, State.of(listing, query)).count()
         raise Invalid(
-            f"{plural(n, 'row')} match, and {MOST_AT_ONCE:,} can be changed at once. Narrow the "
-            "list by a search or a filter.",
-            fields={"every": f"{MOST_AT_ONCE:,} at most."},
+            _(
+                "%(rows)s match, and %(most_at_once)s can be changed at once. Narrow the "
+                "list by a search or a filter."
+            )
+            % {"rows": plural(n, "row"), "most_at_once": f"{MOST_AT_ONCE:,}"},
+            fields={
+                "every": _("%(most_at_once)s at most.") % {"most_at_once": f"{MOST_AT_ONCE:,}"}
+            },
         )
     return found

@@ -18,18 +18,25 @@ else:
 class Kind(NamedTuple):
     """One kind of notice."""
 
-    who: str
+    who: StrPromise
     what: StrPromise
     mailed: bool = True  # to those who want mail; else it stands in the application alone
     always: bool = False  # nobody can switch it off: rejections, and who may move money
 
 
 # Kinds that workers get, by whom they name.
-FOR_WORKERS = ("the worker", "workers who had agreed", "who is invited", "who asked for it")
-STAFF, WORKER, STARTER = "requesters and managers", "the worker", "who started it"
-MANAGERS = "the owner and managers"
+FOR_WORKERS = (
+    gettext_lazy("the worker"),
+    gettext_lazy("workers who had agreed"),
+    gettext_lazy("who is invited"),
+    gettext_lazy("who asked for it"),
+)
+STAFF, WORKER = gettext_lazy("requesters and managers"), gettext_lazy("the worker")
+STARTER, MANAGERS = gettext_lazy("who started it"), gettext_lazy("the owner and managers")
 KINDS: dict[str, Kind] = {
-    "invitation": Kind("who is invited", gettext_lazy("An invitation was sent by e-mail.")),
+    "invitation": Kind(
+        gettext_lazy("who is invited"), gettext_lazy("An invitation was sent by e-mail.")
+    ),
     "run.finished": Kind(STARTER, gettext_lazy("A run finished; mailed if it took over a minute.")),
     "run.failed": Kind(
         STARTER, gettext_lazy("A run failed. For automatic runs: requesters and managers, once.")
@@ -61,7 +68,7 @@ KINDS: dict[str, Kind] = {
     "message.reported": Kind(MANAGERS, gettext_lazy("A message was reported.")),
     "panel.watch": Kind(STAFF, gettext_lazy("A run flags members of a watched panel.")),
     "consent.changed": Kind(
-        "workers who had agreed",
+        gettext_lazy("workers who had agreed"),
         gettext_lazy("The text that workers agree to has changed."),
         mailed=False,
     ),
@@ -70,7 +77,7 @@ KINDS: dict[str, Kind] = {
     "budget.nearly": Kind(STAFF, gettext_lazy("90% of a budget is approved for payment.")),
     "budget.used": Kind(STAFF, gettext_lazy("A budget is used up.")),
     "roles.waits": Kind(
-        "managers who may confirm it",
+        gettext_lazy("managers who may confirm it"),
         gettext_lazy("A new requester or manager awaits confirmation."),
         always=True,
     ),
@@ -87,20 +94,24 @@ KINDS: dict[str, Kind] = {
         always=True,
     ),
     "payout.waits": Kind(
-        "managers who may approve it", gettext_lazy("A proposal awaits a second person.")
+        gettext_lazy("managers who may approve it"),
+        gettext_lazy("A proposal awaits a second person."),
     ),
     "payout.stopped": Kind(
         MANAGERS, gettext_lazy("Proposals were sent back because their proposer was removed.")
     ),
     "correction.waits": Kind(
-        "managers who may approve it", gettext_lazy("A ledger correction awaits a second person.")
+        gettext_lazy("managers who may approve it"),
+        gettext_lazy("A ledger correction awaits a second person."),
     ),
     "correction.decided": Kind(
-        "the proposer", gettext_lazy("A correction was approved or declined.")
+        gettext_lazy("the proposer"), gettext_lazy("A correction was approved or declined.")
     ),
-    "payout.decided": Kind("the proposer", gettext_lazy("A proposal was approved or sent back.")),
+    "payout.decided": Kind(
+        gettext_lazy("the proposer"), gettext_lazy("A proposal was approved or sent back.")
+    ),
     "project.second_factor": Kind(
-        "managers",
+        gettext_lazy("managers"),
         gettext_lazy("The owner changed whether payments need a second factor."),
         always=True,
     ),
@@ -109,19 +120,21 @@ KINDS: dict[str, Kind] = {
         WORKER, gettext_lazy("Work was rejected; says until when a reply is open."), always=True
     ),
     "rejection.replied": Kind(
-        "managers", gettext_lazy("A worker replied to a rejection; says when it is due.")
+        gettext_lazy("managers"),
+        gettext_lazy("A worker replied to a rejection; says when it is due."),
     ),
     "rejection.overdue": Kind(
-        "managers", gettext_lazy("An answer to a reply is overdue; told again each day.")
+        gettext_lazy("managers"),
+        gettext_lazy("An answer to a reply is overdue; told again each day."),
     ),
     "rejection.decided": Kind(
         WORKER, gettext_lazy("A rejection was withdrawn, or a reply answered."), always=True
     ),
     "export.ready": Kind(
-        "who asked for it", gettext_lazy("A file is ready, or could not be written.")
+        gettext_lazy("who asked for it"), gettext_lazy("A file is ready, or could not be written.")
     ),
     "hook.failed": Kind(
-        "who added the webhook",
+        gettext_lazy("who added the webhook"),
         gettext_lazy("A webhook event failed ten times, or the webhook was turned off."),
     ),
 }

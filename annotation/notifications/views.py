@@ -32,9 +32,9 @@ from crowdqc.numbers import parse_whole
 
 PER_PAGE = 50
 MAIL_TOLD = {
-    "on": "Notices are mailed at once.",
-    "daily": "Notices are mailed once a day.",
-    "off": "Notices are not mailed. You find them in the app.",
+    "on": gettext_lazy("Notices are mailed at once."),
+    "daily": gettext_lazy("Notices are mailed once a day."),
+    "off": gettext_lazy("Notices are not mailed. You find them in the app."),
 }
 
 
@@ -88,7 +88,7 @@ def notice_mail(request: HttpRequest) -> HttpResponse:
             fields={"mail": gettext("Not %(how)s.") % {"how": how[:20]}},
         )
     actions.set_mail(by=request.user, wanted=how != "off", daily=how == "daily")  # type: ignore[arg-type]
-    messages.success(request, MAIL_TOLD[how])
+    messages.success(request, str(MAIL_TOLD[how]))
     return redirect(reverse("account") + "#notices-settings")
 
 
@@ -217,17 +217,17 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
 
 def _pause(access: Access, hook: Hook) -> str:
     hooks.pause(by=access.user, hook=hook)
-    return "Paused. What happens from now on is not told to it."
+    return gettext("Paused. What happens from now on is not told to it.")
 
 
 def _resume(access: Access, hook: Hook) -> str:
     hooks.resume(by=access.user, hook=hook)
-    return "It is told of events again."
+    return gettext("It is told of events again.")
 
 
 def _ping(access: Access, hook: Hook) -> str:
     hooks.ping(by=access.user, hook=hook)
-    return "A test is on its way; load the page again to see what came of it."
+    return gettext("A test is on its way; load the page again to see what came of it.")
 
 
 STEPS = {"pause": _pause, "resume": _resume, "ping": _ping}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Answer,
@@ -35,7 +37,7 @@ def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
     """These workers of the project; Missing where one is none of its."""
     found = list(project.memberships.filter(pk__in=ids, role=Role.WORKER, removed_at=None))
     if len(found) < len(set(ids)):
-        raise Missing("There is no such worker in this project.")
+        raise Missing(_("There is no such worker in this project."))
     return found
 
 
@@ -58,9 +60,13 @@ def left_out(task: Task) -> dict[str, Any]:
     return {"exclusions": exclusions, "answered": list(answered.order_by("pseudonym")[:MOST])}
 
 
-WAITS = "A person is reading your last round. You can take another one once it is decided."
-ADMITTED = "You have passed: the tasks of the panel are open to you."
-DECLINED = "Your last round was decided with “not this time”; there is no further one."
+WAITS = gettext_lazy(
+    "A person is reading your last round. You can take another one once it is decided."
+)
+ADMITTED = gettext_lazy("You have passed: the tasks of the panel are open to you.")
+DECLINED = gettext_lazy(
+    "Your last round was decided with “not this time”; there is no further one."
+)
 FEW = 200  # rounds that are listed
 
 
@@ -91,14 +97,14 @@ def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict
     rounds = _own(asked, members).order_by("pk").values_list("task_id", "qualification__verdict")
     for task, verdict in rounds:
         if verdict is None:
-            found[task] = WAITS
+            found[task] = str(WAITS)
         elif verdict == Qualification.Verdict.DECLINED:
-            found.setdefault(task, DECLINED)
+            found.setdefault(task, str(DECLINED))
         elif verdict == Qualification.Verdict.ADMITTED:
-            found.setdefault(task, ADMITTED)
+            found.setdefault(task, str(ADMITTED))
     for one in asked:
         if one.qualifies_id in on:
-            found[one.pk] = ADMITTED
+            found[one.pk] = str(ADMITTED)
     return found
 
 

@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
@@ -54,10 +55,12 @@ def task_quiz(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     if request.method == "POST":
         pk = parse_whole(request.POST.get("worker", ""), 1)
         if pk is None:
-            raise Invalid("No worker is chosen.", fields={"worker": "Choose a worker."})
+            raise Invalid(_("No worker is chosen."), fields={"worker": _("Choose a worker.")})
         worker = selectors.workers_of(access.project, [pk])[0]
         quiz.let_in(by=access.user, task=task, worker=worker)
-        messages.success(request, f"{worker.pseudonym} can start the task now.")
+        messages.success(
+            request, _("%(pseudonym)s can start the task now.") % {"pseudonym": worker.pseudonym}
+        )
         return redirect("task_quiz", project_id, task_id)
     version = task.current or task.versions.latest("number")
     rows = Paginator(quizzes.tries(task), PAGE).get_page(request.GET.get("page"))
@@ -81,7 +84,7 @@ def _round(task: Task, assignment_id: int) -> Assignment:
         .first()
     )
     if found is None:
-        raise Missing("There is no such round in this task.")
+        raise Missing(_("There is no such round in this task."))
     return found
 
 
@@ -100,7 +103,11 @@ def task_round(
         except Invalid as refused:
             error = refused
         else:
-            messages.success(request, f"{found.worker.pseudonym} reads it on their work page.")
+            messages.success(
+                request,
+                _("%(pseudonym)s reads it on their work page.")
+                % {"pseudonym": found.worker.pseudonym},
+            )
             return redirect("task_rounds", project_id, task_id)
     decided = getattr(found, "qualification", None)
     context = {
@@ -137,7 +144,7 @@ def task_panels(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     except (Invalid, Conflict) as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
     if "qualifies" in request.POST:
         return redirect("task_rounds", project_id, task_id)
     return redirect(reverse("task", args=[project_id, task_id]) + "#who")

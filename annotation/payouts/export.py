@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Payment, PayoutBatch
 from crowdqc.files.cells import csv_lines
@@ -76,7 +77,7 @@ def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
             entry.amount,
             entry.currency,
             entry.memo,
-            str(entry.by) if entry.by else "the platform’s report",
+            str(entry.by) if entry.by else _("the platform’s report"),
         )
 
 

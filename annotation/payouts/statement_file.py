@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Field, Problem, Row, guess, missing, refuse
 from annotation.files.reading.sheet import read
@@ -16,21 +18,21 @@ from crowdqc.numbers import exact
 FIELDS = (
     Field(
         "submission",
-        "Submission",
-        either="submission or participant",
+        gettext_lazy("Submission"),
+        either=gettext_lazy("submission or participant"),
         also=("submission_id", "session_id", "assignment", "assignment_id"),
     ),
     Field(
         "participant",
-        "Participant",
-        either="submission or participant",
+        gettext_lazy("Participant"),
+        either=gettext_lazy("submission or participant"),
         also=("participant_id", "prolific_pid", "worker", "worker_id"),
     ),
-    Field("kind", "Kind", also=("type", "what")),
-    Field("amount", "Amount", required=True, also=("paid", "total", "reward")),
-    Field("currency", "Currency"),
-    Field("fee", "Fee", also=("fees", "service_fee")),
-    Field("paid_at", "Paid at", also=("date", "created_at", "paid_on")),
+    Field("kind", gettext_lazy("Kind"), also=("type", "what")),
+    Field("amount", gettext_lazy("Amount"), required=True, also=("paid", "total", "reward")),
+    Field("currency", gettext_lazy("Currency")),
+    Field("fee", gettext_lazy("Fee"), also=("fees", "service_fee")),
+    Field("paid_at", gettext_lazy("Paid at"), also=("date", "created_at", "paid_on")),
 )
 KINDS = {
     "": "base",
@@ -77,10 +79,17 @@ def read_statement(content: bytes, name: str, currency: str) -> list[ReportedPay
     columns = guess(list(sheet.columns), FIELDS)
     problems = list(sheet.unreadable)
     problems += [
-        _column(one.name, f"There is no column {one.name}.") for one in missing(columns, FIELDS)
+        _column(one.name, _("There is no column %(name)s.") % {"name": one.name})
+        for one in missing(columns, FIELDS)
     ]
     if len(sheet.rows) > MAX_ROWS:
-        problems.append(_column("", f"It has {len(sheet.rows):,} rows; {MAX_ROWS:,} is the most."))
+        problems.append(
+            _column(
+                "",
+                _("It has %(rows)s rows; %(max_rows)s is the most.")
+                % {"rows": f"{len(sheet.rows):,}", "max_rows": f"{MAX_ROWS:,}"},
+            )
+        )
     if problems:
         refuse(name, problems, len(sheet.rows), "rows")
     good = []
@@ -94,7 +103,7 @@ def read_statement(content: bytes, name: str, currency: str) -> list[ReportedPay
 
 
 def _column(name: str, wrong: str) -> Problem:
-    mend = "The columns are submission or participant, kind, amount, currency, fee, paid_at."
+    mend = _("The columns are submission or participant, kind, amount, currency, fee, paid_at.")
     return Problem(None, name, "", wrong, mend)
 
 
@@ -109,17 +118,23 @@ def _row(
 
     amount, fee = _money(value.get("amount", "")), _money(value.get("fee", ""))
     if amount is None or not amount:
-        add_error("amount", "This is no amount.", "An amount above 0 with two decimals, as 1.80.")
+        add_error(
+            "amount", _("This is no amount."), _("An amount above 0 with two decimals, as 1.80.")
+        )
     if value.get("fee") and fee is None:
-        add_error("fee", "This is no amount.", "An amount with two decimals, or nothing.")
+        add_error("fee", _("This is no amount."), _("An amount with two decimals, or nothing."))
     kind = KINDS.get(value.get("kind", "").casefold())
     if kind is None:
-        add_error("kind", "There is no such kind.", "base or bonus.")
+        add_error("kind", _("There is no such kind."), _("base or bonus."))
     paid_at = _moment(value.get("paid_at", ""))
     if paid_at is None:
-        add_error("paid_at", "This is no date.", "A date as 2026-11-22, with or without a time.")
+        add_error(
+            "paid_at", _("This is no date."), _("A date as 2026-11-22, with or without a time.")
+        )
     if not value.get("submission") and not value.get("participant"):
-        add_error("submission", "Nothing says whom it is about.", "A submission or a participant.")
+        add_error(
+            "submission", _("Nothing says whom it is about."), _("A submission or a participant.")
+        )
     if wrong or amount is None or kind is None or paid_at is None:
         return None, wrong
     told = ReportedPayment(

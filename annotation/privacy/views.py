@@ -44,7 +44,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
     except Invalid as error:
         messages.error(request, f"{error.message} {error.fields['days']}")
     else:
-        kept = f"for {plural(days, 'day')}" if days else "until deleted"
+        kept = _("for %(days)s") % {"days": plural(days, "day")} if days else _("until deleted")
         messages.success(request, _("Texts of answers are kept %(kept)s.") % {"kept": kept})
     return redirect("project_settings", project_id)
 

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_access
@@ -63,21 +64,23 @@ def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpRe
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 400, "bad-request", "The request cannot be read.")
+    return _answer(request, 400, "bad-request", _("The request cannot be read."))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 403, "not-allowed", "This is not allowed.")
+    return _answer(request, 403, "not-allowed", _("This is not allowed."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 404, "missing", "There is nothing here.")
+    return _answer(request, 404, "missing", _("There is nothing here."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """The server failed; where the database is away or full, a later try helps."""
     if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
-        response = _answer(request, 503, "unavailable", "The database is not available. Try later.")
+        response = _answer(
+            request, 503, "unavailable", _("The database is not available. Try later.")
+        )
         response.headers["Retry-After"] = RETRY_AFTER
         return response
-    return _answer(request, 500, "server-error", "The server failed; it was written down.")
+    return _answer(request, 500, "server-error", _("The server failed; it was written down."))

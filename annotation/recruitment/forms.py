@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import gettext_lazy
@@ -12,15 +12,21 @@ from annotation.models import Recruitment
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms.entry_params import OUTCOMES
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
+
 WORDS = {
-    "completed": ("Completed", "Handed in."),
+    "completed": (gettext_lazy("Completed"), gettext_lazy("Handed in.")),
     "failed_attention": (
-        "Attention failed",
-        "Handed in with known answers missed. It rejects nobody here.",
+        gettext_lazy("Attention failed"),
+        gettext_lazy("Handed in with known answers missed. It rejects nobody here."),
     ),
-    "no_consent": ("No consent", "Did not agree to what is recorded."),
-    "incompatible_device": ("Incompatible device", "Cannot do it on this device."),
-    "other": ("Other", "Left for another reason."),
+    "no_consent": (gettext_lazy("No consent"), gettext_lazy("Did not agree to what is recorded.")),
+    "incompatible_device": (
+        gettext_lazy("Incompatible device"),
+        gettext_lazy("Cannot do it on this device."),
+    ),
+    "other": (gettext_lazy("Other"), gettext_lazy("Left for another reason.")),
 }
 SECRET = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -29,7 +35,7 @@ def _code(**more: Any) -> forms.TextInput:
     return forms.TextInput(attrs={"class": "code", "autocomplete": "off", **more})
 
 
-def _secret(label: str, help_text: str) -> forms.CharField:
+def _secret(label: StrPromise, help_text: StrPromise) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -114,11 +120,15 @@ class ProlificForm(RecruitmentForm):
         help_text=gettext_lazy("Its id, as in its address on Prolific."),
     )
     token = _secret(
-        "API token",
-        "Approvals, rejections and bonuses then leave automatically. Kept sealed, shown nowhere.",
+        gettext_lazy("API token"),
+        gettext_lazy(
+            "Approvals, rejections and bonuses then leave automatically. Kept sealed, "
+            "shown nowhere."
+        ),
     )
     webhook = _secret(
-        "Webhook secret", "Prolific then tells who returned or ran out of time. Kept sealed."
+        gettext_lazy("Webhook secret"),
+        gettext_lazy("Prolific then tells who returned or ran out of time. Kept sealed."),
     )
     api_url = forms.CharField(
         label=gettext_lazy("Address of the API"),
@@ -130,7 +140,7 @@ class ProlificForm(RecruitmentForm):
     study_currency = forms.ChoiceField(
         label=gettext_lazy("Currency"),
         required=False,
-        choices=[("", "As Prolific says"), *CURRENCIES],
+        choices=[("", gettext_lazy("As Prolific says")), *CURRENCIES],
         help_text=gettext_lazy("Of the study. It must be the project’s, or nothing is sent."),
     )
     fee_percent = forms.DecimalField(

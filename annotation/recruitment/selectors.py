@@ -74,12 +74,12 @@ def counts(recruitment: Recruitment) -> list[State]:
     )
     rows = [
         ("came", "open", n["all"]),
-        ("in progress", "running", n["leased"]),
-        ("handed in", "done", n["submitted"]),
-        ("left before", "draft", n["left"]),
-        ("returned there", "draft", n["returned"]),
-        ("out of time there", "draft", n["timed_out"]),
-        ("approved there", "closed", n["approved"]),
+        (_("in progress"), "running", n["leased"]),
+        (_("handed in"), "done", n["submitted"]),
+        (_("left before"), "draft", n["left"]),
+        (_("returned there"), "draft", n["returned"]),
+        (_("out of time there"), "draft", n["timed_out"]),
+        (_("approved there"), "closed", n["approved"]),
     ]
     return [State(*row) for row in rows]
 

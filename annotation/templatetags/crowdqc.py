@@ -184,6 +184,16 @@ def many(noun: str) -> str:
 
 
 @register.filter
+def part(sentence: str, number: int) -> str:
+    """What a sentence says before its first field (0), after it (1), after the second (2).
+
+    The sentence is one text, ``{% blocktranslate asvar sentence with field="|" %}after {{ field }}
+    texts{% endblocktranslate %}``; the page writes an input where each field stands.
+    """
+    return "".join(sentence.split("|")[number : number + 1]).strip()
+
+
+@register.filter
 def short_hash(value: str | None) -> str:
     """The first eight characters of a hash."""
     return (value or numbers.NONE)[:8]

@@ -69,13 +69,15 @@ class BodyLimit:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "HTTP_TRANSFER_ENCODING" in request.META:
-            return refuse(request, LengthRequired("Send the body with a Content-Length."))
+            return refuse(request, LengthRequired(_("Send the body with a Content-Length.")))
         length = _length(request)
         if length > SMALL:
             known = _may_be_known(request)
             limit = limit_of(request.path_info) if known else SMALL
             if length > limit:
-                text = f"The request is too large: at most {in_words(limit)} are accepted here."
+                text = _("The request is too large: at most %(size)s are accepted here.") % {
+                    "size": in_words(limit)
+                }
                 return refuse(
                     request,
                     TooLarge(

@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.utils.translation import trans_real
 from django.views.i18n import JavaScriptCatalog
 
@@ -45,7 +46,9 @@ def _asked(request: HttpRequest) -> str:
     chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
     if chosen:
         return chosen
-    for code, _ in trans_real.parse_accept_lang_header(request.headers.get("Accept-Language", "")):
+    for code, _weight in trans_real.parse_accept_lang_header(
+        request.headers.get("Accept-Language", "")
+    ):
         try:
             return translation.get_supported_language_variant(code)
         except LookupError:
@@ -84,6 +87,6 @@ class Language:
 def script_words(request: HttpRequest, language: str) -> HttpResponseBase:
     """What scripts say in a language, and its rule of plurals, as a script."""
     if not known(language):
-        raise Missing("There is no such language.")
+        raise Missing(_("There is no such language."))
     with translation.override(language):
         return JavaScriptCatalog.as_view()(request)

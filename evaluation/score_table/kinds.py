@@ -45,7 +45,7 @@ class Kind:
 
     @property
     def title(self) -> str:
-        return self.reader.title
+        return str(self.reader.title)
 
     def seconds(self, votes: int) -> int:
         """About how long scoring takes, to whole seconds."""

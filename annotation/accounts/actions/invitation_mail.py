@@ -38,12 +38,15 @@ def read_addresses(text: str) -> list[str]:
         try:
             validate_email(one)
         except ValidationError:
-            wrong = f"“{one[:80]}” is no e-mail address."
+            wrong = gettext("“%(one)s” is no e-mail address.") % {"one": one[:80]}
             raise Invalid(
                 wrong, fields={"emails": gettext("%(wrong)s Write one a line.") % {"wrong": wrong}}
             ) from None
     if len(found) > MOST_AT_ONCE:
-        sentence = f"{len(found)} addresses; {MOST_AT_ONCE} at once is the most."
+        sentence = gettext("%(found)s addresses; %(most_at_once)s at once is the most.") % {
+            "found": len(found),
+            "most_at_once": MOST_AT_ONCE,
+        }
         raise Invalid(sentence, fields={"emails": sentence})
     return list(found)
 

@@ -8,12 +8,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid
 
-TAKEN = "Somebody has this already. Sign in, or choose another."
+TAKEN = gettext_lazy("Somebody has this already. Sign in, or choose another.")
 
 
 def sign_up(*, username: str, display_name: str, password: str) -> User:
@@ -24,9 +25,9 @@ def sign_up(*, username: str, display_name: str, password: str) -> User:
         user.username = user.email = username.lower()
     wrong = _wrong_name(user) | _wrong_password(password, user)
     if not display_name:
-        wrong["display_name"] = "Write the name that your team sees."
+        wrong["display_name"] = _("Write the name that your team sees.")
     if User.objects.filter(username__iexact=user.username).exists():
-        wrong["username"] = TAKEN
+        wrong["username"] = str(TAKEN)
     if wrong:
         raise Invalid(_("The account was not made."), fields=wrong)
     user.set_password(password)

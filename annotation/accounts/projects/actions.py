@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms
 from annotation.accounts.roles import actions as roles
@@ -119,7 +119,7 @@ def change_project(
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
     new |= {} if show_scores is None else {"show_scores": show_scores}
     if changed:
-        require_recent(by, "change budget and payment rules")
+        require_recent(by, gettext("change budget and payment rules"))
         log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
     before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
     project.name = name
@@ -139,17 +139,21 @@ def change_project(
             project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
-            text=f"Payment rules changed in {project.name}: "
-            f"{', '.join(RULES[at] for at in changed)}.",
+            text=lambda: _rules_words(project, changed),
         )
     return project
 
 
+def _rules_words(project: Project, changed: list[str]) -> str:
+    said = gettext("Payment rules changed in %(project)s: %(rules)s.")
+    return said % {"project": project.name, "rules": ", ".join(str(RULES[at]) for at in changed)}
+
+
 RULES = {
-    "budget": "the budget",
-    "hourly_floor": "the hourly floor",
-    "single_approval": "approval by one person",
-    "correction_limit": "the limit of corrections",
+    "budget": gettext_lazy("the budget"),
+    "hourly_floor": gettext_lazy("the hourly floor"),
+    "single_approval": gettext_lazy("approval by one person"),
+    "correction_limit": gettext_lazy("the limit of corrections"),
 }
 
 
@@ -211,7 +215,7 @@ def remove_member(*, by: User, member: Membership) -> None:
     project = roles.lock_for_removal(member) if staff else member.project
     roles.check_removal(project, member, by)
     if staff:
-        require_recent(by, "change roles")
+        require_recent(by, gettext("change roles"))
         log_event(Kind.ROLE_REMOVED, user=member.user, project=project, role=member.role)
     member.removed_at = timezone.now()
     member.save(update_fields=["removed_at"])
@@ -222,7 +226,10 @@ def remove_member(*, by: User, member: Membership) -> None:
         roles.tell_managers(
             project,
             key=f"roles.changed:removed:{entry.pk}",
-            text=f"The role of a {role} in {project.name} was ended.",
+            text=lambda: (
+                gettext("The role of a %(role)s in %(name)s was ended.")
+                % {"role": role, "name": project.name}
+            ),
         )
 
 
@@ -245,7 +252,7 @@ def invite(
     if role not in Role.values:
         raise Invalid(gettext("There is no such role."), fields={"role": gettext("Choose a role.")})
     if role != Role.WORKER:
-        require_recent(by, "give a role")
+        require_recent(by, gettext("give a role"))
         roles.require_giver(project, by)
     if not 1 <= days <= 365:
         raise Invalid(
@@ -278,13 +285,17 @@ def invite(
         by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
     )
     if role != Role.WORKER:
-        name = invitation.get_role_display()
         roles.tell_managers(
             project,
             key=f"roles.changed:invited:{invitation.pk}",
-            text=f"Somebody was invited to {project.name} as {name}.",
+            text=lambda: _invited_words(project, invitation),
         )
     return invitation
+
+
+def _invited_words(project: Project, invitation: Invitation) -> str:
+    said = gettext("Somebody was invited to %(project)s as %(role)s.")
+    return said % {"project": project.name, "role": invitation.get_role_display()}
 
 
 @transaction.atomic

@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.access import Access
 from annotation.accounts.projects import actions
@@ -30,22 +32,22 @@ from annotation.payouts.selectors.proposals import proposed_lines
 
 ZERO = Decimal("0.00")
 COLUMNS = (
-    Column("worker", "Worker", sort=("pseudonym",), fixed=True),
-    Column("consent", "Consent", sort=("agreed",)),
-    Column("submitted", "Submitted", sort=("submitted",), number=True, down=True),
-    Column("proposed", "Proposed pay", sort=("proposed",), number=True, down=True),
-    Column("last", "Last", sort=("last_submit",), down=True),
-    Column("joined", "Joined", sort=("created_at",), down=True),
+    Column("worker", gettext_lazy("Worker"), sort=("pseudonym",), fixed=True),
+    Column("consent", gettext_lazy("Consent"), sort=("agreed",)),
+    Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
+    Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
+    Column("last", gettext_lazy("Last"), sort=("last_submit",), down=True),
+    Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True),
 )
 CONSENT = (
-    Choice("yes", "Agreed", Q(agreed=True)),
-    Choice("no", "Not yet", Q(agreed=False) & ~Q(user=None)),
-    Choice("file", "From a file", Q(user=None)),
+    Choice("yes", gettext_lazy("Agreed"), Q(agreed=True)),
+    Choice("no", gettext_lazy("Not yet"), Q(agreed=False) & ~Q(user=None)),
+    Choice("file", gettext_lazy("From a file"), Q(user=None)),
 )
 WORK = (
-    Choice("proposed", "Pay awaits approval", Q(proposed__gt=0)),
-    Choice("some", "Submitted work", Q(submitted__gt=0)),
-    Choice("none", "Nothing submitted", Q(submitted=0)),
+    Choice("proposed", gettext_lazy("Pay awaits approval"), Q(proposed__gt=0)),
+    Choice("some", gettext_lazy("Submitted work"), Q(submitted__gt=0)),
+    Choice("none", gettext_lazy("Nothing submitted"), Q(submitted=0)),
 )
 
 
@@ -53,9 +55,9 @@ class PanelForm(forms.Form):
     """Which panel, and why."""
 
     panel = forms.CharField(
-        max_length=80, help_text="A panel of this name is made where there is none."
+        max_length=80, help_text=gettext_lazy("A panel of this name is made where there is none.")
     )
-    why = forms.CharField(max_length=300, required=False, label="Reason")
+    why = forms.CharField(max_length=300, required=False, label=gettext_lazy("Reason"))
 
 
 def worker_list(access: Access) -> Listing:
@@ -71,17 +73,19 @@ def worker_list(access: Access) -> Listing:
     return Listing(
         slug="people",
         nouns="worker,workers",
-        caption="Workers of the project",
+        caption=_("Workers of the project"),
         rows=rows,
         columns=COLUMNS,
         template="annotation/accounts/projects/_worker.html",
         order="worker",
         search=("pseudonym", "file_id") if access.is_requester else ("pseudonym",),
-        search_label="Search by pseudonym or ID" if access.is_requester else "Search by pseudonym",
+        search_label=_("Search by pseudonym or ID")
+        if access.is_requester
+        else _("Search by pseudonym"),
         filters=(
-            Filter("consent", "Consent", CONSENT),
-            Filter("work", "Work", WORK),
-            Filter("panel", "Panel", on),
+            Filter("consent", _("Consent"), CONSENT),
+            Filter("work", _("Work"), WORK),
+            Filter("panel", _("Panel"), on),
         ),
         bulk=_bulk(access),
         name_of=lambda worker: worker.pseudonym,
@@ -100,10 +104,10 @@ def _bulk(access: Access) -> list[Bulk]:
         found.append(
             Bulk(
                 "panel",
-                "Add to panel",
-                "Added",
+                _("Add to panel"),
+                _("Added"),
                 lambda rows, values: _admit(access, rows, values),
-                sentence="They are told, and the panel’s tasks are open to them.",
+                sentence=_("They are told, and the panel’s tasks are open to them."),
                 form=PanelForm,
             )
         )
@@ -111,10 +115,10 @@ def _bulk(access: Access) -> list[Bulk]:
     found.append(
         Bulk(
             "remove",
-            "Remove",
-            "Removed",
+            _("Remove"),
+            _("Removed"),
             remove,
-            sentence="They cannot claim more work here. Answers, logs and payments stay.",
+            sentence=_("They cannot claim more work here. Answers, logs and payments stay."),
             danger=True,
         )
     )
@@ -125,7 +129,7 @@ def _admit(access: Access, rows: Sequence[Membership], values: Mapping[str, Any]
     panel = panels.get_or_create_panel(by=access.user, project=access.project, name=values["panel"])
     made = panels.admit(by=access.user, panel=panel, workers=rows, why=values["why"])
     new = {one.worker_id for one in made}
-    return {row.pk: "They are on the panel already." for row in rows if row.pk not in new}
+    return {row.pk: _("They are on the panel already.") for row in rows if row.pk not in new}
 
 
 def _approve(access: Access) -> Bulk:
@@ -146,10 +150,10 @@ def _approve(access: Access) -> Bulk:
 
     return Bulk(
         "approve",
-        "Approve pay",
-        "Approved the pay of",
+        _("Approve pay"),
+        _("Approved the pay of"),
         act,
-        sentence="What open proposals pay them is written to the ledger.",
+        sentence=_("What open proposals pay them is written to the ledger."),
         why_not=lambda rows: pay(rows).reasons(rows),
         effect=lambda rows: pay(rows).effects(),
         carry=carry,

@@ -107,10 +107,12 @@ def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
     if not asked["emails"].strip():
         del asked["emails"]
         made = actions.invite(by=by, project=project, **asked)
-        return "The invitation is open. Copy its link below.", made
+        return _("The invitation is open. Copy its link below."), made
     del asked["max_uses"]
     mailed = invite_by_mail(by=by, project=project, **asked)
-    return f"{plural(len(mailed), 'invitation is', 'invitations are')} on the way.", mailed[0]
+    return _("%(invitations)s on the way.") % {
+        "invitations": plural(len(mailed), "invitation is", "invitations are")
+    }, mailed[0]
 
 
 @login_required

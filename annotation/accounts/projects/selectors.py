@@ -20,6 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.projects.actions import invitation_token
 from annotation.models import (
@@ -103,13 +104,13 @@ def rows_of(invitations: Iterable[Invitation]) -> list[InvitationRow]:
     rows = []
     for invitation in invitations:
         if invitation.revoked_at:
-            state, word = "closed", "Taken back"
+            state, word = "closed", _("Taken back")
         elif invitation.uses >= invitation.max_uses:
-            state, word = "done", "Used up"
+            state, word = "done", _("Used up")
         elif invitation.expires_at <= now:
-            state, word = "closed", "Expired"
+            state, word = "closed", _("Expired")
         else:
-            state, word = "open", "Open"
+            state, word = "open", _("Open")
         rows.append(InvitationRow(invitation, invitation_token(invitation), state, word))
     return sorted(rows, key=lambda row: not row.is_open)
 

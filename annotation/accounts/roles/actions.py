@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.roles.selectors import (
     confirmers,
@@ -32,14 +32,14 @@ from annotation.models import (
     RoleGrant,
     User,
 )
-from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.notices import Text, notify
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 State = RoleGrant.State
 STAFF = (Role.REQUESTER, Role.MANAGER)
-GIVERS = "Only the owner and managers of this project may give or end this role."
-REMOVED = "The person who proposed it was removed from the project."
+GIVERS = gettext_lazy("Only the owner and managers of this project may give or end this role.")
+REMOVED = gettext_lazy("The person who proposed it was removed from the project.")
 
 
 def require_giver(project: Project, by: User) -> None:
@@ -62,13 +62,13 @@ def set_role(*, project: Project, user: User, role: str) -> Membership:
     return member
 
 
-def tell_managers(project: Project, *, key: str, text: str, kind: str = "roles.changed") -> None:
+def tell_managers(project: Project, *, key: str, text: Text, kind: str = "roles.changed") -> None:
     """The owner and every manager, whoever did it: a change that is not theirs is seen."""
     notify(
         to=[project.owner, *managers_of(project)],
         kind=kind,
         key=key,
-        text=text[:400],
+        text=text,
         project=project,
         url=reverse("people", args=[project.pk]) + "#roles",
     )
@@ -111,8 +111,13 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
         tell_managers(
             project,
             key=f"roles.changed:{grant.pk}:given",
-            text=f"A new {grant.get_role_display()} joined {project.name}. No independent manager "
-            "was there to confirm them.",
+            text=lambda: (
+                gettext(
+                    "A new %(role)s joined %(name)s. No independent manager was there to "
+                    "confirm them."
+                )
+                % {"role": grant.get_role_display(), "name": project.name}
+            ),
         )
         return set_role(project=project, user=by, role=grant.role)
     notify(
@@ -120,7 +125,10 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
         kind="roles.waits",
         key=f"roles.waits:{grant.pk}",
         project=project,
-        text=f"A new {grant.get_role_display()} of {project.name} awaits your confirmation.",
+        text=lambda: (
+            gettext("A new %(role)s of %(name)s awaits your confirmation.")
+            % {"role": grant.get_role_display(), "name": project.name}
+        ),
         url=reverse("people", args=[project.pk]) + "#roles",
     )
     return None
@@ -146,7 +154,7 @@ def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
     installation. Raises NotAllowed for anybody else, Conflict where there is nothing to confirm.
     """
     if by is not None:
-        require_recent(by, "change roles")
+        require_recent(by, gettext("change roles"))
     grant = _locked(grant)
     if by is not None and (why_not := reason_cannot_confirm(grant, by)):
         raise NotAllowed(why_not)
@@ -159,14 +167,14 @@ def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
     if waited:
         set_role(project=grant.project, user=grant.user, role=grant.role)
     record(by=by, project=grant.project, action="role.confirm", on=grant, role=grant.role)
-    _tell_decided(grant, "was confirmed")
+    _tell_decided(grant)
     return grant
 
 
 @transaction.atomic
 def decline_role(*, by: User, grant: RoleGrant) -> RoleGrant:
     """Refuse a role that awaits confirmation: by any manager, the owner or who gave it."""
-    require_recent(by, "change roles")
+    require_recent(by, gettext("change roles"))
     grant = _locked(grant)
     if by.pk != grant.given_by_id:
         require_giver(grant.project, by)
@@ -176,7 +184,7 @@ def decline_role(*, by: User, grant: RoleGrant) -> RoleGrant:
         raise Conflict(gettext("This role is in use. Remove the person instead."))
     _decide(grant, State.DECLINED, by)
     record(by=by, project=grant.project, action="role.decline", on=grant, role=grant.role)
-    _tell_decided(grant, "was declined")
+    _tell_decided(grant)
     return grant
 
 
@@ -185,16 +193,31 @@ def _decide(grant: RoleGrant, state: str, by: User | None) -> None:
     grant.save(update_fields=["state", "decided_by", "decided_at"])
 
 
-def _tell_decided(grant: RoleGrant, what: str) -> None:
-    project, role = grant.project, grant.get_role_display()
+def _tell_decided(grant: RoleGrant) -> None:
+    project, declined = grant.project, grant.state == State.DECLINED
+
+    def said(confirmed: str, refused: str) -> str:
+        said = refused if declined else confirmed
+        return said % {"role": grant.get_role_display(), "project": project.name}
+
     key = f"roles.changed:{grant.pk}:{grant.state}"
-    tell_managers(project, key=key, text=f"A new {role} of {project.name} {what}.")
+    tell_managers(
+        project,
+        key=key,
+        text=lambda: said(
+            gettext("A new %(role)s of %(project)s was confirmed."),
+            gettext("A new %(role)s of %(project)s was declined."),
+        ),
+    )
     notify(
         to=[grant.user],
         kind="roles.changed",
         key=key,
         project=project,
-        text=f"Your role as {role} in {project.name} {what}.",
+        text=lambda: said(
+            gettext("Your role as %(role)s in %(project)s was confirmed."),
+            gettext("Your role as %(role)s in %(project)s was declined."),
+        ),
         url=reverse("home"),
     )
 
@@ -265,28 +288,33 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
     now, stopped = timezone.now(), []
     for batch in rows.order_by("pk"):
         batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
-        batch.decided_at, batch.decision_note = now, REMOVED
+        batch.decided_at, batch.decision_note = now, str(REMOVED)
         batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
         PayoutLine.objects.filter(batch=batch).update(live=False)
         record(by=by, project=project, action="payout.stop", on=batch)
-        stopped.append(f"proposal {batch.number}")
+        stopped.append(gettext("proposal %(number)s") % {"number": batch.number})
     waiting = Correction.objects.select_for_update(no_key=True).filter(
         project=project, proposed_by=user, state=Correction.State.PROPOSED
     )
     for one in waiting.order_by("pk"):
         one.state, one.decided_by = Correction.State.DECLINED, by
-        one.decided_at, one.decision_note = now, REMOVED
+        one.decided_at, one.decision_note = now, str(REMOVED)
         one.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
         record(by=by, project=project, action="correction.decline", on=one)
-        stopped.append("a correction")
+        stopped.append(gettext("a correction"))
     if stopped:
         notify(
             to=[project.owner, *managers_of(project)],
             kind="payout.stopped",
             project=project,
             key=f"payout.stopped:{user.pk}:{now.isoformat()}",
-            text=f"Sent back in {project.name}, since their proposer was removed: "
-            f"{', '.join(stopped[:10])}. Propose again what should still be paid.",
+            text=lambda: (
+                gettext(
+                    "Sent back in %(name)s, since their proposer was removed: %(stopped)s. "
+                    "Propose again what should still be paid."
+                )
+                % {"name": project.name, "stopped": ", ".join(stopped[:10])}
+            ),
             url=reverse("payout_list", args=[project.pk]),
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.accounts.signing.selectors import has_verified
 from annotation.models import Invitation, Membership, Project, Role, RoleGrant, User
@@ -73,10 +74,11 @@ def reason_cannot_accept(invitation: Invitation, by: User) -> str:
     if invitation.role == Role.WORKER:
         return ""
     if not invitation.bound_to or not has_verified(by, invitation.bound_to):
-        return (
-            f"This invitation is for the verified e-mail address {invitation.sent_to}. Sign in "
-            "with the account that has it, or add and verify the address on your account page."
-        )
+        return _(
+            "This invitation is for the verified e-mail address %(sent_to)s. Sign in "
+            "with the account that has it, or add and verify the address on your "
+            "account page."
+        ) % {"sent_to": invitation.sent_to}
     return ""
 
 
@@ -97,11 +99,11 @@ def reason_cannot_confirm(grant: RoleGrant, by: User) -> str:
 
 def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
     if not manages:
-        return "Only a manager of this project may confirm a role."
+        return _("Only a manager of this project may confirm a role.")
     if chain.tied(by.pk, grant.user_id) or chain.tied(by.pk, grant.given_by_id):
-        return (
-            "Somebody who is independent of both must confirm this: not the person themself, "
-            "who gave them the role, or somebody that either of them let in."
+        return _(
+            "Somebody who is independent of both must confirm this: not the person "
+            "themself, who gave them the role, or somebody that either of them let in."
         )
     return ""
 
@@ -112,7 +114,7 @@ def with_reasons(rows: Iterable[RoleGrant], project: Project, viewer: User) -> l
     found = list(rows)
     for row in found:
         if row.state not in (State.WAITING, State.GIVEN):
-            why_not = "It was decided already."
+            why_not = _("It was decided already.")
         else:
             why_not = _why_not(row, viewer, manages, chain)
         row.reason_cannot_confirm = why_not  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security import stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -26,7 +27,7 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
     if not stepup.has_second_factor(user):
         return False
     if not code.strip():
-        raise stepup.SecondFactorNeeded("Send the code of your second factor with this.")
+        raise stepup.SecondFactorNeeded(_("Send the code of your second factor with this."))
     about, plain = limits.hold_code(request, user), normalize_user_code(code)
     for one in Authenticator.objects.filter(user=user).exclude(type=Authenticator.Type.WEBAUTHN):
         if one.wrap().validate_code(code.strip()):
@@ -40,7 +41,7 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
     raise NotAllowed(_("The code is wrong or was used before."), code="wrong-code")
 
 
-@stepup.needs_stepup("change the second factor rule")
+@stepup.needs_stepup(gettext_lazy("change the second factor rule"))
 @transaction.atomic
 def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     """Say whether approving and sending money in a project needs a second factor.
@@ -51,7 +52,7 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     project = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of the project may change this."))
-    stepup.require_second_factor(project, by, "change the second factor rule")
+    stepup.require_second_factor(project, by, _("change the second factor rule"))
     if stepup.second_factor_required(project, by) == required:
         return project
     project.second_factor = required
@@ -64,12 +65,20 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
         required="on" if required else "off",
     )
     log_event(Kind.FACTOR_RULE, user=by, project=project, required=required)
-    said = "now needs a second factor" if required else "no longer needs a second factor"
     notify(
         to=[one for one in people_of(project, Role.MANAGER) if one.pk != by.pk],
         kind="project.second_factor",
         project=project,
         key=f"project.second_factor:{entry.pk}",
-        text=f"Approving and sending payments in {project.name} {said}.",
+        text=lambda: (
+            (
+                _("Approving and sending payments in %(project)s now needs a second factor.")
+                if required
+                else _(
+                    "Approving and sending payments in %(project)s no longer needs a second factor."
+                )
+            )
+            % {"project": project.name}
+        ),
     )
     return project

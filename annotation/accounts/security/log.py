@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.signing import selectors
 from annotation.models import Project, SecurityEvent, User
@@ -90,8 +91,12 @@ def agent_of(request: HttpRequest | None) -> str:
     said = str(getattr(request, "META", {}).get("HTTP_USER_AGENT", ""))
     browser, system = selectors.browser_and_system(said)
     if not browser:
-        return "A program" if said else ""
-    return f"{browser} on {system}" if system else browser
+        return _("A program") if said else ""
+    return (
+        _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+        if system
+        else browser
+    )
 
 
 def sweep(now: dt.datetime | None = None) -> int:

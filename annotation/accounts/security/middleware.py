@@ -96,10 +96,10 @@ def _hold_account_pages(request: HttpRequest, name: str) -> None:
     if not isinstance(user, User):
         return
     if name in FACTOR_PAGES and has_second_factor(user) and not shown_second_factor(user):
-        raise ConfirmationNeeded("change your second factor", second_factor=True)
+        raise ConfirmationNeeded(_("change your second factor"), second_factor=True)
     looks = request.method in ("GET", "HEAD") and name not in FACTOR_PAGES
     if not looks and not ways_to_confirm(user):
-        require_recent(user, "change how you sign in")
+        require_recent(user, _("change how you sign in"))
 
 
 def _proven(request: HttpRequest, signed_in: User | AnonymousUser) -> object:

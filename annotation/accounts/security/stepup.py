@@ -21,9 +21,11 @@ from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.models import ApiToken, Membership, Project, Role, User
 from crowdqc.errors import NotAllowed
+from crowdqc.web.terms import Words
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,10 +39,14 @@ class ConfirmationNeeded(NotAllowed):
 
     code = "confirmation-needed"
 
-    def __init__(self, doing: str, *, second_factor: bool = False) -> None:
-        how = " with your second factor" if second_factor else ""
-        super().__init__(f"Confirm it’s you{how} to {doing}.")
-        self.doing, self.second_factor = doing, second_factor
+    def __init__(self, doing: Words, *, second_factor: bool = False) -> None:
+        said = (
+            _("Confirm it’s you with your second factor to %(doing)s.")
+            if second_factor
+            else _("Confirm it’s you to %(doing)s.")
+        )
+        super().__init__(said % {"doing": doing})
+        self.doing, self.second_factor = str(doing), second_factor
 
 
 class SecondFactorNeeded(NotAllowed):
@@ -128,14 +134,14 @@ def shown_second_factor(user: User) -> bool:
 # What actions ask for ---------------------------------------------------------------------------
 
 
-def require_recent(by: User, doing: str) -> None:
+def require_recent(by: User, doing: Words) -> None:
     """Raise ConfirmationNeeded where the session's last proof is too old for ``doing``."""
     proof = proof_of(by)
     if proof is not None and not proof.recent and _can_confirm(by):
         raise ConfirmationNeeded(doing)
 
 
-def needs_stepup(doing: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def needs_stepup(doing: Words) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare at an action's door that its ``by`` confirms who they are: "approve payments"."""
 
     def declare(action: Callable[P, R]) -> Callable[P, R]:
@@ -164,25 +170,29 @@ def second_factor_required(project: Project | None, by: User) -> bool:
     return theirs.exclude(role=Role.WORKER).exists()
 
 
-def require_second_factor(project: Project | None, by: User, doing: str) -> None:
+def require_second_factor(project: Project | None, by: User, doing: Words) -> None:
     """Raise unless a second factor was shown, where the project or the installation needs one."""
     if not second_factor_required(project, by) or shown_second_factor(by):
         return
     proof = proof_of(by)
     if isinstance(proof, TokenProof):
         raise SecondFactorNeeded(
-            f"To {doing}, a token must be made with a second factor. Set one up, sign in with "
-            "it, and create a new token on your account page."
+            _(
+                "To %(doing)s, a token must be made with a second factor. Set one up, sign "
+                "in with it, and create a new token on your account page."
+            )
+            % {"doing": doing}
         )
     if proof is not None and has_second_factor(by):
         raise ConfirmationNeeded(doing, second_factor=True)
     raise SecondFactorNeeded(
-        f"To {doing}, you need a second factor: an authenticator app or a passkey.",
-        link=("Set up a second factor", reverse("mfa_index")),
+        _("To %(doing)s, you need a second factor: an authenticator app or a passkey.")
+        % {"doing": doing},
+        link=(_("Set up a second factor"), reverse("mfa_index")),
     )
 
 
-def require_strength(project: Project, by: User, doing: str) -> None:
+def require_strength(project: Project, by: User, doing: Words) -> None:
     """What everything asks for that approves or sends money: a second factor, and lately."""
     require_second_factor(project, by, doing)
     require_recent(by, doing)

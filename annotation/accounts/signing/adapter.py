@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import get_language, gettext, override
+from django.utils.translation import get_language, gettext, gettext_lazy, override
 
 from annotation.accounts.projects.actions import read_invitation
 from annotation.accounts.security.log import Kind, account_of, log_event
@@ -29,22 +29,29 @@ from crowdqc.errors import DomainError, TooMuch
 from crowdqc.sealing import sealed
 from crowdqc.web.language import known
 
-WRONG = "Name and password do not match. Check both, then try again."
+WRONG = gettext_lazy("Name and password do not match. Check both, then try again.")
 # What pages say after a step; steps that show themselves say nothing.
 SAID = {
-    "account/messages/password_changed.txt": "Your password was changed. Other devices and "
-    "programs were signed out.",
-    "account/messages/password_set.txt": "Your password was set.",
-    "account/messages/email_confirmed.txt": "Your e-mail address is verified.",
-    "account/messages/email_confirmation_failed.txt": "This address belongs to another account.",
-    "account/messages/unverified_primary_email.txt": "Verify the address first.",
-    "mfa/messages/totp_activated.txt": "The authenticator app was added.",
-    "mfa/messages/totp_deactivated.txt": "The authenticator app was removed.",
-    "mfa/messages/webauthn_added.txt": "The passkey was added.",
-    "mfa/messages/webauthn_removed.txt": "The passkey was removed.",
-    "socialaccount/messages/account_connected.txt": "Single sign-on was connected.",
-    "socialaccount/messages/account_connected_updated.txt": "Single sign-on was connected.",
-    "socialaccount/messages/account_disconnected.txt": "Single sign-on was disconnected.",
+    "account/messages/password_changed.txt": gettext_lazy(
+        "Your password was changed. Other devices and programs were signed out."
+    ),
+    "account/messages/password_set.txt": gettext_lazy("Your password was set."),
+    "account/messages/email_confirmed.txt": gettext_lazy("Your e-mail address is verified."),
+    "account/messages/email_confirmation_failed.txt": gettext_lazy(
+        "This address belongs to another account."
+    ),
+    "account/messages/unverified_primary_email.txt": gettext_lazy("Verify the address first."),
+    "mfa/messages/totp_activated.txt": gettext_lazy("The authenticator app was added."),
+    "mfa/messages/totp_deactivated.txt": gettext_lazy("The authenticator app was removed."),
+    "mfa/messages/webauthn_added.txt": gettext_lazy("The passkey was added."),
+    "mfa/messages/webauthn_removed.txt": gettext_lazy("The passkey was removed."),
+    "socialaccount/messages/account_connected.txt": gettext_lazy("Single sign-on was connected."),
+    "socialaccount/messages/account_connected_updated.txt": gettext_lazy(
+        "Single sign-on was connected."
+    ),
+    "socialaccount/messages/account_disconnected.txt": gettext_lazy(
+        "Single sign-on was disconnected."
+    ),
 }
 
 
@@ -55,13 +62,13 @@ class AccountAdapter(DefaultAccountAdapter):
         **DefaultAccountAdapter.error_messages,
         "username_password_mismatch": WRONG,
         "email_password_mismatch": WRONG,
-        "incorrect_password": "This is not your password.",
-        "enter_current_password": "This is not your current password.",
-        "incorrect_code": "That code is not right.",
-        "invalid_password_reset": "This link is no longer valid.",
-        "duplicate_email": "This is your address already.",
-        "email_taken": "This address belongs to another account.",
-        "too_many_login_attempts": "Too many tries. Sign in again for a new code.",
+        "incorrect_password": gettext_lazy("This is not your password."),
+        "enter_current_password": gettext_lazy("This is not your current password."),
+        "incorrect_code": gettext_lazy("That code is not right."),
+        "invalid_password_reset": gettext_lazy("This link is no longer valid."),
+        "duplicate_email": gettext_lazy("This is your address already."),
+        "email_taken": gettext_lazy("This address belongs to another account."),
+        "too_many_login_attempts": gettext_lazy("Too many tries. Sign in again for a new code."),
     }
 
     # -- who may sign up ---------------------------------------------------------------------------
@@ -205,7 +212,7 @@ class AccountAdapter(DefaultAccountAdapter):
     ) -> None:
         said = message or SAID.get(message_template or "")
         if said:
-            super().add_message(request, level, message=said, extra_tags=extra_tags)
+            super().add_message(request, level, message=str(said), extra_tags=extra_tags)
 
 
 def _is_invited(wanted: str) -> bool:
@@ -225,8 +232,8 @@ class FactorAdapter(DefaultMFAAdapter):
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": "That code is not right.",
-        "unverified_email": "Verify your e-mail address first.",
+        "incorrect_code": gettext_lazy("That code is not right."),
+        "unverified_email": gettext_lazy("Verify your e-mail address first."),
     }
     PURPOSE = "second factor"
 
@@ -234,7 +241,7 @@ class FactorAdapter(DefaultMFAAdapter):
         return sealed.seal(text, self.PURPOSE).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        return sealed.unseal(encrypted_text.encode(), self.PURPOSE, "The second factor")
+        return sealed.unseal(encrypted_text.encode(), self.PURPOSE, gettext("The second factor"))
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         host = (

@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.signing import actions, selectors
 from annotation.models import User
 from crowdqc import limits
+from crowdqc.numbers import plural
 
 MAILS = gettext_lazy("Too many mails were sent to this address.")
 CODE = {"inputmode": "numeric", "autocomplete": "one-time-code", "class": "code-input"}
@@ -224,7 +225,7 @@ class _Counted:
             found: str = super().clean_code()  # type: ignore[misc]
         except ValidationError:
             left = limits.tries_left(limits.CODES[0], about)
-            tries = "1 try" if left == 1 else f"{left} tries"
+            tries = plural(left, "try", "tries")
             raise ValidationError(
                 _("That code is not right. %(tries)s left.") % {"tries": tries},
                 code="incorrect_code",
@@ -269,7 +270,7 @@ class AddAppForm(totp.ActivateTOTPForm):
         self.fields["code"].widget.attrs.update(CODE)
 
     def clean_code(self) -> str:
-        limits.hold(limits.CHANGES, f"app {self.user.pk}", "Too many tries.")
+        limits.hold(limits.CHANGES, f"app {self.user.pk}", _("Too many tries."))
         found: str = super().clean_code()
         return found
 

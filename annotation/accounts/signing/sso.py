@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.signing import actions
 from crowdqc import limits, outbound
@@ -23,8 +24,8 @@ from crowdqc.web.middleware import POLICY
 MOST_BYTES = 2**20  # of a provider's answer
 # Headers of ``requests`` that the client below writes itself.
 OWN_HEADERS = {"accept-encoding", "connection", "content-length"}
-STARTS = "Too many sign-ins from this network."
-MAILS = "Too many mails were sent to this address."
+STARTS = gettext_lazy("Too many sign-ins from this network.")
+MAILS = gettext_lazy("Too many mails were sent to this address.")
 
 
 def let_out(response: HttpResponseBase) -> None:
@@ -39,7 +40,7 @@ def let_out(response: HttpResponseBase) -> None:
 @login_not_required
 def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """To the provider. One that does not answer, or answers nonsense, is said to be away."""
-    limits.hold(limits.SSO_STARTS, limits.network(request), STARTS)
+    limits.hold(limits.SSO_STARTS, limits.network(request), str(STARTS))
     try:
         response: HttpResponseBase = oidc.login(request, provider_id)
     except (requests.RequestException, ValueError, KeyError):
@@ -86,8 +87,8 @@ class SsoAdapter(DefaultSocialAccountAdapter):
 
     error_messages = {
         **DefaultSocialAccountAdapter.error_messages,
-        "no_password": "Set a password first, so that you can still sign in.",
-        "connected_other": "This sign-on is connected to another account.",
+        "no_password": gettext_lazy("Set a password first, so that you can still sign in."),
+        "connected_other": gettext_lazy("This sign-on is connected to another account."),
     }
 
     def get_requests_session(self) -> requests.Session:
@@ -123,7 +124,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         if not any(one.verified for one in sociallogin.email_addresses):
             actions.disown_address(user=user)
         if form is not None and not sociallogin.email_addresses:
-            limits.hold(limits.MAILS, f"sign-up {form.cleaned_data['email']}", MAILS)
+            limits.hold(limits.MAILS, f"sign-up {form.cleaned_data['email']}", str(MAILS))
             actions.claim_address(user=user, address=form.cleaned_data["email"])
         return user
 

@@ -94,7 +94,7 @@ class ChangePassword(_Says, account.PasswordChangeView):
 
 class ResetPassword(_Says, account.PasswordResetView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        what = "Too many links from this address."
+        what = _("Too many links from this address.")
         limits.hold(limits.RESETS, limits.network(request), what)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
@@ -211,7 +211,7 @@ def to_account(request: HttpRequest) -> HttpResponse:
 def name_change(request: HttpRequest) -> HttpResponse:
     """Another name for one's teams, with a notice to the address."""
     user = cast(User, request.user)
-    limits.hold(limits.CHANGES, f"name {user.pk}", "Too many changes.")
+    limits.hold(limits.CHANGES, f"name {user.pk}", _("Too many changes."))
     form = NameForm(request.POST)
     if form.is_valid():
         try:
@@ -233,7 +233,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
 def theme_change(request: HttpRequest) -> HttpResponse:
     """Light, dark, or as the device says."""
     user = cast(User, request.user)
-    limits.hold(limits.THEMES, user.pk, _("Too many changes."))
+    limits.hold(limits.THEMES, user.pk, _(_("Too many changes.")))
     actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
     return redirect(reverse("account") + "#profile")
 
@@ -243,7 +243,7 @@ def language_change(request: HttpRequest) -> HttpResponse:
     """Of this device, and of the account where somebody is signed in; then back to the page."""
     code = request.POST.get("language", "?")
     if request.user.is_authenticated:
-        limits.hold(limits.THEMES, request.user.pk, _("Too many changes."))
+        limits.hold(limits.THEMES, request.user.pk, _(_("Too many changes.")))
         actions.set_language(by=request.user, language=code)
     elif code not in dict(settings.LANGUAGES):
         raise Invalid(_("There is no such language."))

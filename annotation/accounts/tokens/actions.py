@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security import factors, stepup
 from annotation.accounts.security.log import Kind, log_event
@@ -47,18 +48,18 @@ def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int
     """Raise Invalid naming every field of a new token that cannot be so."""
     wrong: dict[str, str] = {}
     if not name.strip() or len(name.strip()) > 80:
-        wrong["name"] = "A name of 1 to 80 characters, to know it by."
+        wrong["name"] = _("A name of 1 to 80 characters, to know it by.")
     if not scopes or set(scopes) - set(ALL):
-        wrong["scopes"] = f"At least one of: {', '.join(ALL)}."
+        wrong["scopes"] = _("At least one of: %(all)s.") % {"all": ", ".join(ALL)}
     if not 1 <= days <= MOST_DAYS:
-        wrong["days"] = f"1 to {MOST_DAYS} days."
+        wrong["days"] = _("1 to %(most_days)s days.") % {"most_days": MOST_DAYS}
     if not 1 <= per_minute <= 6000:
-        wrong["per_minute"] = "1 to 6,000 requests a minute."
+        wrong["per_minute"] = _("1 to 6,000 requests a minute.")
     if wrong:
         raise Invalid(_("The token cannot be made so."), fields=wrong)
 
 
-@stepup.needs_stepup("create a token")
+@stepup.needs_stepup(gettext_lazy("create a token"))
 @transaction.atomic
 def make(
     *,
@@ -83,7 +84,7 @@ def make(
         raise NotAllowed(_("Confirm your e-mail address before you create a token."))
     strong = code_shown or stepup.shown_second_factor(by)
     if ApiToken.Scope.PAY in scopes and not strong:
-        stepup.require_second_factor(project, by, "create a token that pays")
+        stepup.require_second_factor(project, by, _("create a token that pays"))
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
     if ApiToken.objects.filter(live_tokens(by)).count() >= MOST:
         raise Conflict(
@@ -141,8 +142,10 @@ def sign_in(
     strong = factors.check_code(user, code, request)
     if ApiToken.Scope.PAY in scopes and not strong:
         raise stepup.SecondFactorNeeded(
-            "The scope pay needs a second factor. Set one up on your account page, and send its "
-            "code with this."
+            _(
+                "The scope pay needs a second factor. Set one up on your account page, and "
+                "send its code with this."
+            )
         )
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short_print
 from annotation.files.reading.limits import MAX_BYTES
@@ -23,6 +24,7 @@ from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
+from crowdqc.web.terms import Words
 
 MAX_PROBLEMS = 200  # listed of one file
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
@@ -35,10 +37,10 @@ class Field:
     """A column of a format, by its exact outside name, and other names it goes by."""
 
     name: str
-    label: str
+    label: Words
     required: bool = False
     also: tuple[str, ...] = ()
-    either: str = ""  # in words: one of the fields that say this has to be there
+    either: Words = ""  # in words: one of the fields that say this has to be there
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,8 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
         these = [one for one in fields if one.either == group]
         if not any(one.name in mapping for one in these):
             name, label = (
-                " or ".join(getattr(one, part) for one in these) for part in ("name", "label")
+                _(" or ").join(str(getattr(one, part)) for one in these)
+                for part in ("name", "label")
             )
             found.append(Field(name, label, True))
     return found
@@ -202,11 +205,13 @@ def closest_name(name: str, known: Iterable[str]) -> str:
     return close[0] if close else ""
 
 
-def span(keys: Sequence[str], noun: str = "The task") -> str:
+def span(keys: Sequence[str], noun: str = gettext_noop("The task")) -> str:
     """``The task has voy-01 to voy-08.``"""
-    if len(keys) > 1:
-        return f"{noun} has {keys[0]} to {keys[-1]}."
-    return f"{noun} has only {keys[0]}." if keys else f"{noun} has no question yet."
+    if not keys:
+        return _("%(noun)s has no question yet.") % {"noun": _(noun)}
+    said = _("%(noun)s has %(first)s to %(last)s.")
+    said = said if len(keys) > 1 else _("%(noun)s has only %(first)s.")
+    return said % {"noun": _(noun), "first": keys[0], "last": keys[-1]}
 
 
 class Refused(Exception):
@@ -245,7 +250,7 @@ class Reader:
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)
-        self.checked.problems.append(Problem(row.line, columns, shown, wrong, mend))
+        self.checked.problems.append(Problem(row.line, columns, shown, _(wrong), _(mend)))
 
     def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
         """Note what is wrong, and raise Refused."""
@@ -285,13 +290,15 @@ class Reader:
     ) -> NoReturn:
         """Refuse an id that is none, naming that of the ``known`` ones which is nearest to it."""
         found = closest_name(near, known) if near else ""
-        self.refuse(row, names, wrong, span(order) + (f" Did you mean {found}?" if found else ""))
+        mend = span(order)
+        mend += " " + _("Did you mean %(near)s?") % {"near": found} if found else ""
+        self.refuse(row, names, wrong, mend)
 
     def truth(self, row: Row, name: str, told: Mapping[str, bool] = TRUTH) -> bool | None:
         """What a column of true and false says; None where it is empty. Raises Refused."""
         raw = self.value(row, name).casefold()
         if raw and raw not in told:
-            self.refuse(row, name, "This is neither true nor false.", "Write true or false.")
+            self.refuse(row, name, _("This is neither true nor false."), _("Write true or false."))
         return told.get(raw)
 
     def number(self, row: Row, name: str, mend: str, most: int = 10**9 - 1) -> int | None:
@@ -301,7 +308,7 @@ class Reader:
             return None
         number = parse_whole(raw, high=most) if raw.isdigit() else None
         if number is None:
-            self.refuse(row, name, "This is not a whole number from 0.", mend)
+            self.refuse(row, name, _("This is not a whole number from 0."), mend)
         return number
 
     def moment(self, row: Row, name: str) -> dt.datetime | None:
@@ -316,8 +323,8 @@ class Reader:
                 return at
         except (ValueError, OverflowError):
             pass
-        mend = "Write it as 2025-03-31T14:05:00Z, or leave the cell empty."
-        self.refuse(row, name, "This is not a time.", mend)
+        mend = gettext_noop("Write it as 2025-03-31T14:05:00Z, or leave the cell empty.")
+        self.refuse(row, name, _("This is not a time."), mend)
 
     def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
         """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
@@ -328,8 +335,9 @@ class Reader:
                 row.line,
                 ", ".join(self.column(name) for name in names),
                 shown,
-                f"Given twice, first on line {first:,}, with the same {what}.",
-                "Nothing: the first one is used.",
+                _("Given twice, first on line %(first)s, with the same %(what)s.")
+                % {"first": f"{first:,}", "what": what},
+                _("Nothing: the first one is used."),
             )
         )
 
@@ -343,8 +351,10 @@ class Reader:
             pass
         for line in lines:
             if line not in self.checked.bad_lines:
-                wrong = f"Another row of this {noun} cannot be read."
-                mend = f"Correct that row: the rows of one {noun} come in together."
+                wrong = _("Another row of this %(noun)s cannot be read.") % {"noun": noun}
+                mend = _("Correct that row: the rows of one %(noun)s come in together.") % {
+                    "noun": noun
+                }
                 self.checked.problems.append(Problem(line, "", "", wrong, mend))
 
     def limit(self, row: Row, limits: Iterable[Limit]) -> None:
@@ -356,10 +366,14 @@ class Reader:
         """A value that is short enough and can be stored. Raises Refused."""
         value = self.value(row, name)
         if len(value) > most:
-            wrong = f"{len(value):,} characters; {most:,} is the most for {noun}."
-            self.refuse(row, name, wrong, "Shorten it, or leave the row out.")
+            wrong = _("%(value)s characters; %(most)s is the most for %(noun)s.") % {
+                "value": f"{len(value):,}",
+                "most": f"{most:,}",
+                "noun": _(noun),
+            }
+            self.refuse(row, name, wrong, _("Shorten it, or leave the row out."))
         if not storable(value):
-            self.refuse(row, name, WRONG, MEND)
+            self.refuse(row, name, str(WRONG), str(MEND))
         return value
 
 
@@ -367,8 +381,8 @@ class Importer(ABC):
     """Reads the rows of one format: ``fields`` are its columns, ``note`` what pages say of them."""
 
     slug: str
-    title: str
-    note: str = ""
+    title: Words
+    note: Words = ""
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
 
@@ -409,12 +423,12 @@ class Images(Iterable[Row]):
         """That images are not shown, where there are any."""
         if not self.count:
             return []
-        rows = (
-            "1 row holds a Markdown image"
-            if self.count == 1
-            else (f"{self.count:,} rows hold Markdown images, the first")
-        )
-        return [f"{rows} on line {self.first:,}. Workers see no image: describe it in words."]
+        rows = ngettext(
+            "1 row holds a Markdown image on line %(first)s.",
+            "%(number)s rows hold Markdown images, the first on line %(first)s.",
+            self.count,
+        ) % {"number": f"{self.count:,}", "first": f"{self.first:,}"}
+        return [f"{rows} {_('Workers see no image: describe it in words.')}"]
 
 
 @dataclass
@@ -434,7 +448,10 @@ class UniqueRows:
         """Whether the row is new; else it is counted as there, or noted as a repeat or as bad."""
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:
-            wrong = f"Given twice, first on line {line:,}, with another {self.what}."
+            wrong = _("Given twice, first on line %(line)s, with another %(what)s.") % {
+                "line": f"{line:,}",
+                "what": self.what,
+            }
             self.reader.add_error(row, self.names, wrong, self.twice)
             return False
         known = self.there.get(key)
@@ -463,7 +480,7 @@ class ConsistentTexts:
         """See to one row that says something. Raises Refused."""
         line, there = self.first.setdefault(key, (row.line, said))
         if there != said:
-            where = f"line {line:,}" if line else self.where
+            where = _("line %(line)s") % {"line": f"{line:,}"} if line else self.where
             self.reader.refuse(row, names, self.wrong.format(where=where), self.mend)
 
 

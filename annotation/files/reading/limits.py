@@ -91,7 +91,8 @@ def check_head(columns: list[str], limits: Limits) -> None:
     twice = {name for name in columns if name and (name in seen or seen.add(name))}  # type: ignore[func-returns-value]
     if twice:
         shown = sorted(twice)
-        more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
+        rest = len(shown) - NAMED
+        more = " " + _("and %(number)s more") % {"number": f"{rest:,}"} if rest > 0 else ""
         raise Invalid(
             _("The first line names %(join)s%(more)s twice.")
             % {"join": ", ".join(shown[:NAMED]), "more": more},

@@ -14,6 +14,8 @@ import struct
 import threading
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from PIL import Image, ImageOps
 
 from crowdqc.errors import Invalid
@@ -26,7 +28,7 @@ MAX_SIDE = 65_535  # pixels, as of any JPEG: Pillow keeps an address for each li
 # 25 million pixels, so that 10 MB of them are some 40 minutes.
 MAX_PARTS, MAX_SCANS = 5_000, 100
 THUMBNAIL = (320, 320)  # pixels
-KINDS = "Use JPEG, PNG, WebP or a still GIF; MP3 or WAV."
+KINDS = gettext_noop("Use JPEG, PNG, WebP or a still GIF; MP3 or WAV.")
 EXTENSIONS = {
     "image/jpeg": "jpg",
     "image/png": "png",
@@ -74,30 +76,37 @@ def read_media(data: bytes, name: str) -> Media:
         What the file is called in the error; its ending says nothing here.
     """
     if len(data) > MAX_BYTES:
-        raise refused(name, f"has more than {MAX_BYTES // 2**20} MB", "Make it smaller.")
+        raise refused(
+            name,
+            _("has more than %(max_bytes)s MB") % {"max_bytes": MAX_BYTES // 2**20},
+            _("Make it smaller."),
+        )
     if not data:
-        raise refused(name, "is empty", KINDS)
+        raise refused(name, _("is empty"), KINDS)
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return Media("audio/wav", _bare_wave(data, name))
     if data[:3] == b"ID3" or _is_frame(data):
         return Media("audio/mpeg", _bare_mp3(data, name))
     format = _image_format(data)
     if not format:
-        raise refused(name, "is no image or sound that can be shown", KINDS)
+        raise refused(name, _("is no image or sound that can be shown"), KINDS)
     if format == "JPEG" and _is_cut_up(data):
-        raise refused(name, "is cut into too many parts", "Save it again as a plain JPEG.")
+        raise refused(name, "is cut into too many parts", _("Save it again as a plain JPEG."))
     with _one:
         try:
             return _image(data, format, name)
         except BOMBS as error:
             raise _too_many(name) from error
         except BROKEN as error:
-            raise refused(name, "cannot be read as an image", KINDS) from error
+            raise refused(name, _("cannot be read as an image"), KINDS) from error
 
 
 def refused(name: str, wrong: str, mend: str) -> Invalid:
     """What is wrong with a file, by its name."""
-    return Invalid(f"{name[:80] or 'The file'} {wrong}.", fields={"file": mend})
+    return Invalid(
+        _("%(name)s %(wrong)s.") % {"name": _(name[:80] or "The file"), "wrong": _(wrong)},
+        fields={"file": _(mend)},
+    )
 
 
 def _image_format(data: bytes) -> str:
@@ -134,7 +143,7 @@ def _image(data: bytes, format: str, name: str) -> Media:
     image.save(out, WRITTEN[format], quality=92)
     written = out.getvalue()
     if len(written) > MAX_WRITTEN:
-        raise refused(name, "is too large once it is unpacked", "Make it smaller.")
+        raise refused(name, "is too large once it is unpacked", _("Make it smaller."))
     kind = f"image/{WRITTEN[format].lower()}"
     return Media(kind, written, image.width, image.height, _thumbnail(image))
 
@@ -145,17 +154,23 @@ def _decoded(data: bytes, format: str, name: str) -> Image.Image:
         if image.width * image.height > MAX_PIXELS:
             raise _too_many(name)  # by its head: no pixel was decoded
         if max(image.size) > MAX_SIDE:
-            raise refused(name, f"has a side of more than {MAX_SIDE:,} pixels", "Make it smaller.")
+            raise refused(
+                name, f"has a side of more than {MAX_SIDE:,} pixels", _("Make it smaller.")
+            )
         # A phone's JPEG may hold a preview as its second picture; the first one is the photo.
         if format != "JPEG" and getattr(image, "n_frames", 1) > 1:
-            raise refused(name, "is animated", "Export one frame of it.")
+            raise refused(name, _("is animated"), _("Export one frame of it."))
         ImageOps.exif_transpose(image, in_place=True)
         mode = "RGBA" if format != "JPEG" and image.has_transparency_data else "RGB"
         return image if image.mode == mode else image.convert(mode)
 
 
 def _too_many(name: str) -> Invalid:
-    return refused(name, f"has more than {MAX_PIXELS // 10**6} million pixels", "Make it smaller.")
+    return refused(
+        name,
+        _("has more than %(max_pixels)s million pixels") % {"max_pixels": MAX_PIXELS // 10**6},
+        _("Make it smaller."),
+    )
 
 
 def _thumbnail(image: Image.Image) -> bytes:
@@ -185,7 +200,7 @@ def _bare_mp3(data: bytes, name: str) -> bytes:
     if data[-128:-125] == b"TAG":
         data = data[:-128]
     if not _is_frame(data):
-        raise refused(name, "cannot be read as an MP3", KINDS)
+        raise refused(name, _("cannot be read as an MP3"), KINDS)
     return data
 
 
@@ -199,7 +214,7 @@ def _bare_wave(data: bytes, name: str) -> bytes:
             found.setdefault(kind, data[at + 8 : at + 8 + size])
         at += 8 + size + size % 2
     if not found.get(b"data") or len(found.get(b"fmt ", b"")) < 16:
-        raise refused(name, "cannot be read as a WAV", KINDS)
+        raise refused(name, _("cannot be read as a WAV"), KINDS)
     body = b"WAVE"
     for kind in (b"fmt ", b"data"):
         body += (

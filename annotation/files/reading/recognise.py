@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import same_name
 from crowdqc.errors import Invalid
@@ -30,7 +31,7 @@ LABELS = (
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
 MOST_LABELS = 50  # different labels that a column told by its values may hold
-MEND = "Name the columns worker, item, label and, where answers are known, gold."
+MEND = gettext_lazy("Name the columns worker, item, label and, where answers are known, gold.")
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,15 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.media import read_media, refused
 from crowdqc.errors import Invalid
 
 MAX_RECORDING = 16 * 2**20  # bytes: an hour of Opus as browsers record speech, at 36 kbit/s
-KINDS = "Record it in the browser, or send WebM with Opus, or WAV."
-WHAT = "The recording"
+KINDS = gettext_noop("Record it in the browser, or send WebM with Opus, or WAV.")
+WHAT = gettext_noop("The recording")
 EXTENSIONS = {"audio/webm": "webm", "audio/wav": "wav"}
 EBML, SEGMENT, TRACKS, CLUSTER = b"\x1aE\xdf\xa3", b"\x18S\x80g", b"\x16T\xaek", b"\x1fC\xb6u"
 INFO, CUES, DOCTYPE, SCALE = b"\x15I\xa9f", b"\x1cS\xbbk", b"\x42\x82", b"\x2a\xd7\xb1"
@@ -57,23 +60,29 @@ def read_recording(data: bytes, *, most_seconds: float) -> Recording:
     """
     if len(data) > MAX_RECORDING:
         most = MAX_RECORDING // 2**20
-        raise refused(WHAT, f"has more than {most} MB", "Make a shorter one.")
+        raise refused(
+            WHAT, _("has more than %(most)s MB") % {"most": most}, _("Make a shorter one.")
+        )
     if not data:
-        raise refused(WHAT, "is empty", KINDS)
+        raise refused(WHAT, _("is empty"), KINDS)
     if data[:4] == EBML:
         try:
             return _webm(data, most_seconds)
         except (_Broken, IndexError, struct.error) as error:
-            raise refused(WHAT, "cannot be read as WebM with Opus", KINDS) from error
+            raise refused(WHAT, _("cannot be read as WebM with Opus"), KINDS) from error
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return _wave(data, most_seconds)
-    raise refused(WHAT, "is no sound that can be played", KINDS)
+    raise refused(WHAT, _("is no sound that can be played"), KINDS)
 
 
 def _too_long(most_seconds: float) -> Invalid:
     minutes = f"{most_seconds / 60:.3g}"
     noun = "minute" if minutes == "1" else "minutes"
-    return refused(WHAT, f"is longer than {minutes} {noun}", "Make a shorter one.")
+    return refused(
+        WHAT,
+        _("is longer than %(minutes)s %(noun)s") % {"minutes": minutes, "noun": noun},
+        _("Make a shorter one."),
+    )
 
 
 # WAV ---------------------------------------------------------------------------------------------
@@ -81,7 +90,7 @@ def _too_long(most_seconds: float) -> Invalid:
 
 def _wave(data: bytes, most_seconds: float) -> Recording:
     if len(data) < 44:
-        raise refused(WHAT, "cannot be read as a WAV", KINDS)
+        raise refused(WHAT, _("cannot be read as a WAV"), KINDS)
     bare = _bare_wave(data)
     # Format and samples stand one after the other, as they were written anew.
     size = int.from_bytes(bare[16:20], "little")
@@ -89,7 +98,7 @@ def _wave(data: bytes, most_seconds: float) -> Recording:
     samples = int.from_bytes(bare[24 + size + size % 2 : 28 + size + size % 2], "little")
     fits = a_frame == channels * bits // 8 and a_second == rate * a_frame
     if form not in (PCM, FLOAT, EXTENSIBLE) or not a_second or not fits:
-        raise refused(WHAT, "is a WAV that browsers cannot play", KINDS)
+        raise refused(WHAT, _("is a WAV that browsers cannot play"), KINDS)
     if samples > most_seconds * a_second:
         raise _too_long(most_seconds)
     return Recording("audio/wav", bare, samples / a_second)

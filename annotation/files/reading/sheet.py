@@ -60,5 +60,7 @@ def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
         if wrong is None:
             texts.append(Row(number, values), sum(map(len, values.values())))
         else:
-            unreadable.append(Problem(number, wrong, displayable_value(values[wrong]), WRONG, MEND))
+            unreadable.append(
+                Problem(number, wrong, displayable_value(values[wrong]), str(WRONG), str(MEND))
+            )
     return Sheet("rows", "", "", "", columns, texts, unreadable)

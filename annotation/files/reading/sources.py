@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crowdqc.errors import Invalid
 
@@ -50,27 +51,39 @@ def of_upload(upload: Any) -> Source:
 
 
 # What a file begins with that is no table, and what to do about it.
-ARCHIVE = "Unpack it, and choose the table in it."
-SHEET = "Save the sheet as CSV (UTF-8), and choose that file."
+ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
+SHEET = gettext_lazy("Save the sheet as CSV (UTF-8), and choose that file.")
 FOREIGN = (
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SHEET),
-    (b"PK\x05\x06", "an empty ZIP archive", ARCHIVE),
-    (b"\xd0\xcf\x11\xe0", "an Excel workbook", SHEET),
-    (b"\x1f\x8b", "a gzip archive", ARCHIVE),
-    (b"BZh", "a bzip2 archive", ARCHIVE),
-    (b"\xfd7zXZ", "an xz archive", ARCHIVE),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", ARCHIVE),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE),
-    (b"Rar!", "a RAR archive", ARCHIVE),
-    (b"%PDF", "a PDF", "Choose a CSV, JSONL or Parquet file."),
-    (b"\x89PNG", "a picture", "Choose a CSV, JSONL or Parquet file."),
-    (b"\xff\xd8\xff", "a picture", "Choose a CSV, JSONL or Parquet file."),
-    (b"GIF8", "a picture", "Choose a CSV, JSONL or Parquet file."),
-    (b"SQLite format 3", "a database", "Export the table as CSV."),
-    (b"\x7fELF", "a program", "Choose a CSV, JSONL or Parquet file."),
-    (b"<!DOCTYPE", "a web page", "Choose a CSV, JSONL or Parquet file."),
-    (b"<!doctype", "a web page", "Choose a CSV, JSONL or Parquet file."),
-    (b"<html", "a web page", "Choose a CSV, JSONL or Parquet file."),
+    (b"PK\x03\x04", gettext_lazy("a ZIP archive or an Excel workbook"), SHEET),
+    (b"PK\x05\x06", gettext_lazy("an empty ZIP archive"), ARCHIVE),
+    (b"\xd0\xcf\x11\xe0", gettext_lazy("an Excel workbook"), SHEET),
+    (b"\x1f\x8b", gettext_lazy("a gzip archive"), ARCHIVE),
+    (b"BZh", gettext_lazy("a bzip2 archive"), ARCHIVE),
+    (b"\xfd7zXZ", gettext_lazy("an xz archive"), ARCHIVE),
+    (b"\x28\xb5\x2f\xfd", gettext_lazy("a Zstandard archive"), ARCHIVE),
+    (b"7z\xbc\xaf\x27\x1c", gettext_lazy("a 7z archive"), ARCHIVE),
+    (b"Rar!", gettext_lazy("a RAR archive"), ARCHIVE),
+    (b"%PDF", gettext_lazy("a PDF"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (b"\x89PNG", gettext_lazy("a picture"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (
+        b"\xff\xd8\xff",
+        gettext_lazy("a picture"),
+        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
+    ),
+    (b"GIF8", gettext_lazy("a picture"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (b"SQLite format 3", gettext_lazy("a database"), gettext_lazy("Export the table as CSV.")),
+    (b"\x7fELF", gettext_lazy("a program"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (
+        b"<!DOCTYPE",
+        gettext_lazy("a web page"),
+        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
+    ),
+    (
+        b"<!doctype",
+        gettext_lazy("a web page"),
+        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
+    ),
+    (b"<html", gettext_lazy("a web page"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
 )
 
 
@@ -120,7 +133,7 @@ class Encoding:
 
 
 MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig", "UTF-8 with byte order mark"),
+    (codecs.BOM_UTF8, "utf-8-sig", gettext_noop("UTF-8 with byte order mark")),
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
@@ -135,14 +148,16 @@ def encoding_of(source: Source) -> Encoding:
     head = source.head(2000)
     for mark, codec, name in MARKS:
         if head.startswith(mark):
-            return _strict(source, Encoding(codec, name))
+            return _strict(source, Encoding(codec, _(name)))
     if head.count(0) > len(head) // 4:
         codec = "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-        return _strict(source, Encoding(codec, "UTF-16", "without byte order mark"))
+        return _strict(source, Encoding(codec, "UTF-16", _("without byte order mark")))
     wrong = _first_wrong(source, "utf-8")
     if wrong is None:
         return Encoding("utf-8", "UTF-8")
-    note = f"line {wrong[1]:,} is not UTF-8, so it is read as Latin-1; look at its accents"
+    note = _("line %(wrong)s is not UTF-8, so it is read as Latin-1; look at its accents") % {
+        "wrong": f"{wrong[1]:,}"
+    }
     return Encoding("cp1252", "Latin-1", note, "replace")
 
 

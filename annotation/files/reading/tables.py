@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext as _
 
 from annotation.files import conll
 from annotation.files.reading import parquet
@@ -106,7 +107,7 @@ def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
     """The same, but never more than may be imported."""
     for count, event in enumerate(events):
         if count >= limits.rows:
-            raise too_many_rows(f"more than {limits.rows:,}", limits)
+            raise too_many_rows(_("more than %(rows)s") % {"rows": f"{limits.rows:,}"}, limits)
         yield event
 
 
@@ -182,8 +183,13 @@ def _cells(
             yield _broken(line, values)
         elif len(values) > len(columns):
             shown = delimiter.join(values[:20])[:MAX_SHOWN]
-            wrong = f"{len(values):,} values, but the first line names {len(columns)} columns."
-            mend = f"Put quotation marks around a value that holds a {DELIMITERS[delimiter]}."
+            wrong = _("%(values)s values, but the first line names %(columns)s columns.") % {
+                "values": f"{len(values):,}",
+                "columns": len(columns),
+            }
+            mend = _("Put quotation marks around a value that holds a %(delimiters)s.") % {
+                "delimiters": DELIMITERS[delimiter]
+            }
             yield Problem(line, "", shown, wrong, mend)
         elif any("\x00" in value for value in values):
             yield _unstorable(line, dict(zip(columns, values, strict=False)))
@@ -192,22 +198,26 @@ def _cells(
 
 
 def _broken(line: int, error: csv.Error) -> Problem:
-    mend = 'Close it, and write a mark within a value twice: "".'
+    mend = gettext_noop('Close it, and write a mark within a value twice: "".')
     if "end of data" in str(error):
-        wrong = "A quotation mark opens here and never closes; all below it is swallowed."
-    elif "field limit" in str(error):
-        wrong = (
-            f"A value has more than {Limits().cell:,} characters; "
-            "perhaps a quotation mark opens here and never closes."
+        wrong = gettext_noop(
+            "A quotation mark opens here and never closes; all below it is swallowed."
         )
+    elif "field limit" in str(error):
+        wrong = _(
+            "A value has more than %(cell)s characters; perhaps a quotation mark opens "
+            "here and never closes."
+        ) % {"cell": f"{Limits().cell:,}"}
     else:
-        wrong = "The quotation marks of this row do not match."
+        wrong = gettext_noop("The quotation marks of this row do not match.")
     return Problem(line, "", "", wrong, mend)
 
 
 def _unstorable(line: int, values: dict[str, str]) -> Problem:
     column = next(name for name, value in values.items() if UNSTORABLE.search(value))
-    return Problem(line, displayable_value(column), displayable_value(values[column]), WRONG, MEND)
+    return Problem(
+        line, displayable_value(column), displayable_value(values[column]), str(WRONG), str(MEND)
+    )
 
 
 # JSON, Parquet -----------------------------------------------------------------------------
@@ -224,7 +234,7 @@ def _json_rows(
         try:
             values = _object(line, limits)
         except ValueError as error:
-            mend = "Write one JSON object with texts here."
+            mend = gettext_noop("Write one JSON object with texts here.")
             yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
             continue
         new = [name for name in values if name not in known]

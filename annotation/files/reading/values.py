@@ -6,9 +6,12 @@ import json
 import re
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-WRONG = "Holds a character that no text can hold."
-MEND = "Save the file as UTF-8 text and import it again."
+# Lazy: the process that reads Parquet imports this before it has settings.
+WRONG = gettext_lazy("Holds a character that no text can hold.")
+MEND = gettext_lazy("Save the file as UTF-8 text and import it again.")
 
 
 def as_text(value: Any) -> str:

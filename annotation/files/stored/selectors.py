@@ -9,12 +9,13 @@ from typing import Any
 from django.core.files.storage import storages
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import StoredFile
 from crowdqc.errors import Missing, Unavailable
 
 logger = logging.getLogger(__name__)
-GONE = "The file is no longer there."
+GONE = gettext_lazy("The file is no longer there.")
 
 
 def pieces(file: StoredFile) -> Iterator[bytes]:

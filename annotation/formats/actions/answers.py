@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_by_id
 from annotation.files.reading.keys import Keys
@@ -44,7 +45,7 @@ def lock_version(task: Task) -> TaskVersion:
         .get(pk=task.pk)
     )
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(_("Publish the task first: answers name the version they answer."))
     return task.current
 
 

@@ -12,12 +12,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.files.stored.actions import forget, store
 from annotation.files.stored.selectors import pieces
 from annotation.formats.exports.makers import PreparedFile, maker_of
 from annotation.models import ExportFile, Project, StoredFile, Task, User
-from annotation.notifications.actions.notices import notify
+from annotation.notifications.actions.notices import Text, notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from crowdqc import queue
@@ -61,7 +62,10 @@ def request_export(
     if same is not None:
         return same
     if active.count() >= MOST_AT_ONCE:
-        raise Conflict(f"{plural(MOST_AT_ONCE, 'file')} are being written; wait for one of them.")
+        raise Conflict(
+            _("%(files)s are being written; wait for one of them.")
+            % {"files": plural(MOST_AT_ONCE, "file")}
+        )
     file = ExportFile.objects.create(
         project=project, task=task, what=what, form=form, params=chosen, by=by
     )
@@ -84,7 +88,7 @@ def retry_export(*, by: User, file: ExportFile) -> None:
     """Write a file again that could not be written. Raises Conflict where it has moved on."""
     locked = ExportFile.objects.select_for_update(of=("self",)).filter(pk=file.pk).first()
     if locked is None or locked.state != State.FAILED:
-        raise Conflict("This file is not failed any more.")
+        raise Conflict(_("This file is not failed any more."))
     ExportFile.objects.filter(pk=locked.pk).update(
         state=State.QUEUED, attempts=0, error="", done_at=None, expires_at=None
     )
@@ -129,7 +133,10 @@ def _claim(file_id: int) -> ExportFile | None:
     if file.state == State.RUNNING and fresh:
         return None
     if file.attempts >= MAX_ATTEMPTS:
-        _fail(file, f"The worker died {file.attempts} times at this file.")
+        _fail(
+            file,
+            _("The worker died %(attempts)s times at this file.") % {"attempts": file.attempts},
+        )
         return None
     file.state, file.heartbeat_at, file.rows, file.size = State.RUNNING, now, 0, 0
     file.attempts += 1
@@ -151,7 +158,7 @@ def write(file_id: int) -> str:
     except DomainError as problem:
         _ended(file, problem.message)
     except SoftTimeLimitExceeded:
-        _ended(file, "Writing the file took longer than an hour, and was stopped.")
+        _ended(file, _("Writing the file took longer than an hour, and was stopped."))
     except Exception as problem:
         # Said on the page in one line; the traceback is the log's.
         _ended(file, f"{type(problem).__name__}: {problem}"[:2000])
@@ -205,7 +212,13 @@ def _finish(file: ExportFile, made: PreparedFile, stored: StoredFile) -> None:
     }
     if not _mine(file).update(**done):
         raise Superseded
-    _tell(file, f"The file {made.name} is ready; it is kept for {KEPT.days} days.")
+    _tell(
+        file,
+        lambda: (
+            _("The file %(name)s is ready; it is kept for %(days)s days.")
+            % {"name": made.name, "days": KEPT.days}
+        ),
+    )
     emit(
         project=file.project,
         event="export.ready",
@@ -236,10 +249,10 @@ def _fail(file: ExportFile, error: str) -> None:
         size=0,
         expires_at=timezone.now() + KEPT,
     )
-    _tell(file, f"A file could not be written. {error}")
+    _tell(file, lambda: _("A file could not be written. %(error)s") % {"error": error})
 
 
-def _tell(file: ExportFile, text: str) -> None:
+def _tell(file: ExportFile, text: Text) -> None:
     url = reverse("files_list", args=[file.project_id])
     key = f"export.{file.pk}"
     notify(to=[file.by], kind="export.ready", text=text, key=key, url=url, project=file.project)
@@ -265,8 +278,8 @@ def content(file: ExportFile) -> Iterator[bytes]:
     """A finished file, a piece at a time. Raises Missing where it is not there."""
     if file.state != State.DONE or file.stored is None:
         raise Missing(
-            "This file is not written yet."
+            _("This file is not written yet.")
             if file.state in ACTIVE
-            else "This file could not be written."
+            else _("This file could not be written.")
         )
     return pieces(file.stored)

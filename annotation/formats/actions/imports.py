@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import Sheet
 from annotation.files.reading.sheet import check_size, read, sheet_of
@@ -154,13 +155,14 @@ def _refuse_bad(found: CheckedFile, *, leave_out_bad: bool) -> None:
     if found.unmapped:
         names = ", ".join(one.name for one in found.unmapped)
         raise Invalid(
-            f"No column is read as {names}. The file has {', '.join(found.sheet.columns[:20])}.",
-            fields={one.name: "Choose its column." for one in found.unmapped},
+            _("No column is read as %(names)s. The file has %(columns)s.")
+            % {"names": names, "columns": ", ".join(found.sheet.columns[:20])},
+            fields={one.name: _("Choose its column.") for one in found.unmapped},
         )
     if found.checked.problems and not leave_out_bad:
         raise Invalid(
-            f"{found.bad_rows:,} of {found.sheet.total:,} rows cannot be read. "
-            "Nothing was imported.",
+            _("%(bad_rows)s of %(total)s rows cannot be read. Nothing was imported.")
+            % {"bad_rows": f"{found.bad_rows:,}", "total": f"{found.sheet.total:,}"},
             rows=[one.as_dict() for one in itertools.islice(found.checked.problems, MAX_LISTED)],
         )
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP
@@ -171,10 +172,10 @@ def _ready(by: User, task: Task) -> bool:
     """See that a draft may be begun or is empty; whether the task is to be closed afterwards."""
     if task.current_id is None:
         if task.items.exists():
-            raise Conflict("The task has pairs that are not published; publish them first.")
+            raise Conflict(_("The task has pairs that are not published; publish them first."))
         return True
     if task.versions.filter(published_at__isnull=True).exists():
-        raise Conflict("The task has a draft of changes; publish it or throw it away first.")
+        raise Conflict(_("The task has a draft of changes; publish it or throw it away first."))
     if task.state == TaskState.CLOSED:
         move(by=by, task=task, to="reopen")
         return True

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.authoring.actions.items import import_items
@@ -76,7 +77,7 @@ def import_label_studio(
     """
     type = get_type(task.type) if task is not None else file.task_type()
     if FORMAT not in type.exports:
-        raise Invalid("This task takes no Label Studio file.", fields={"task": type.shape})
+        raise Invalid(_("This task takes no Label Studio file."), fields={"task": type.shape})
     if task is None:
         task = _begun(by, project, file, type, title or name)
     items = _items(by, task, file, type, name)
@@ -95,8 +96,10 @@ def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str)
     settings = own.get("settings") if own.get("type") == type.slug else None
     if settings and "documents" in type.imports_of(settings):
         raise Conflict(
-            "Ratings about documents need their documents: import these first, and then this file "
-            "into that task."
+            _(
+                "Ratings about documents need their documents: import these first, and "
+                "then this file into that task."
+            )
         )
     return import_task(
         by=by,
@@ -148,13 +151,17 @@ def _items(by: User, task: Task, file: LSFile, type: TaskType, name: str) -> dic
         add_items(by=by, task=task, pairs=pairs, titles={one.topic: one.topic for one in pairs})
         task.refresh_from_db()
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(_("Publish the task first: answers name the version they answer."))
     found = {item.key: item for item in task.items.in_version(task.current.number)}
     lost = [one for one in file.tasks if one.key not in found]
     if lost:
         raise Invalid(
-            f"The task does not ask for {lost[0].key} ({lost[0].where}).",
-            fields={"item_id": f"{len(lost):,} tasks of the file are not in it."},
+            _("The task does not ask for %(key)s (%(where)s).")
+            % {"key": lost[0].key, "where": lost[0].where},
+            fields={
+                "item_id": _("%(lost)s tasks of the file are not in it.")
+                % {"lost": f"{len(lost):,}"}
+            },
         )
     return found
 
@@ -166,8 +173,9 @@ def _refuse_twice(pairs: list[PairItem]) -> None:
         same = (pair.first, pair.second, pair.side, pair.repeat)
         if pair.second is not None and same in seen:
             raise Invalid(
-                f"The tasks {seen[same]} and {pair.key} hold the same two texts.",
-                fields={"data": "Put their annotations into one task."},
+                _("The tasks %(seen)s and %(key)s hold the same two texts.")
+                % {"seen": seen[same], "key": pair.key},
+                fields={"data": _("Put their annotations into one task.")},
             )
         seen[same] = pair.key
 
@@ -188,7 +196,10 @@ def _question(one: LSTask) -> Mapping[str, str]:
     question = data.get("question") or data.get("text") or (texts[0] if texts else "")
     context = data.get("context") or (data.get("text", "") if data.get("question") else "")
     if not str(question).strip():
-        raise Invalid(f"{one.where} holds no text to be asked.", fields={"data": "No text."})
+        raise Invalid(
+            _("%(where)s holds no text to be asked.") % {"where": one.where},
+            fields={"data": _("No text.")},
+        )
     return {
         "item_id": one.key,
         "question": str(question),
@@ -203,7 +214,8 @@ def _texts(one: LSTask, names: tuple[str, ...]) -> list[str]:
     texts = found if len(found) == len(names) else _words(one.data)[: len(names)]
     if len(texts) < len(names):
         raise Invalid(
-            f"{one.where} holds too few texts to be judged: {len(texts)} of {len(names)}.",
+            _("%(where)s holds too few texts to be judged: %(texts)s of %(names)s.")
+            % {"where": one.where, "texts": len(texts), "names": len(names)},
             fields={"data": " and ".join(names)},
         )
     return texts
@@ -324,7 +336,10 @@ def _own_values(
     except Invalid as error:
         raise Invalid(f"{said.where}: {error.message}", fields=error.fields) from error
     if own is None and said.marks:
-        raise Invalid(f"{said.where}: the task marks no text.", fields={"type": "labels"})
+        raise Invalid(
+            _("%(where)s: the task marks no text.") % {"where": said.where},
+            fields={"type": "labels"},
+        )
     return own
 
 
@@ -342,8 +357,9 @@ def _vote(
     for control, kind, value in () if own else said.choices:
         if kind == CHOICES and len(value) != 1 and not (value and control in MANY):
             raise Invalid(
-                f"{said.where}: {control} has {len(value)} choices.",
-                fields={control: "Several choices at once are not taken. Keep one of them."},
+                _("%(where)s: %(control)s has %(value)s choices.")
+                % {"where": said.where, "control": control, "value": len(value)},
+                fields={control: _("Several choices at once are not taken. Keep one of them.")},
             )
         if control in MANY and kind == CHOICES:
             spans += [(control, at, SENTENCE, int(n), int(n)) for at, n in enumerate(value)]
@@ -384,19 +400,25 @@ def _choice(
     name = control if control in labels else _name(control)
     if name not in labels:
         raise Invalid(
-            f"{said.where}: the task does not ask for {control}.",
+            _("%(where)s: the task does not ask for %(control)s.")
+            % {"where": said.where, "control": control},
             fields={"from_name": ", ".join(labels) or "none"},
         )
     if kind == PAIRWISE:
         code = {FIRST: SECOND, SECOND: FIRST}.get(value, value) if turned else value
         return name, code, ORDINALS[code]
     if kind not in (RATING, CHOICES):
-        raise Invalid(f"{said.where}: {control} is a {kind}.", fields={control: "A choice."})
+        raise Invalid(
+            _("%(where)s: %(control)s is a %(kind)s.")
+            % {"where": said.where, "control": control, "kind": kind},
+            fields={control: _("A choice.")},
+        )
     word = str(value) if kind == RATING else value[0]
     number = labels[name].get(word)
     if number is None:
         raise Invalid(
-            f"{said.where}: {control} has no point {word}.",
+            _("%(where)s: %(control)s has no point %(word)s.")
+            % {"where": said.where, "control": control, "word": word},
             fields={control: ", ".join(labels[name])},
         )
     return name, str(number), number

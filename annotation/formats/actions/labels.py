@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Max
+from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import draft_of, lock_draft
 from annotation.authoring.actions.items import STEP, clean_question, default_group
@@ -39,7 +40,7 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     draft, group = lock_draft(task, by=by), default_group(task, by=by)
     named = {row["file"] for row in new if row.get("file")}
     if task.project.media_files.select_for_update().filter(pk__in=named).count() < len(named):
-        raise Conflict("A file that the table names was deleted meanwhile. Upload it again.")
+        raise Conflict(_("A file that the table names was deleted meanwhile. Upload it again."))
     last = task.items.aggregate(m=Max("position"))["m"] or 0
     Item.objects.bulk_create(
         [

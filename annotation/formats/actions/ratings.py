@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import workers_by_id, workers_named
 from annotation.authoring.actions.tasks import move, publish
@@ -57,7 +58,7 @@ def document_task(
     with transaction.atomic():
         task = import_task(by=by, project=project, type="rating", title=title, fields=fields)
         if task.current_id and task.versions.filter(published_at__isnull=True).exists():
-            raise Conflict("The task has a draft of changes; publish it or throw it away first.")
+            raise Conflict(_("The task has a draft of changes; publish it or throw it away first."))
         closed = task.state in (TaskState.DRAFT, TaskState.CLOSED)
         if task.state == TaskState.CLOSED:
             move(by=by, task=task, to="reopen")

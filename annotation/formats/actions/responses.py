@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.authoring.actions.tasks import move, publish
@@ -93,7 +94,9 @@ class _Place:
         try:
             return self.items[key]
         except KeyError:
-            raise Invalid(f"The task asks for no {key}.", fields={"style": "Unknown."}) from None
+            raise Invalid(
+                _("The task asks for no %(key)s.") % {"key": key}, fields={"style": _("Unknown.")}
+            ) from None
 
 
 def _place(task: Task) -> _Place:
@@ -118,7 +121,7 @@ def publish_topics(
     if not fresh and not first:
         return Added(0, len(topics))
     if not first and task.versions.filter(published_at__isnull=True).exists():
-        raise Conflict("The task has a draft of changes; publish it or throw it away first.")
+        raise Conflict(_("The task has a draft of changes; publish it or throw it away first."))
     closed = first or task.state == "closed"
     if task.state == "closed":
         move(by=by, task=task, to="reopen")

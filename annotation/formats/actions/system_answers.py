@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name
 from annotation.formats.actions.answers import BATCH, lock_version
@@ -57,8 +58,11 @@ def store_system_answers(
     own = set(task.items.filter(pk__in={row.item for row in rows}).values_list("pk", flat=True))
     strange = next((row.item for row in rows if row.item not in own), None)
     if strange is not None:
-        raise Invalid(f"Item {strange} belongs to another task.", fields={"item": "Of this task."})
-    author, _ = System.objects.get_or_create(
+        raise Invalid(
+            _("Item %(strange)s belongs to another task.") % {"strange": strange},
+            fields={"item": _("Of this task.")},
+        )
+    author, _made = System.objects.get_or_create(
         project=task.project, name=system[0][:MOST], prompt_strategy=system[1][:MOST]
     )
     new = _store(version, author, rows)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import workers_named
 from annotation.formats.actions.answers import Rows
@@ -114,8 +115,9 @@ def import_comparisons(
     for row in rows:
         if texts[row.left].topic != texts[row.right].topic:
             raise Invalid(
-                f"Line {row.line:,}: {row.left} and {row.right} are texts of different topics.",
-                fields={"right": "Only texts of one topic are compared."},
+                _("Line %(line)s: %(left)s and %(right)s are texts of different topics.")
+                % {"line": f"{row.line:,}", "left": row.left, "right": row.right},
+                fields={"right": _("Only texts of one topic are compared.")},
             )
     seen = [SeenVote(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
     votes = _votes(by, task, dimension, seen)
@@ -133,7 +135,7 @@ def import_labels(
     line, column, value, wrong and mend.
     """
     if task.current is None:
-        raise Conflict("Publish the task first: answers name the version they answer.")
+        raise Conflict(_("Publish the task first: answers name the version they answer."))
     one = _asked(task, dimension)
     items = {item.key: item for item in task.items.in_version(task.current.number)}
     codes = [_code(label.label, one) for label in labels]
@@ -145,7 +147,7 @@ def import_labels(
         who = workers[label.worker].pk
         found = there.get((who, item.pk)) if item else None
         if item is None or code is None:
-            bad.append(_bad(label, "No item of the task has this id." if item is None else ""))
+            bad.append(_bad(label, _("No item of the task has this id.") if item is None else ""))
         elif found is None:
             votes.append(Vote(who, item.pk, ((one.name, *code),), flipped=item.side < 0))
         elif found.code is None and found.imported:
@@ -153,10 +155,11 @@ def import_labels(
                 ChoiceValue(answer_id=found.answer, field=one.name, code=code[0], ordinal=code[1])
             )
         elif found.code != code[0]:
-            bad.append(_bad(label, "The task has another label of this worker."))
+            bad.append(_bad(label, _("The task has another label of this worker.")))
     if bad:
         raise Invalid(
-            f"{len(bad):,} of {len(labels):,} labels cannot be taken. Nothing was imported.",
+            _("%(bad)s of %(labels)s labels cannot be taken. Nothing was imported.")
+            % {"bad": f"{len(bad):,}", "labels": f"{len(labels):,}"},
             rows=bad[:200],
         )
     ChoiceValue.objects.bulk_create(values, batch_size=BATCH)
@@ -178,7 +181,7 @@ def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
             fields={"settings": {"dimensions": [dimension], "show_sources": False}},
         )
     elif not get_type(task.type).pairs_texts:
-        raise Invalid("This task compares no texts.", fields={"task": "A pairwise task."})
+        raise Invalid(_("This task compares no texts."), fields={"task": _("A pairwise task.")})
     return task, _asked(task, target.dimension).name
 
 
@@ -188,7 +191,8 @@ def _asked(task: Task, dimension: str) -> AskedDimension:
         dimension = next(iter(known)) if len(known) == 1 else OVERALL
     if dimension not in known:
         raise Invalid(
-            f"The task does not ask for {dimension}.", fields={"dimension": ", ".join(known)}
+            _("The task does not ask for %(dimension)s.") % {"dimension": dimension},
+            fields={"dimension": ", ".join(known)},
         )
     return known[dimension]
 
@@ -331,6 +335,6 @@ def _bad(label: Label, wrong: str) -> Mapping[str, Any]:
         "line": label.line,
         "column": column,
         "value": value,
-        "wrong": wrong or "The task has no such label.",
-        "mend": "Leave it out, or mend it.",
+        "wrong": wrong or _("The task has no such label."),
+        "mend": _("Leave it out, or mend it."),
     }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext as _
 
 from annotation.models import Answer, ChoiceValue, Item, ItemGroup, LedgerEntry, Task, TextValue
 from annotation.payouts import export as payouts
@@ -46,7 +47,10 @@ Row = tuple[Any, ...]
 def check(what: str) -> None:
     """Raise Invalid where there is no such export."""
     if what not in COLUMNS:
-        raise Invalid(f"There is no export {what!r}.", fields={"what": ", ".join(COLUMNS)})
+        raise Invalid(
+            _("There is no export %(export)s.") % {"export": repr(what)},
+            fields={"what": ", ".join(COLUMNS)},
+        )
 
 
 def version_number(task: Task) -> int:
@@ -55,7 +59,7 @@ def version_number(task: Task) -> int:
         return task.current.number
     draft = task.versions.order_by("-number").first()
     if draft is None:  # cannot be: a task is born with a draft
-        raise Conflict("The task has no version.")
+        raise Conflict(_("The task has no version."))
     return draft.number
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
 
 from annotation.files.writing.zips import zip_with_manifest
 from annotation.formats.exports import manifest
@@ -78,7 +79,10 @@ def refuse_options(params: Mapping[str, Any], *known: str) -> None:
     """Raise Invalid on an option that nobody reads."""
     other = sorted(set(params) - set(known))
     if other:
-        raise Invalid(f"There is no option {other[0]!r} here.", fields={f"params.{other[0]}": ""})
+        raise Invalid(
+            _("There is no option %(option)s here.") % {"option": repr(other[0])},
+            fields={f"params.{other[0]}": ""},
+        )
 
 
 class TableMaker:
@@ -90,11 +94,14 @@ class TableMaker:
         refuse_options(params, "dimension")
         if what == ALL:
             if form not in TABLES:
-                raise Invalid(f"There is no format {form!r}.", fields={"form": ", ".join(TABLES)})
+                raise Invalid(
+                    _("There is no format %(format)s.") % {"format": repr(form)},
+                    fields={"form": ", ".join(TABLES)},
+                )
             return
         if task is None:
             raise Invalid(
-                "Say of which task.", fields={"task": "Only all tables can be had of all."}
+                _("Say of which task."), fields={"task": _("Only all tables can be had of all.")}
             )
         # The table is begun and thrown away: it says what is wrong with a dimension.
         get_export(task, what, form).table(task, form, params.get("dimension", ""))
@@ -103,7 +110,7 @@ class TableMaker:
         if file.what == ALL:
             return _archive(file)
         if file.task is None:  # cannot be: ``check`` asks for one
-            raise Invalid("Say of which task.")
+            raise Invalid(_("Say of which task."))
         task, dimension = file.task, file.params.get("dimension", "")
         table = get_export(task, file.what, file.form).table(task, file.form, dimension)
         name = f"task-{task.pk}-{file.what}.{file.form}"
@@ -118,7 +125,7 @@ class TableMaker:
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         if what == ALL:
-            return "All tables"
+            return _("All tables")
         known = PAIR_EXPORTS.get(what)
         dimension = params.get("dimension", "")
         return f"{known.title if known else what}{f', {dimension}' if dimension else ''}"

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
 from annotation.formats.exports import answered, free_text, labels, speech, work, writing
@@ -20,6 +23,7 @@ from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import left_right, replicate_of
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Invalid
+from crowdqc.web.terms import Words
 
 CHUNK = 2000
 # Column of the texts -> where it is stored.
@@ -43,9 +47,9 @@ class PairExport:
     (empty: the only one, or overall quality).
     """
 
-    title: str
+    title: Words
     table: Callable[[Task, str, str], Table]
-    note: str = ""  # what it holds, where the title does not say it
+    note: Words = ""  # what it holds, where the title does not say it
     formats: tuple[str, ...] = EVERY
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
@@ -85,32 +89,41 @@ def candidate_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 PAIR_EXPORTS: dict[str, PairExport] = {
-    "items": PairExport("Questions", _free_text("items"), "with their texts"),
-    "answers": PairExport("Answers", _free_text("answers"), "of people, that count"),
-    "system_answers": PairExport("Answers of systems", _free_text("system_answers")),
-    "crowdkit-texts": PairExport(
-        "crowd-kit, texts", frames.texts, "task, worker, text", commands=(("crowdkit", "texts"),)
+    "items": PairExport(
+        gettext_lazy("Questions"), _free_text("items"), gettext_lazy("with their texts")
     ),
-    "judgments": PairExport("All judgments", judgment_table, commands=(("judgments", "all"),)),
+    "answers": PairExport(
+        gettext_lazy("Answers"), _free_text("answers"), gettext_lazy("of people, that count")
+    ),
+    "system_answers": PairExport(gettext_lazy("Answers of systems"), _free_text("system_answers")),
+    "crowdkit-texts": PairExport(
+        gettext_lazy("crowd-kit, texts"),
+        frames.texts,
+        gettext_lazy("task, worker, text"),
+        commands=(("crowdkit", "texts"),),
+    ),
+    "judgments": PairExport(
+        gettext_lazy("All judgments"), judgment_table, commands=(("judgments", "all"),)
+    ),
     "candidates": PairExport(
-        "The texts",
+        gettext_lazy("The texts"),
         candidate_table,
         commands=(("candidates", "all"), ("checklist", "candidates")),
     ),
     "ratings": PairExport(
-        "Ratings with explanations",
+        gettext_lazy("Ratings with explanations"),
         answered.rating_table,
-        "with sentence numbers and words to the requester",
+        gettext_lazy("with sentence numbers and words to the requester"),
         commands=(("ratings", "ratings"),),
     ),
     "documents": PairExport(
-        "Documents with answers",
+        gettext_lazy("Documents with answers"),
         answered.document_table,
-        "questions, the sentences they arose from, and the answers under judgment",
+        gettext_lazy("questions, the sentences they arose from, and the answers under judgment"),
         commands=(("ratings", "documents"),),
     ),
     "arena": PairExport(
-        "Arena battles",
+        gettext_lazy("Arena battles"),
         frames.battles,
         formats=("jsonl",),
         per_dimension=True,
@@ -118,128 +131,130 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         commands=(("arena", "battles"),),
     ),
     "crowdkit-pairwise": PairExport(
-        "crowd-kit, comparisons",
+        gettext_lazy("crowd-kit, comparisons"),
         frames.comparisons,
         per_dimension=True,
         left_out=frames.ties,
         commands=(("crowdkit", "pairwise"),),
     ),
     "crowdkit-labels": PairExport(
-        "crowd-kit, labels",
+        gettext_lazy("crowd-kit, labels"),
         frames.labels,
         per_dimension=True,
         commands=(("crowdkit", "labels"),),
     ),
     "reliability": PairExport(
-        "Krippendorff’s reliability matrix",
+        gettext_lazy("Krippendorff’s reliability matrix"),
         frames.matrix,
         per_dimension=True,
         left_out=frames.count_repeats,
         commands=(("reliability", "matrix"),),
     ),
     "crowdrag-raw": PairExport(
-        "CrowdRAG-25, raw judgments",
+        gettext_lazy("CrowdRAG-25, raw judgments"),
         crowdrag.raw_judgments,
         formats=LINES,
         commands=(("crowdrag", "raw"),),
     ),
     "crowdrag-llm": PairExport(
-        "CrowdRAG-25, judgments of models", crowdrag.models, commands=(("crowdrag", "llm"),)
+        gettext_lazy("CrowdRAG-25, judgments of models"),
+        crowdrag.models,
+        commands=(("crowdrag", "llm"),),
     ),
     "responses": PairExport(
-        "Responses",
+        gettext_lazy("Responses"),
         writing.response_table,
-        "texts of people and systems, and the passages that they cite",
+        gettext_lazy("texts of people and systems, and the passages that they cite"),
         commands=(("writing", "responses"),),
     ),
     "surveys": PairExport(
-        "Questionnaires",
+        gettext_lazy("Questionnaires"),
         writing.survey_table,
-        "what people said before and after writing",
+        gettext_lazy("what people said before and after writing"),
         commands=(("writing", "surveys"),),
     ),
     "topics": PairExport(
-        "Topics",
+        gettext_lazy("Topics"),
         writing.topic_table,
-        "queries with their ranked passages",
+        gettext_lazy("queries with their ranked passages"),
         commands=(("writing", "topics"),),
     ),
     "writing-logs": PairExport(
-        "Writing logs",
+        gettext_lazy("Writing logs"),
         writing.log_table,
-        "how each text came about, as changes that give it exactly",
+        gettext_lazy("how each text came about, as changes that give it exactly"),
         ("jsonl",),
         commands=(("writing", "writing-logs"),),
     ),
     "attributes": PairExport(
-        "Attributes",
+        gettext_lazy("Attributes"),
         answered.attribute_table,
-        "of people and models, with the stretches of transcripts they were marked in",
+        gettext_lazy("of people and models, with the stretches of transcripts they were marked in"),
         commands=(("thinking", "attributes"),),
     ),
     "recordings": PairExport(
-        "Recordings",
+        gettext_lazy("Recordings"),
         speech.recording_archive,
-        "what people said, as sound files: a voice can tell who somebody is",
+        gettext_lazy("what people said, as sound files: a voice can tell who somebody is"),
         speech.FORMATS,
         commands=(("thinking", "recordings"),),
     ),
     "samples": PairExport(
-        "Samples",
+        gettext_lazy("Samples"),
         answered.sample_table,
-        "rubrics and scored samples",
+        gettext_lazy("rubrics and scored samples"),
         commands=(("thinking", "samples"),),
     ),
     "checks": PairExport(
-        "Checklists",
+        gettext_lazy("Checklists"),
         answered.check_table,
-        "yes or no, a row a question, of people and models",
+        gettext_lazy("yes or no, a row a question, of people and models"),
         commands=(("checklist", "checks"),),
     ),
     "label-studio": PairExport(
-        "Label Studio",
+        gettext_lazy("Label Studio"),
         label_studio.table,
-        "tasks with annotations of people and predictions of systems",
+        gettext_lazy("tasks with annotations of people and predictions of systems"),
         ("json", "csv"),
         commands=(("label-studio", "tasks"),),
     ),
     "labels": PairExport(
-        "Labels",
+        gettext_lazy("Labels"),
         labels.label_table,
-        "of people and models, a row a value, with spans as character offsets",
+        gettext_lazy("of people and models, a row a value, with spans as character offsets"),
         commands=(("labels", "all"),),
     ),
     "label_items": PairExport(
-        "Items",
+        gettext_lazy("Items"),
         labels.item_table,
-        "with known answers and the columns that came with them",
+        gettext_lazy("with known answers and the columns that came with them"),
         commands=(("labels", "items"),),
     ),
     "conll": PairExport(
-        "CoNLL and spaCy",
+        gettext_lazy("CoNLL and spaCy"),
         corpora.span_archive,
-        "marked spans as BIO tags; spans that these cannot hold are listed",
+        gettext_lazy("marked spans as BIO tags; spans that these cannot hold are listed"),
         (corpora.ZIP,),
         left_out=corpora.not_expressed,
         commands=(("conll", "spans"),),
     ),
     "huggingface": PairExport(
-        "Hugging Face data set",
+        gettext_lazy("Hugging Face data set"),
         corpora.hub_archive,
-        "parquet with a data set card: items, labels and shares of votes",
+        gettext_lazy("parquet with a data set card: items, labels and shares of votes"),
         (corpora.ZIP,),
         commands=(("huggingface", "dataset"),),
     ),
     "assignments": PairExport(
-        "Assignments, as of MTurk",
+        gettext_lazy("Assignments, as of MTurk"),
         work.assignment_table,
-        "AssignmentId, WorkerId, HITId, AssignmentStatus",
+        gettext_lazy("AssignmentId, WorkerId, HITId, AssignmentStatus"),
         commands=(("mturk", "assignments"),),
     ),
     "events": PairExport(
-        "Events",
+        gettext_lazy("Events"),
         work.event_table,
-        "all that was recorded of how people worked",
+        gettext_lazy("all that was recorded of how people worked"),
         LINES,
         commands=(("events", "all"), ("writing", "events")),
     ),
@@ -257,10 +272,16 @@ def get_export(task: Task, slug: str, form: str) -> PairExport:
     """The export of this name in this format; Invalid names the field."""
     known = exports_of(task)
     if slug not in known:
-        raise Invalid(f"There is no export {slug!r}.", fields={"what": ", ".join(known)})
+        raise Invalid(
+            _("There is no export %(export)s.") % {"export": repr(slug)},
+            fields={"what": ", ".join(known)},
+        )
     if form not in known[slug].formats:
         formats = ", ".join(known[slug].formats)
-        raise Invalid(f"{slug} is not written as {form}.", fields={"format": formats})
+        raise Invalid(
+            _("%(export)s is not written as %(format)s.") % {"export": slug, "format": form},
+            fields={"format": formats},
+        )
     return known[slug]
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows, same_name
 from annotation.files.reading.keys import TextDigests
 from crowdqc.numbers import plural
 
 MAX_ANSWER = 20_000
 MOST = 32_767  # the highest replicate
-ITEM_ID = Field("item_id", "Question id", True, ("question_id", "qid", "item", "id", "key"))
-SYSTEM = Field("system", "System", True, ("model", "llm", "system_name", "model_name", "source"))
-STRATEGY = Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompt", "prompting"))
-REPLICATE = Field("replicate", "Replicate", False, ("rep", "sample", "run", "repeat"))
+ITEM_ID = Field(
+    "item_id", gettext_lazy("Question id"), True, ("question_id", "qid", "item", "id", "key")
+)
+SYSTEM = Field(
+    "system", gettext_lazy("System"), True, ("model", "llm", "system_name", "model_name", "source")
+)
+STRATEGY = Field(
+    "prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompt", "prompting")
+)
+REPLICATE = Field("replicate", gettext_lazy("Replicate"), False, ("rep", "sample", "run", "repeat"))
 Key = tuple[str, str, str, int]  # system, prompt strategy, question, replicate
 Spelled = Mapping[str, dict[str, str]]
 
@@ -42,16 +51,18 @@ def _item(reader: Reader, row: Row, keys: Set[str], order: Sequence[str]) -> str
     """The question of a row; where there is none, say which is nearest. Raises Refused."""
     key = reader.value(row, "item_id")
     if key not in keys:
-        wrong = "No question has this id." if key else "There is no id."
+        wrong = gettext_noop("No question has this id.") if key else gettext_noop("There is no id.")
         reader.refuse_unknown(row, "item_id", wrong, near=key, known=order, order=order)
     return key
 
 
 def _text(reader: Reader, row: Row, who: str) -> str:
     """An answer that can be stored. Raises Refused."""
-    mend = f"Write “I don’t know” if the {who} gave no answer, or delete the row."
-    reader.needed(row, "answer", "An answer needs text.", mend)
-    return reader.fit(row, "answer", MAX_ANSWER, "an answer")
+    mend = _("Write “I don’t know” if the %(who)s gave no answer, or delete the row.") % {
+        "who": who
+    }
+    reader.needed(row, "answer", gettext_noop("An answer needs text."), mend)
+    return reader.fit(row, "answer", MAX_ANSWER, gettext_noop("an answer"))
 
 
 def spellings(names: Iterable[str], strategies: Iterable[str]) -> Spelled:
@@ -67,37 +78,45 @@ def usual_name(reader: Reader, row: Row, name: str, spelled: dict[str, str], nou
     value = reader.value(row, name)
     usual = spelled.setdefault(same_name(value), value) if value else ""
     if value != usual:
-        wrong = f"Differs from “{usual}” only by case and space."
-        reader.refuse(row, name, wrong, f"Use one spelling, or they count as two {noun}.")
+        wrong = _("Differs from “%(usual)s” only by case and space.") % {"usual": usual}
+        reader.refuse(
+            row, name, wrong, _("Use one spelling, or they count as two %(noun)s.") % {"noun": noun}
+        )
     return value
 
 
 def named_system(reader: Reader, row: Row, spelled: Spelled) -> tuple[str, str]:
     """The system of a row and its prompt strategy, in their usual spelling. Raises Refused."""
-    wrong, mend = "There is no system.", "Write which model or source it is."
+    wrong, mend = (
+        gettext_noop("There is no system."),
+        gettext_noop("Write which model or source it is."),
+    )
     reader.needed(row, "system", wrong, mend)
     found = []
     for name, noun in (("system", "systems"), ("prompt_strategy", "strategies")):
-        reader.fit(row, name, 120, "a name")
+        reader.fit(row, name, 120, gettext_noop("a name"))
         found.append(usual_name(reader, row, name, spelled[name], noun))
     return found[0], found[1]
 
 
 def numbered(reader: Reader, row: Row, most: int = MOST) -> int:
     """The replicate, 0 where none is given. Raises Refused."""
-    return reader.number(row, "replicate", "Number the repeats 0, 1, 2 and so on.", most) or 0
+    return (
+        reader.number(row, "replicate", gettext_noop("Number the repeats 0, 1, 2 and so on."), most)
+        or 0
+    )
 
 
 class Answers(Importer):
     """Answers of workers: item_id, worker_id, answer, submitted_at."""
 
     slug = "answers"
-    title = "Answers of workers"
+    title = gettext_lazy("Answers of workers")
     fields = (
         ITEM_ID,
         Field(
             "worker_id",
-            "Worker id",
+            gettext_lazy("Worker id"),
             True,
             (
                 *("worker", "participant", "participant_id", "annotator", "user", "user_id"),
@@ -106,7 +125,7 @@ class Answers(Importer):
         ),
         Field(
             "answer",
-            "Answer text",
+            gettext_lazy("Answer text"),
             True,
             (
                 *("response", "resp", "text", "reply", "completion", "output"),
@@ -115,7 +134,7 @@ class Answers(Importer):
         ),
         Field(
             "submitted_at",
-            "Time of the answer",
+            gettext_lazy("Time of the answer"),
             False,
             ("timestamp", "time", "date", "created_at", "answered_at"),
         ),
@@ -128,9 +147,9 @@ class Answers(Importer):
             reader,
             ["worker_id", "item_id"],
             known.texts,
-            twice="Keep one: a worker answers a question once.",
-            differs="The task has another answer of this worker to this question.",
-            leave="Leave the row out: answers are not overwritten.",
+            twice=gettext_noop("Keep one: a worker answers a question once."),
+            differs=gettext_noop("The task has another answer of this worker to this question."),
+            leave=gettext_noop("Leave the row out: answers are not overwritten."),
         )
         workers: set[str] = set()
         questions: set[str] = set()
@@ -150,23 +169,31 @@ class Answers(Importer):
 
     @staticmethod
     def _worker(reader: Reader, row: Row, known: KnownAnswers) -> str:
-        wrong, mend = "There is no worker.", "Write who gave it; any id will do."
+        wrong, mend = (
+            gettext_noop("There is no worker."),
+            gettext_noop("Write who gave it; any id will do."),
+        )
         if reader.needed(row, "worker_id", wrong, mend) in known.removed:
-            wrong = "This worker was removed from the project."
-            reader.refuse(row, "worker_id", wrong, "Leave the row out.")
-        return reader.fit(row, "worker_id", 120, "a worker id")
+            wrong = gettext_noop("This worker was removed from the project.")
+            reader.refuse(row, "worker_id", wrong, _("Leave the row out."))
+        return reader.fit(row, "worker_id", 120, gettext_noop("a worker id"))
 
 
 class SystemAnswers(Importer):
     """Answers of systems: item_id, system, prompt_strategy, answer (and replicate)."""
 
     slug = "system_answers"
-    title = "Answers of systems"
+    title = gettext_lazy("Answers of systems")
     fields = (
         ITEM_ID,
         SYSTEM,
         STRATEGY,
-        Field("answer", "Answer text", True, ("response", "resp", "output", "completion", "text")),
+        Field(
+            "answer",
+            gettext_lazy("Answer text"),
+            True,
+            ("response", "resp", "output", "completion", "text"),
+        ),
         REPLICATE,
     )
 
@@ -178,9 +205,9 @@ class SystemAnswers(Importer):
             reader,
             ["system", "item_id"],
             known.texts,
-            twice="Keep one, or add a replicate column.",
-            differs="The task has another answer of this system to it.",
-            leave="Leave the row out, or give it another replicate.",
+            twice=gettext_noop("Keep one, or add a replicate column."),
+            differs=gettext_noop("The task has another answer of this system to it."),
+            leave=gettext_noop("Leave the row out, or give it another replicate."),
         )
         for row in rows:
             with reader:
@@ -202,4 +229,7 @@ class SystemAnswers(Importer):
             questions = {values["item_id"] for values in checked.good}
             checked.facts += [plural(len(systems), "system"), plural(len(questions), "question")]
             if "prompt_strategy" in reader.mapping:
-                checked.facts.append(f"prompt strategy in {reader.mapping['prompt_strategy']}")
+                checked.facts.append(
+                    _("prompt strategy in %(prompt_strategy)s")
+                    % {"prompt_strategy": reader.mapping["prompt_strategy"]}
+                )

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Reader, Row
 from annotation.formats.imports.answers import (
     REPLICATE,
@@ -22,19 +25,19 @@ TRUTH = {"false": False, "0": False, "no": False, "true": True, "1": True, "yes"
 AUTHOR = (
     Field(
         "worker",
-        "Worker id",
+        gettext_lazy("Worker id"),
         False,
         ("worker_id", "participant", "annotator", "author", "user"),
         WHO,
     ),
-    Field("system", "System", False, SYSTEM.also, WHO),
+    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
 )
 AFTER = (
-    Field("counts", "Counts"),
-    Field("reason", "Why it does not count"),
-    Field("excluded", "Its author is excluded"),
+    Field("counts", gettext_lazy("Counts")),
+    Field("reason", gettext_lazy("Why it does not count")),
+    Field("excluded", gettext_lazy("Its author is excluded")),
 )
 Author = tuple[Any, ...]
 
@@ -50,11 +53,11 @@ class KnownAuthors:
 
     def worker(self, reader: Reader, row: Row) -> str | int:
         """The membership of the worker of a row, else their id. Raises Refused."""
-        worker = reader.fit(row, "worker", 120, "a worker id")
+        worker = reader.fit(row, "worker", 120, gettext_noop("a worker id"))
         who = self.people.get(worker, worker)
         if who in self.removed:
-            wrong = "This worker was removed from the project."
-            reader.refuse(row, "worker", wrong, "Leave the row out.")
+            wrong = gettext_noop("This worker was removed from the project.")
+            reader.refuse(row, "worker", wrong, _("Leave the row out."))
         return who
 
 
@@ -78,7 +81,7 @@ class KnownAnswers(KnownAuthors):
             if value in self.items:
                 return self.items[value]
         mapped = [name for name in names if name in reader.mapping]
-        wrong, near = "The task does not ask for this.", said[0] if said else ""
+        wrong, near = gettext_noop("The task does not ask for this."), said[0] if said else ""
         reader.refuse_unknown(row, mapped, wrong, near=near, known=self.items, order=self.order)
 
 
@@ -97,9 +100,13 @@ class Authors:
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if bool(worker) == bool(system):
-            wrong = "There are two authors." if worker else "There is no author."
+            wrong = (
+                gettext_noop("There are two authors.")
+                if worker
+                else gettext_noop("There is no author.")
+            )
             names = [name for name in ("worker", "system") if name in reader.mapping]
-            reader.refuse(row, names, wrong, "Write a worker or a system.")
+            reader.refuse(row, names, wrong, _("Write a worker or a system."))
         key: Author = (
             ("worker", self.known.worker(reader, row))
             if worker
@@ -118,7 +125,9 @@ class Authors:
         """Why a row does not count, empty where it does. Raises Refused."""
         counts, excluded = (self.reader.truth(row, name, TRUTH) for name in ("counts", "excluded"))
         if counts is False:
-            return self.reader.value(row, "reason")[:200] or f"did not count {self.whence}"
+            return self.reader.value(row, "reason")[:200] or _("did not count %(whence)s") % {
+                "whence": self.whence
+            }
         return f"its author was excluded {self.whence}" if excluded else ""
 
 
@@ -142,7 +151,11 @@ class AuthorCounts:
         """These in words, with what is ``more``."""
         counts = ((self.people, "worker"), (self.systems, "system"))
         found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
-        return [*found, f"{self.out:,} that will not count"] if self.out else found
+        return (
+            [*found, _("%(out)s that will not count") % {"out": f"{self.out:,}"}]
+            if self.out
+            else found
+        )
 
 
 def facts(good: Iterable[Mapping[str, Any]], *more: str) -> list[str]:

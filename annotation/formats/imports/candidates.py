@@ -9,6 +9,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import (
     ConsistentTexts,
     Field,
@@ -51,13 +54,20 @@ class Candidates(Importer):
     """
 
     slug = "candidates"
-    title = "Texts to be judged"
+    title = gettext_lazy("Texts to be judged")
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "group")),
-        Field("query", "Query", False, ("question", "prompt", "title", "instruction", "frage")),
+        Field(
+            "topic", gettext_lazy("Topic"), True, ("topic_id", "query_id", "question_id", "group")
+        ),
+        Field(
+            "query",
+            gettext_lazy("Query"),
+            False,
+            ("question", "prompt", "title", "instruction", "frage"),
+        ),
         Field(
             "text",
-            "Text",
+            gettext_lazy("Text"),
             True,
             (
                 *("response_text", "answer", "content", "output", "body"),
@@ -67,33 +77,46 @@ class Candidates(Importer):
         # After the text: "response" is an id only where another column holds the text.
         Field(
             "key",
-            "Text id",
+            gettext_lazy("Text id"),
             False,
             ("id", "candidate", "candidate_id", "response", "text_id", "response_id"),
         ),
-        Field("style", "Style", False, ("genre", "format")),
-        Field("origin", "Origin", False, ("kind", "source"), WHENCE),
-        Field("system", "System", False, ("model", "llm", "system_name", "model_name"), WHENCE),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
-        Field("author", "Author's worker id", False, ("worker", "worker_id", "writer")),
+        Field("style", gettext_lazy("Style"), False, ("genre", "format")),
+        Field("origin", gettext_lazy("Origin"), False, ("kind", "source"), WHENCE),
         Field(
-            "context", "Source beside it", False, ("passage", "document", "article", "source_text")
+            "system",
+            gettext_lazy("System"),
+            False,
+            ("model", "llm", "system_name", "model_name"),
+            WHENCE,
         ),
-        Field("category", "Category of the topic", False, ("topic_category", "domain")),
+        Field("prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompting")),
+        Field(
+            "author", gettext_lazy("Author's worker id"), False, ("worker", "worker_id", "writer")
+        ),
+        Field(
+            "context",
+            gettext_lazy("Source beside it"),
+            False,
+            ("passage", "document", "article", "source_text"),
+        ),
+        Field(
+            "category", gettext_lazy("Category of the topic"), False, ("topic_category", "domain")
+        ),
         *GOLD,
     )
     limits = (
-        ("category", 60, "a category"),
-        ("topic", 80, "a topic"),
-        ("query", 20_000, "a query"),
-        ("text", 100_000, "a text"),
-        ("key", 120, "an id"),
-        ("style", 60, "a style"),
-        ("origin", 60, "an origin"),
-        ("system", 120, "a name"),
-        ("prompt_strategy", 120, "a name"),
-        ("author", 120, "a worker id"),
-        ("context", 100_000, "a source"),
+        ("category", 60, gettext_noop("a category")),
+        ("topic", 80, gettext_noop("a topic")),
+        ("query", 20_000, gettext_noop("a query")),
+        ("text", 100_000, gettext_noop("a text")),
+        ("key", 120, gettext_noop("an id")),
+        ("style", 60, gettext_noop("a style")),
+        ("origin", 60, gettext_noop("an origin")),
+        ("system", 120, gettext_noop("a name")),
+        ("prompt_strategy", 120, gettext_noop("a name")),
+        ("author", 120, gettext_noop("a worker id")),
+        ("context", 100_000, gettext_noop("a source")),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownCandidates) -> None:
@@ -103,16 +126,16 @@ class Candidates(Importer):
             reader,
             ["key", "topic", "text"],
             known.texts,
-            twice="Give each text an id of its own.",
-            differs="The project has this id with another text or topic.",
-            leave="Give this row another id: texts under judgment never change.",
+            twice=gettext_noop("Give each text an id of its own."),
+            differs=gettext_noop("The project has this id with another text or topic."),
+            leave=gettext_noop("Give this row another id: texts under judgment never change."),
         )
         one_query = ConsistentTexts(
             reader,
             {topic: (None, query) for topic, query in known.queries.items() if query},
-            "the project",
-            "This topic has another query in {where}.",
-            "A topic has one query; give this one a topic of its own, or leave the query out.",
+            _("the project"),
+            _("This topic has another query in {where}."),
+            _("A topic has one query; give this one a topic of its own, or leave the query out."),
         )
         spelled = {same_name(name): name for name in known.names}
         kinds: dict[str, str] = {}
@@ -144,12 +167,20 @@ class Candidates(Importer):
             checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
 
     def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
-        wrong, mend = "A text needs a topic.", "Only texts of one topic are compared; name it."
+        wrong, mend = (
+            gettext_noop("A text needs a topic."),
+            gettext_noop("Only texts of one topic are compared; name it."),
+        )
         reader.needed(row, "topic", wrong, mend)
-        reader.needed(row, "text", "There is no text.", "Write it, or delete the row.")
+        reader.needed(
+            row,
+            "text",
+            gettext_noop("There is no text."),
+            gettext_noop("Write it, or delete the row."),
+        )
         if not (values["system"] or values["origin"]):
-            wrong = "Nothing says where the text comes from."
-            mend = "Name its system, or its origin (human, llm)."
+            wrong = gettext_noop("Nothing says where the text comes from.")
+            mend = gettext_noop("Name its system, or its origin (human, llm).")
             reader.refuse(row, ["system", "origin"], wrong, mend)
         reader.limit(row, self.limits)
 
@@ -159,15 +190,19 @@ class Candidates(Importer):
     ) -> None:
         said = values["category"]
         if said and kinds.setdefault(values["topic"], said) != said:
-            wrong = f"This topic is “{kinds[values['topic']]}” in another row."
-            reader.refuse(row, "category", wrong, "A topic has one category; correct one of them.")
+            wrong = _("This topic is “%(kinds)s” in another row.") % {
+                "kinds": kinds[values["topic"]]
+            }
+            reader.refuse(
+                row, "category", wrong, _("A topic has one category; correct one of them.")
+            )
 
     @staticmethod
     def _spelled(reader: Reader, row: Row, name: str, spelled: dict[str, str]) -> None:
         usual = spelled.setdefault(same_name(name), name)
         if name != usual:
-            wrong = f"Differs from “{usual}” only by case and space."
-            mend = "Use one spelling, or they count as two sources."
+            wrong = _("Differs from “%(usual)s” only by case and space.") % {"usual": usual}
+            mend = gettext_noop("Use one spelling, or they count as two sources.")
             reader.refuse(row, "system", wrong, mend)
 
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.formats.imports.authors import AFTER, AUTHOR, WHAT, Authors, KnownAnswers, facts
 
@@ -33,17 +36,19 @@ class Checks(Importer):
     """The format; one good row for each checklist."""
 
     slug = "checks"
-    title = "Checklists"
-    note = (
-        "A row is one answer, yes or no, to one question about one text. The rows of one author "
-        "on one text have to answer every question of the list."
+    title = gettext_lazy("Checklists")
+    note = gettext_lazy(
+        "A row is one answer, yes or no, to one question about one text. The rows "
+        "of one author on one text have to answer every question of the list."
     )
     fields = (
-        Field("item_id", "Item id", False, ("item",), WHAT),
-        Field("text", "Text id", False, ("text_id", "candidate", "first", "key"), WHAT),
+        Field("item_id", gettext_lazy("Item id"), False, ("item",), WHAT),
+        Field(
+            "text", gettext_lazy("Text id"), False, ("text_id", "candidate", "first", "key"), WHAT
+        ),
         *AUTHOR,
-        Field("name", "Question", True, ("question_name", "question", "check")),
-        Field("answer", "Answer", True, ("value", "yes", "tick")),
+        Field("name", gettext_lazy("Question"), True, ("question_name", "question", "check")),
+        Field("answer", gettext_lazy("Answer"), True, ("value", "yes", "tick")),
         *AFTER,
     )
 
@@ -66,8 +71,8 @@ class Checks(Importer):
                     about |= {"item": item, "uncounted": uncounted}
                     mine = found.setdefault(key, ReadChecklist(about))
                     if mine.answers.setdefault(name, answer) != answer:
-                        wrong = "Answered above, and otherwise."
-                        reader.refuse(row, ["name", "answer"], wrong, "Keep one.")
+                        wrong = gettext_noop("Answered above, and otherwise.")
+                        reader.refuse(row, ["name", "answer"], wrong, _("Keep one."))
                 except Refused:
                     spoilt.add(key)
                     continue
@@ -87,10 +92,14 @@ class Checks(Importer):
         by_label = {label: short for short, label in known.asked.items()}
         if name not in known.asked and name not in by_label:
             near = closest_name(name, [*known.asked, *by_label])
-            mend = f"Did you mean {near}?" if near else f"It has {', '.join(known.asked)}."
-            reader.refuse(row, "name", "The checklist has no such question.", mend)
+            mend = (
+                _("Did you mean %(near)s?") % {"near": near}
+                if near
+                else _("It has %(asked)s.") % {"asked": ", ".join(known.asked)}
+            )
+            reader.refuse(row, "name", _("The checklist has no such question."), mend)
         if answer not in ANSWERS:
-            reader.refuse(row, "answer", "This is neither yes nor no.", "Write yes or no.")
+            reader.refuse(row, "answer", _("This is neither yes nor no."), _("Write yes or no."))
         return name if name in known.asked else by_label[name], ANSWERS[answer]
 
     @staticmethod
@@ -101,11 +110,19 @@ class Checks(Importer):
         open_lines = [name for name in known.asked if name not in one.answers]
         first = next(iter(one.rows.values()))
         if open_lines:
-            wrong = f"{len(open_lines)} of {len(known.asked)} questions are not answered."
-            reader.refuse(first, "name", wrong, f"Add {', '.join(open_lines[:5])}.")
+            wrong = _("%(open_lines)s of %(asked)s questions are not answered.") % {
+                "open_lines": len(open_lines),
+                "asked": len(known.asked),
+            }
+            reader.refuse(
+                first,
+                "name",
+                wrong,
+                _("Add %(open_lines)s.") % {"open_lines": ", ".join(open_lines[:5])},
+            )
         if there is not None and there != one.answers:
-            wrong = "The task has another checklist of this author for it."
-            mend = "Leave these rows out: answers are not overwritten."
+            wrong = gettext_noop("The task has another checklist of this author for it.")
+            mend = gettext_noop("Leave these rows out: answers are not overwritten.")
             reader.refuse(first, ["worker", "system", "item_id"], wrong, mend)
         made = {**one.about, "answers": one.answers}
         reader.checked.add(made, len(one.rows), there=there is not None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import ConsistentTexts, Field, Importer, Reader, Row
 from annotation.files.reading.keys import FirstSeen, text_print
 from annotation.formats.imports.known_answers import GOLD, known_of_item
@@ -27,17 +30,17 @@ class Items(Importer):
     """Questions, each under its text."""
 
     slug = "items"
-    title = "Questions"
+    title = gettext_lazy("Questions")
     fields = (
         Field(
             "item_id",
-            "Question id",
+            gettext_lazy("Question id"),
             False,
             ("question_id", "id", "key", "qid", "item", "uid", "nr", "no", "number", "nummer"),
         ),
         Field(
             "question",
-            "Question",
+            gettext_lazy("Question"),
             True,
             (
                 *("question_text", "text", "prompt", "title", "query", "instruction", "input"),
@@ -46,7 +49,7 @@ class Items(Importer):
         ),
         Field(
             "context",
-            "Text to read",
+            gettext_lazy("Text to read"),
             False,
             (
                 *("passage", "paragraph", "document", "story", "article", "source_text"),
@@ -55,21 +58,22 @@ class Items(Importer):
         ),
         Field(
             "topic",
-            "Topic",
+            gettext_lazy("Topic"),
             False,
             ("group", "group_id", "theme", "subject", "category", "thema", "tema", "sujet"),
         ),
         *GOLD,
     )
     limits = (
-        ("item_id", 80, "an id"),
-        ("question", 20_000, "a question"),
-        ("context", 100_000, "a text to read"),
-        ("topic", 80, "a topic"),
+        ("item_id", 80, gettext_noop("an id")),
+        ("question", 20_000, gettext_noop("a question")),
+        ("context", 100_000, gettext_noop("a text to read")),
+        ("topic", 80, gettext_noop("a topic")),
     )
-    note = (
-        "Where a question has no id, one is made of its text: the same question gets the same id "
-        "again. A question with a known answer is mixed in among the others and never counts."
+    note = gettext_lazy(
+        "Where a question has no id, one is made of its text: the same question "
+        "gets the same id again. A question with a known answer is mixed in among "
+        "the others and never counts."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
@@ -78,9 +82,9 @@ class Items(Importer):
         one_text = ConsistentTexts(
             reader,
             {topic: (None, text_print(text.strip())) for topic, text in known.topics.items()},
-            "the task",
-            "This topic has another text in {where}.",
-            "Give each text a topic of its own, or leave the text out here.",
+            _("the task"),
+            _("This topic has another text in {where}."),
+            _("Give each text a topic of its own, or leave the text out here."),
         )
         for row in rows:
             with reader:
@@ -88,7 +92,10 @@ class Items(Importer):
                 if not values["item_id"] and values["question"]:
                     values["item_id"] = made_id(values)
                     made += 1
-                wrong, mend = "A question needs text.", "Write the question, or delete the row."
+                wrong, mend = (
+                    gettext_noop("A question needs text."),
+                    gettext_noop("Write the question, or delete the row."),
+                )
                 reader.needed(row, "question", wrong, mend)
                 reader.limit(row, self.limits)
                 known_answer = known_of_item(reader, row, known.fields)
@@ -107,10 +114,12 @@ class Items(Importer):
         if texts:
             checked.facts.append(plural(len(texts), "text"))
         if made:
-            whose = "1 question has" if made == 1 else f"{made:,} questions have"
             checked.notes.append(
-                f"{whose} no id. Each gets one made of its text, so that the same question is "
-                "known again in the next file."
+                _(
+                    "%(questions)s no id. Each gets one made of its text, so that the same "
+                    "question is known again in the next file."
+                )
+                % {"questions": plural(made, "question has", "questions have")}
             )
 
     @staticmethod
@@ -123,17 +132,19 @@ class Items(Importer):
             if same:
                 reader.repeated(row, "item_id", line, "question")
                 return False
-            wrong = f"Given twice, first on line {line:,}, with another question."
-            reader.refuse(row, "item_id", wrong, "Keep one, or give this one another id.")
+            wrong = _("Given twice, first on line %(line)s, with another question.") % {
+                "line": f"{line:,}"
+            }
+            reader.refuse(row, "item_id", wrong, _("Keep one, or give this one another id."))
         if key not in known.questions:
             return True
         there, passage = known.questions[key]
         if there == question and values["context"] in ("", passage.strip()):
             reader.checked.there += 1
             return False
-        what = "another question" if there != question else "another text to read"
-        wrong = f"The task has this id with {what}."
-        mend = "Change it in the builder, or give this row another id."
+        what = _("another question") if there != question else _("another text to read")
+        wrong = _("The task has this id with %(what)s.") % {"what": what}
+        mend = gettext_noop("Change it in the builder, or give this row another id.")
         return reader.refuse(row, "item_id", wrong, mend)
 
 

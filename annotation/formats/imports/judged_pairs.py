@@ -13,6 +13,9 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.importer import Reader, Row, closest_name
 from annotation.task_types.pairwise.sides import (
     FIRST,
@@ -98,8 +101,8 @@ class Pairs:
             reader.refuse(
                 row,
                 (*STORED_AS, *SHOWN_AS),
-                "These are not the same two texts.",
-                "Name one pair in a row, or leave two of the cells empty.",
+                _("These are not the same two texts."),
+                _("Name one pair in a row, or leave two of the cells empty."),
             )
         pair = self._pair(reader, row, order or sides)
         base = order or pair.texts
@@ -107,8 +110,8 @@ class Pairs:
             reader.refuse(
                 row,
                 ("flipped", *SHOWN_AS),
-                "It was shown one way or the other, not both.",
-                f"Flipped is true where {base[1]} stood on the left.",
+                _("It was shown one way or the other, not both."),
+                _("Flipped is true where %(base)s stood on the left.") % {"base": base[1]},
             )
         turned = base != pair.texts
         said = sides[0] == base[1] if sides else bool(flipped)
@@ -128,19 +131,25 @@ class Pairs:
         if not first and not second:
             return None
         if not first or not second:
-            wrong = "Only one of the two texts is named."
-            reader.refuse(row, names, wrong, "Name both, or neither.")
+            wrong = gettext_noop("Only one of the two texts is named.")
+            reader.refuse(row, names, wrong, _("Name both, or neither."))
         for name, text in zip(names, (first, second), strict=True):
             if text not in self.texts:
                 self._unknown(reader, row, name, text)
         if first == second:
-            reader.refuse(row, names, "It is compared with itself.", "Name two different texts.")
+            reader.refuse(
+                row, names, _("It is compared with itself."), _("Name two different texts.")
+            )
         return first, second
 
     def _unknown(self, reader: Reader, row: Row, name: str, text: str) -> NoReturn:
         near = closest_name(text, self.texts)
-        mend = f"Did you mean {near}?" if near else "Write the id that it was imported with."
-        reader.refuse(row, name, "No text of the task has this id.", mend)
+        mend = (
+            _("Did you mean %(near)s?") % {"near": near}
+            if near
+            else gettext_noop("Write the id that it was imported with.")
+        )
+        reader.refuse(row, name, _("No text of the task has this id."), mend)
 
     def _pair(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
         """The item of this id, which has to be of these texts, or the first one of these texts."""
@@ -149,7 +158,10 @@ class Pairs:
         if texts is None:
             names = [name for name in ("item_id", FIRST, LEFT) if name in reader.mapping]
             reader.refuse(
-                row, names, "Nothing says what was judged.", "Write its id, or those of its texts."
+                row,
+                names,
+                _("Nothing says what was judged."),
+                _("Write its id, or those of its texts."),
             )
         found = self.by_texts.get(frozenset(texts))
         if found:
@@ -157,22 +169,27 @@ class Pairs:
         if not texts[1]:
             self._unknown(reader, row, FIRST, texts[0])
         names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]
-        reader.refuse(row, names, "The task does not compare these two.", "Leave the row out.")
+        reader.refuse(
+            row, names, _("The task does not compare these two."), _("Leave the row out.")
+        )
 
     def _by_id(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
         key = reader.value(row, "item_id")
         if key in self.attention and key not in self.by_key:
-            wrong = "This is an attention pair; judgments of it never count."
-            reader.refuse(row, "item_id", wrong, "Leave the row out.")
+            wrong = gettext_noop("This is an attention pair; judgments of it never count.")
+            reader.refuse(row, "item_id", wrong, _("Leave the row out."))
         if key not in self.by_key:
-            wrong, order = "The task has nothing with this id.", self.order
+            wrong, order = gettext_noop("The task has nothing with this id."), self.order
             reader.refuse_unknown(row, "item_id", wrong, near=key, known=order, order=order)
         pair = self.by_key[key]
         if texts is not None and set(texts) != set(pair.texts):
             names = [name for name in (*STORED_AS, *SHOWN_AS) if reader.value(row, name)][:2]
             of = " and ".join(text for text in pair.texts if text)
             reader.refuse(
-                row, ("item_id", *names), f"{key} is about {of}.", "Mend the id, or leave it empty."
+                row,
+                ("item_id", *names),
+                _("%(key)s is about %(of)s.") % {"key": key, "of": of},
+                _("Mend the id, or leave it empty."),
             )
         return pair
 

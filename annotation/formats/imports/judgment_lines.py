@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.importer import Reader, Row, closest_name
 from annotation.formats.imports.answers import MOST, named_system, numbered, spellings
 from annotation.formats.imports.authors import KnownAuthors
@@ -113,13 +116,13 @@ class Lines:
             reader.refuse(
                 row,
                 ("worker", "system"),
-                "A judgment is a worker’s or a system’s, not both.",
-                "Empty one of the two cells.",
+                _("A judgment is a worker’s or a system’s, not both."),
+                _("Empty one of the two cells."),
             )
         if not worker and not system:
             names = [name for name in ("worker", "system") if name in reader.mapping]
-            mend = "Write a worker’s id, or the system that it is of."
-            reader.refuse(row, names, "Nobody is named.", mend)
+            mend = gettext_noop("Write a worker’s id, or the system that it is of.")
+            reader.refuse(row, names, _("Nobody is named."), mend)
         return self._worker(row) if worker else self._system(row)
 
     def _worker(self, row: Row) -> Author:
@@ -129,8 +132,8 @@ class Lines:
                 reader.refuse(
                     row,
                     name,
-                    "Only systems have this.",
-                    "Empty the cell, or name a system instead of the worker.",
+                    _("Only systems have this."),
+                    _("Empty the cell, or name a system instead of the worker."),
                 )
         return "worker", self.known.worker(reader, row)
 
@@ -144,8 +147,8 @@ class Lines:
         found = {name: word for name, word in found.items() if word}
         if not found:
             names = [name for name in self.asked if name in self.reader.mapping]
-            mend = "Write a judgment, or leave the row out."
-            self.reader.refuse(row, names, "Nothing is judged here.", mend)
+            mend = gettext_noop("Write a judgment, or leave the row out.")
+            self.reader.refuse(row, names, _("Nothing is judged here."), mend)
         return found
 
     def _codes(self, row: Row, named: NamedPair) -> dict[str, str]:
@@ -154,9 +157,11 @@ class Lines:
         for name, word in given.items():
             if word not in WORDS:
                 near = closest_name(word, sorted(WORDS)) if len(word) > 1 else ""
-                mend = "Write first, neutral or second; or left, neutral or right (A, N, B)."
-                mend = f"Did you mean {near}?" if near else mend
-                reader.refuse(row, name, "This is no judgment of a pair.", mend)
+                mend = gettext_noop(
+                    "Write first, neutral or second; or left, neutral or right (A, N, B)."
+                )
+                mend = _("Did you mean %(near)s?") % {"near": near} if near else mend
+                reader.refuse(row, name, _("This is no judgment of a pair."), mend)
         self._one_way(row, named, given)
         for name, word in given.items():
             one = self.asked[name]
@@ -164,8 +169,8 @@ class Lines:
                 reader.refuse(
                     row,
                     name,
-                    f"“{one.label}” has no neutral: people choose a side.",
-                    "Leave the cell empty, or the row out.",
+                    _("“%(label)s” has no neutral: people choose a side.") % {"label": one.label},
+                    _("Leave the cell empty, or the row out."),
                 )
         return {self.asked[name].name: named.code(word) for name, word in given.items()}
 
@@ -180,22 +185,25 @@ class Lines:
             reader.refuse(
                 row,
                 (of_order[0], of_side[0]),
-                "One row says both first or second, left or right.",
-                "Use one of the two ways throughout the row.",
+                _("One row says both first or second, left or right."),
+                _("Use one of the two ways throughout the row."),
             )
         if of_order and not named.says_first:
             reader.refuse(
                 row,
                 of_order[0],
-                "The row says which text stood left, not which one is first.",
-                "Write left, neutral or right, or name the texts in the columns first and second.",
+                _("The row says which text stood left, not which one is first."),
+                _(
+                    "Write left, neutral or right, or name the texts in the columns first and "
+                    "second."
+                ),
             )
         if of_side and not named.says_left:
             reader.refuse(
                 row,
                 of_side[0],
-                "The row does not say which text stood on the left.",
-                "Write first, neutral or second, or add left and right, or flipped.",
+                _("The row does not say which text stood on the left."),
+                _("Write first, neutral or second, or add left and right, or flipped."),
             )
 
     def _ratings(self, row: Row) -> dict[str, str]:
@@ -205,7 +213,12 @@ class Lines:
             points = self.asked[name].points
             if not is_whole_number(word) or int(word) not in points:
                 told = ", ".join(map(str, points))
-                self.reader.refuse(row, name, "The scale has no such point.", f"It has {told}.")
+                self.reader.refuse(
+                    row,
+                    name,
+                    _("The scale has no such point."),
+                    _("It has %(told)s.") % {"told": told},
+                )
             found[self.asked[name].name] = str(int(word))
         return found
 
@@ -215,14 +228,14 @@ class Lines:
         if not raw or self.reader.value(row, "system"):
             return None
         if not (is_whole_number(raw) and 1 <= int(raw) <= PLACES):
-            mend = "Number the worker’s pairs 1, 2, 3 and so on."
-            self.reader.refuse(row, "position", "This is not a whole number from 1.", mend)
+            mend = gettext_noop("Number the worker’s pairs 1, 2, 3 and so on.")
+            self.reader.refuse(row, "position", _("This is not a whole number from 1."), mend)
         return int(raw) - 1
 
     def _uncounted(self, row: Row) -> str:
         """Why a row does not count; empty where it does."""
         counts, excluded = (self.reader.truth(row, name) for name in ("counts", "excluded"))
-        reason = self.reader.fit(row, "reason", 200, "a reason")
+        reason = self.reader.fit(row, "reason", 200, gettext_noop("a reason"))
         if counts is False:
             return reason or UNCOUNTED
         return EXCLUDED if excluded else ""

@@ -27,6 +27,9 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
@@ -75,40 +78,57 @@ HEAD = (
 TAIL = ("answered_at", "counts", "reason", "excluded", "version")
 WHAT, WHO, JUDGED = "one way to say what was judged", "a worker or a system", "one of these"
 PAIR = (
-    Field("item_id", "Pair id", also=("pair_id", "pair", "item", "id", "key"), either=WHAT),
-    Field("first", "First text", also=("first_id", "first_text"), either=WHAT),
-    Field("second", "Second text", also=("second_id", "second_text")),
-    Field("left", "Text on the left", also=("left_id", "left_text", "response_a"), either=WHAT),
-    Field("right", "Text on the right", also=("right_id", "right_text", "response_b")),
-    Field("flipped", "Second text stood left", also=("turned", "swapped", "reversed")),
+    Field(
+        "item_id",
+        gettext_lazy("Pair id"),
+        also=("pair_id", "pair", "item", "id", "key"),
+        either=WHAT,
+    ),
+    Field("first", gettext_lazy("First text"), also=("first_id", "first_text"), either=WHAT),
+    Field("second", gettext_lazy("Second text"), also=("second_id", "second_text")),
+    Field(
+        "left",
+        gettext_lazy("Text on the left"),
+        also=("left_id", "left_text", "response_a"),
+        either=WHAT,
+    ),
+    Field(
+        "right", gettext_lazy("Text on the right"), also=("right_id", "right_text", "response_b")
+    ),
+    Field(
+        "flipped", gettext_lazy("Second text stood left"), also=("turned", "swapped", "reversed")
+    ),
 )
 SINGLE = (
-    Field("item_id", "Item id", also=("item", "id"), either=WHAT),
+    Field("item_id", gettext_lazy("Item id"), also=("item", "id"), either=WHAT),
     Field(
-        "first", "Text id", also=("text_id", "text", "candidate", "response", "key"), either=WHAT
+        "first",
+        gettext_lazy("Text id"),
+        also=("text_id", "text", "candidate", "response", "key"),
+        either=WHAT,
     ),
 )
 AUTHOR = (
     Field(
         "worker",
-        "Worker id",
+        gettext_lazy("Worker id"),
         also=("worker_id", "participant", "annotator", "judge", "coder", "rater", "user"),
         either=WHO,
     ),
-    Field("system", "System", False, SYSTEM.also, WHO),
+    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
     STRATEGY,
     REPLICATE,
-    Field("position", "Place in the worker's order", also=("item_index", "place")),
+    Field("position", gettext_lazy("Place in the worker's order"), also=("item_index", "place")),
 )
 AFTER = (
     Field(
         "answered_at",
-        "Time of the judgment",
+        gettext_lazy("Time of the judgment"),
         also=("submitted_at", "timestamp", "time", "date", "created_at"),
     ),
-    Field("counts", "Counts"),
-    Field("reason", "Why it does not count"),
-    Field("excluded", "Its author is excluded"),
+    Field("counts", gettext_lazy("Counts")),
+    Field("reason", gettext_lazy("Why it does not count")),
+    Field("excluded", gettext_lazy("Its author is excluded")),
 )
 SAYS_PAIRS = (
     "A judgment is first, neutral or second, of the texts in these columns or of the pair as it "
@@ -130,7 +150,7 @@ class Judgments(Importer):
     """The format, of the dimensions or scales that a task asks for."""
 
     slug = "judgments"
-    title = "Judgments"
+    title = gettext_lazy("Judgments")
 
     def __init__(self, asked: Sequence[AskedDimension] = ()) -> None:
         self.asked = {column_of(one.name): one for one in asked}
@@ -161,9 +181,11 @@ class Judgments(Importer):
                 key: _said(judged, codes)
                 for key, codes in itertools.chain(known.there.items(), known.again.items())
             },
-            twice="Keep one, or say when each was given; number a model’s calls by replicate.",
-            differs="The task has another judgment of this author.",
-            leave="Leave the row out: judgments are not overwritten.",
+            twice=gettext_noop(
+                "Keep one, or say when each was given; number a model’s calls by replicate."
+            ),
+            differs=gettext_noop("The task has another judgment of this author."),
+            leave=gettext_noop("Leave the row out: judgments are not overwritten."),
             what="judgment",
         )
         strange = self._strange(rows, reader.mapping)
@@ -174,8 +196,8 @@ class Judgments(Importer):
                 found = lines.read(row)
                 key = _key(found, first, known)
                 if not found.named.pair.asked and key not in once.there:
-                    wrong = "The task no longer asks for this."
-                    reader.refuse(row, "item_id", wrong, "Leave the row out.")
+                    wrong = gettext_noop("The task no longer asks for this.")
+                    reader.refuse(row, "item_id", wrong, _("Leave the row out."))
                 if once.takes(row, key, _said(judged, found.codes)):
                     checked.good.append(found.values)
                     counts.add(found.values)
@@ -214,9 +236,13 @@ class Judgments(Importer):
         for column, near in strange.items():
             value = row.values.get(column, "").strip()
             if value:
-                mend = f"Did you mean {near}?" if near else f"It asks for {', '.join(self.asked)}."
-                wrong = f"The task does not ask for {column}."
-                mend = f"{mend} Rename the column, or take it out."
+                mend = (
+                    _("Did you mean %(near)s?") % {"near": near}
+                    if near
+                    else _("It asks for %(asked)s.") % {"asked": ", ".join(self.asked)}
+                )
+                wrong = _("The task does not ask for %(column)s.") % {"column": column}
+                mend = f"{mend} {_('Rename the column, or take it out.')}"
                 checked.problems.append(Problem(row.line, column, value, wrong, mend))
                 raise Refused
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row, closest_name
 from annotation.task_types.known import KnownField, clean_known
 from crowdqc.errors import Invalid
 
 # In files of items: narrow names, as a column "answer" is seldom meant for workers to be tried by.
 GOLD = (
-    Field("gold", "Known answer", False, ("known_answer", "gold_answer", "gold_label")),
-    Field("within", "Tolerance", False, ("tolerance",)),
+    Field(
+        "gold", gettext_lazy("Known answer"), False, ("known_answer", "gold_answer", "gold_label")
+    ),
+    Field("within", gettext_lazy("Tolerance"), False, ("tolerance",)),
 )
 
 
@@ -38,8 +43,10 @@ def known_of_item(reader: Reader, row: Row, fields: Sequence[KnownField]) -> dic
     if not reader.value(row, "gold"):
         return {}
     if len(fields) != 1:
-        wrong = "A known answer of this task has no single field."
-        reader.refuse(row, "gold", wrong, "Leave it out; import known answers as their own file.")
+        wrong = gettext_noop("A known answer of this task has no single field.")
+        reader.refuse(
+            row, "gold", wrong, _("Leave it out; import known answers as their own file.")
+        )
     return {"field": fields[0].name, **known_given(reader, row, fields[0], ["gold", "within"])}
 
 
@@ -55,18 +62,34 @@ class KnownAnswersFile(Importer):
     """A row is what is known of one field of one item; accepted answers stand in lines or by |."""
 
     slug = "known_answers"
-    title = "Known answers"
+    title = gettext_lazy("Known answers")
     fields = (
-        Field("item", "Item id", True, ("item_id", "key", "id", "question_id", "text_id")),
-        Field("answer", "Known answer", True, ("known_answer", "gold", "truth", "expected")),
-        Field("field", "Field", False, ("scale", "name", "dimension", "question_name")),
-        Field("within", "Tolerance", False, ("tolerance", "off")),
-        Field("explanation", "Explanation", False, ("why", "reason", "feedback")),
+        Field(
+            "item",
+            gettext_lazy("Item id"),
+            True,
+            ("item_id", "key", "id", "question_id", "text_id"),
+        ),
+        Field(
+            "answer",
+            gettext_lazy("Known answer"),
+            True,
+            ("known_answer", "gold", "truth", "expected"),
+        ),
+        Field(
+            "field", gettext_lazy("Field"), False, ("scale", "name", "dimension", "question_name")
+        ),
+        Field("within", gettext_lazy("Tolerance"), False, ("tolerance", "off")),
+        Field("explanation", gettext_lazy("Explanation"), False, ("why", "reason", "feedback")),
     )
-    limits = (("item", 80, "an id"), ("explanation", 600, "an explanation"))
-    note = (
-        "Answers that are all accepted are written with | between them. An item with a known "
-        "answer is mixed in among the others and never counts. Workers never see the file."
+    limits = (
+        ("item", 80, gettext_noop("an id")),
+        ("explanation", 600, gettext_noop("an explanation")),
+    )
+    note = gettext_lazy(
+        "Answers that are all accepted are written with | between them. An item "
+        "with a known answer is mixed in among the others and never counts. "
+        "Workers never see the file."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownFields) -> None:
@@ -77,8 +100,18 @@ class KnownAnswersFile(Importer):
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
-                reader.needed(row, "item", "There is no item id.", "Write it, or delete the row.")
-                reader.needed(row, "answer", "There is no answer.", "Write it, or delete the row.")
+                reader.needed(
+                    row,
+                    "item",
+                    gettext_noop("There is no item id."),
+                    gettext_noop("Write it, or delete the row."),
+                )
+                reader.needed(
+                    row,
+                    "answer",
+                    gettext_noop("There is no answer."),
+                    gettext_noop("Write it, or delete the row."),
+                )
                 reader.limit(row, self.limits)
                 name = values["field"] or only
                 if values["item"] not in known.items:
@@ -88,8 +121,10 @@ class KnownAnswersFile(Importer):
                 given = known_given(reader, row, by_name[name], ["answer", "within"])
                 line = first.setdefault((values["item"], name), row.line)
                 if line != row.line:
-                    wrong = f"This item has a known answer on line {line:,}."
-                    reader.refuse(row, ["item", "field"], wrong, "Give each field one row.")
+                    wrong = _("This item has a known answer on line %(line)s.") % {
+                        "line": f"{line:,}"
+                    }
+                    reader.refuse(row, ["item", "field"], wrong, _("Give each field one row."))
                 good = {"item": values["item"], "field": name, **given}
                 reader.checked.good.append({**good, "explanation": values["explanation"]})
 
@@ -97,5 +132,9 @@ class KnownAnswersFile(Importer):
     def _unknown(reader: Reader, row: Row, name: str, said: str, known: Iterable[str]) -> None:
         near = closest_name(said, list(known))
         what = "item" if name == "item" else "field"
-        mend = f"Did you mean {near}?" if near else f"Use an id of the task’s {what}s."
-        reader.refuse(row, name, f"The task has no such {what}.", mend)
+        mend = (
+            _("Did you mean %(near)s?") % {"near": near}
+            if near
+            else _("Use an id of the task’s %(things)s.") % {"things": f"{what}s"}
+        )
+        reader.refuse(row, name, _("The task has no such %(what)s.") % {"what": what}, mend)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.files.reading.keys import FirstSeen, Keys
 from annotation.files.reading.spool import Spool
@@ -73,62 +76,75 @@ class Gold:
         if not said:
             return {}
         if self.field is None:
-            wrong = "No field of the task chooses one option."
-            reader.refuse(row, "gold", wrong, "Leave the column out.")
+            wrong = gettext_noop("No field of the task chooses one option.")
+            reader.refuse(row, "gold", wrong, _("Leave the column out."))
         code = code_of(self.field, said)
         offered = [option["value"] for option in self.field["options"]]
         if code not in offered:
             refuse_label(reader, row, "gold", said, offered)
         line, known = self.first.setdefault(key, (row.line, code))
         if known != code:
-            where = f"on line {line:,}" if line else "in the task"
-            wrong = f"This item has the known answer {known} {where}."
-            reader.refuse(row, "gold", wrong, "Give each item one known answer.")
+            wrong = _("This item has the known answer %(known)s in the task.")
+            if line:
+                wrong = _("This item has the known answer %(known)s on line %(line)s.")
+            wrong %= {"known": known, "line": f"{line:,}"}
+            reader.refuse(row, "gold", wrong, _("Give each item one known answer."))
         return {self.field["name"]: code}
 
 
 def refuse_label(reader: Reader, row: Row, name: str, said: str, offered: Sequence[str]) -> None:
     """Refuse a label that no option has, naming the nearest one."""
     near = closest_name(said, offered)
-    mend = f"Did you mean {near}?" if near else f"Use {', '.join(offered[:12])}."
-    reader.refuse(row, name, "The field has no such option.", mend)
+    mend = (
+        _("Did you mean %(near)s?") % {"near": near}
+        if near
+        else _("Use %(offered)s.") % {"offered": ", ".join(offered[:12])}
+    )
+    reader.refuse(row, name, _("The field has no such option."), mend)
 
 
 class LabelItems(Importer):
     """Items to be labeled; every further column is kept with its item."""
 
     slug = "label_items"
-    title = "Items to label"
+    title = gettext_lazy("Items to label")
     fields = (
         Field(
             "key",
-            "Item id",
+            gettext_lazy("Item id"),
             False,
             ("item_id", "id", "item", "task", "uid", "question_id", "nr", "number"),
         ),
         Field(
             "text",
-            "Text",
+            gettext_lazy("Text"),
             False,
             ("question", "content", "sentence", "document", "body", "message", "tweet", "review"),
             either=WHAT,
         ),
-        Field("gold", "Known answer", False, GOLD),
-        Field("file", "File", False, ("image", "audio", "filename", "file_name", "url"), WHAT),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field(
+            "file",
+            gettext_lazy("File"),
+            False,
+            ("image", "audio", "filename", "file_name", "url"),
+            WHAT,
+        ),
     )
-    limits = (("key", 80, "an id"), ("text", 20_000, "a text"))
-    note = (
-        "Every other column is kept with its item. An item without an id gets one made of its "
-        "text. An item with a known answer is mixed in among the others and never counts. Where "
-        "items are images or recordings, File names one that was uploaded in the builder, or is "
-        "the address of one, and Text describes it."
+    limits = (("key", 80, gettext_noop("an id")), ("text", 20_000, gettext_noop("a text")))
+    note = gettext_lazy(
+        "Every other column is kept with its item. An item without an id gets one "
+        "made of its text. An item with a known answer is mixed in among the "
+        "others and never counts. Where items are images or recordings, File names "
+        "one that was uploaded in the builder, or is the address of one, and Text "
+        "describes it."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Items with their metadata; an id once."""
         checked, first, made = reader.checked, FirstSeen(), 0
         gold = Gold(reader, known.fields, {})
-        noun = "text" if known.files is None else "file or description"
+        noun = _("text") if known.files is None else _("file or description")
         mapped = set(reader.mapping.values())
         if known.files is None:  # a column that is called so is kept with its item
             mapped -= {reader.mapping.get("file")}
@@ -146,15 +162,18 @@ class LabelItems(Importer):
                 line, same = first.setdefault(key, row.line, what)
                 if line != row.line:
                     if not same:
-                        wrong = f"Given twice, first on line {line:,}, with another {noun}."
-                        reader.refuse(row, "key", wrong, "Give this item another id.")
+                        wrong = _("Given twice, first on line %(line)s, with another %(noun)s.") % {
+                            "line": f"{line:,}",
+                            "noun": noun,
+                        }
+                        reader.refuse(row, "key", wrong, _("Give this item another id."))
                     reader.repeated(row, "key", line, noun)
                     continue
                 if key in known.texts:
                     other = known.files is not None and known.shown.get(key) != file
                     if known.texts[key].strip() != values["text"] or other:
-                        wrong = f"The task has this id with another {noun}."
-                        reader.refuse(row, "key", wrong, "Give this item another id.")
+                        wrong = _("The task has this id with another %(noun)s.") % {"noun": noun}
+                        reader.refuse(row, "key", wrong, _("Give this item another id."))
                     checked.there += 1
                     continue
                 meta = _metadata(row, mapped)
@@ -169,29 +188,45 @@ class LabelItems(Importer):
                     }
                 )
         if made:
-            checked.notes.append(f"{plural(made, 'item')} without an id: one is made of the text.")
+            checked.notes.append(
+                _("%(items)s without an id: one is made of the text.")
+                % {"items": plural(made, "item")}
+            )
         columns = {name for one in checked.good for name in one["meta"]}
         if columns:
-            checked.facts.append(f"kept with the items: {', '.join(sorted(columns)[:12])}")
+            checked.facts.append(
+                _("kept with the items: %(sorted)s") % {"sorted": ", ".join(sorted(columns)[:12])}
+            )
 
 
 def _file_of(reader: Reader, row: Row, known: KnownItems) -> tuple[int | None, str]:
     """The file that a row's item shows, or the address of one. Raises Refused."""
     if known.files is None:
-        reader.needed(row, "text", "An item needs a text.", "Write it, or delete the row.")
+        reader.needed(
+            row,
+            "text",
+            gettext_noop("An item needs a text."),
+            gettext_noop("Write it, or delete the row."),
+        )
         return None, ""
-    said = reader.needed(row, "file", "An item needs a file.", "Name an uploaded file.")
+    said = reader.needed(
+        row, "file", gettext_noop("An item needs a file."), gettext_noop("Name an uploaded file.")
+    )
     if said.startswith(("http://", "https://")):
         try:
             return None, addresses.clean(said, query=True)
         except Invalid as error:
             return reader.refuse(
-                row, "file", "This address cannot be used.", *error.fields.values()
+                row, "file", _("This address cannot be used."), *error.fields.values()
             )
     if said not in known.files:
         near = closest_name(said, known.files)
-        mend = f"Did you mean {near}?" if near else "Upload it in the builder first."
-        reader.refuse(row, "file", "The project has no file of this name.", mend)
+        mend = (
+            _("Did you mean %(near)s?") % {"near": near}
+            if near
+            else gettext_noop("Upload it in the builder first.")
+        )
+        reader.refuse(row, "file", _("The project has no file of this name."), mend)
     return known.files[said], ""
 
 
@@ -223,9 +258,11 @@ class ReadLabels:
         elif span or self.draft[key] == said:
             reader.repeated(row, ["worker", "system", "item"], line, "label")
         else:
-            wrong = f"This author labeled the item on line {line:,}, with another label."
+            wrong = _("This author labeled the item on line %(line)s, with another label.") % {
+                "line": f"{line:,}"
+            }
             names = ["worker", "system", "item", "label"]
-            reader.refuse(row, names, wrong, "Keep one of the two.")
+            reader.refuse(row, names, wrong, _("Keep one of the two."))
 
     def whole(self) -> dict[str, str]:
         """The draft with its spans."""
@@ -236,21 +273,37 @@ class Labels(Importer):
     """Labels from elsewhere; one good row for each author and item."""
 
     slug = "labels"
-    title = "Labels"
-    note = (
-        "A row is one label of one item. Where a task has several fields, the column field names "
-        "the one that is meant, and NAME.VALUE an option of several, with yes or no. Spans also "
-        "come in as CoNLL: the exported archive, or a file whose comments name item and worker."
+    title = gettext_lazy("Labels")
+    note = gettext_lazy(
+        "A row is one label of one item. Where a task has several fields, the "
+        "column field names the one that is meant, and NAME.VALUE an option of "
+        "several, with yes or no. Spans also come in as CoNLL: the exported "
+        "archive, or a file whose comments name item and worker."
     )
     fields = (
         *AUTHOR,
-        Field("item", "Item id", True, ("item_id", "key", "task", "task_id", "id", "question")),
-        Field("label", "Label", True, ("code", "value", "answer", "class", "vote", "annotation")),
-        Field("field", "Field", False, ("name", "dimension", "question_name")),
-        Field("start", "Start of a span", False, ("begin",)),
-        Field("end", "End of a span"),
-        Field("gold", "Known answer", False, GOLD),
-        Field("time", "Time", False, ("answered_at", "submitted_at", "timestamp", "created_at")),
+        Field(
+            "item",
+            gettext_lazy("Item id"),
+            True,
+            ("item_id", "key", "task", "task_id", "id", "question"),
+        ),
+        Field(
+            "label",
+            gettext_lazy("Label"),
+            True,
+            ("code", "value", "answer", "class", "vote", "annotation"),
+        ),
+        Field("field", gettext_lazy("Field"), False, ("name", "dimension", "question_name")),
+        Field("start", gettext_lazy("Start of a span"), False, ("begin",)),
+        Field("end", gettext_lazy("End of a span")),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field(
+            "time",
+            gettext_lazy("Time"),
+            False,
+            ("answered_at", "submitted_at", "timestamp", "created_at"),
+        ),
         *AFTER,
     )
 
@@ -353,19 +406,28 @@ def _said(
     reader: Reader, row: Row, asked: Mapping[str, Mapping[str, Any]], usual: str
 ) -> tuple[str, str, Span | None]:
     """The key of the draft that a row fills, with what, or which span it is. Raises Refused."""
-    said = reader.needed(row, "label", "There is no label.", "Write it, or delete the row.")
+    said = reader.needed(
+        row,
+        "label",
+        gettext_noop("There is no label."),
+        gettext_noop("Write it, or delete the row."),
+    )
     field_name = reader.value(row, "field") or usual
-    name, _, value = field_name.partition(".")
+    name, _dot, value = field_name.partition(".")
     if name not in asked:
         near = closest_name(name, asked)
-        mend = f"Did you mean {near}?" if near else f"It has {', '.join(asked)}."
-        reader.refuse(row, ["field"], "The task has no such field.", mend)
+        mend = (
+            _("Did you mean %(near)s?") % {"near": near}
+            if near
+            else _("It has %(asked)s.") % {"asked": ", ".join(asked)}
+        )
+        reader.refuse(row, ["field"], _("The task has no such field."), mend)
     one, key = asked[name], f"{PREFIX}{field_name}"
     if one["kind"] == SPANS and reader.value(row, "start"):
-        mend = "Characters of the text, counted from 0."
+        mend = gettext_noop("Characters of the text, counted from 0.")
         start, end = reader.number(row, "start", mend), reader.number(row, "end", mend)
         if start is None or end is None or start >= end:
-            reader.refuse(row, ["start", "end"], "A span has its start before its end.", mend)
+            reader.refuse(row, ["start", "end"], _("A span has its start before its end."), mend)
         return key, "", (start, end, said)
     code = said if value else code_of(one, said)
     if one["kind"] in SINGLE_CODES and code not in codes_of(one):
@@ -388,9 +450,12 @@ class _Settling:
         first, values = one.rows[0], self._values(one)
         said = {name: code for name, code, _ in values["choices"]}
         if there is not None and any(there.get(name, code) != code for name, code in said.items()):
-            wrong, mend = "The task has another label of this author.", "Leave this row out."
+            wrong, mend = (
+                gettext_noop("The task has another label of this author."),
+                gettext_noop("Leave this row out."),
+            )
             names = ["worker", "system", "item"]
-            self.reader.refuse(first, names, wrong, f"{mend} Labels are not replaced.")
+            self.reader.refuse(first, names, wrong, f"{_(mend)} {_('Labels are not replaced.')}")
         made = {**one.about, **values}
         self.reader.checked.add(made, len(one.rows), there=there is not None)
         return None if there is not None else made

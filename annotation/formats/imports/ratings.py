@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import (
     Field,
     Importer,
@@ -51,29 +54,38 @@ class Documents(Importer):
     """Answers beside their documents; rows as ``add_documents`` takes them."""
 
     slug = "documents"
-    title = "Documents with answers"
+    title = gettext_lazy("Documents with answers")
     fields = (
-        Field("document_id", "Document id", True, ("article_id", "document_key", "doc_id")),
-        Field("document", "Document", False, ("article", "passage", "context", "text")),
-        Field("title", "Title", False, ("headline", "document_title")),
-        Field("question_id", "Question id", True, ("question_key", "qid")),
-        Field("question", "Question", True, ("query", "prompt", "frage")),
-        Field("sentence", "Sentence it arose from", False, ("sentence_id", "anchor")),
-        Field("answer_id", "Answer id", True, ("item_id", "id", "key")),
-        Field("answer", "Answer", True, ("response", "output", "completion", "antwort")),
-        Field("system", "System", True, ("model", "source", "llm")),
-        Field("prompt_strategy", "Prompt strategy", False, ("strategy", "prompting")),
+        Field(
+            "document_id",
+            gettext_lazy("Document id"),
+            True,
+            ("article_id", "document_key", "doc_id"),
+        ),
+        Field(
+            "document", gettext_lazy("Document"), False, ("article", "passage", "context", "text")
+        ),
+        Field("title", gettext_lazy("Title"), False, ("headline", "document_title")),
+        Field("question_id", gettext_lazy("Question id"), True, ("question_key", "qid")),
+        Field("question", gettext_lazy("Question"), True, ("query", "prompt", "frage")),
+        Field("sentence", gettext_lazy("Sentence it arose from"), False, ("sentence_id", "anchor")),
+        Field("answer_id", gettext_lazy("Answer id"), True, ("item_id", "id", "key")),
+        Field(
+            "answer", gettext_lazy("Answer"), True, ("response", "output", "completion", "antwort")
+        ),
+        Field("system", gettext_lazy("System"), True, ("model", "source", "llm")),
+        Field("prompt_strategy", gettext_lazy("Prompt strategy"), False, ("strategy", "prompting")),
     )
     limits = (
-        ("document_id", 80, "an id"),
-        ("document", 100_000, "a document"),
-        ("title", 160, "a title"),
-        ("question_id", 80, "an id"),
-        ("question", 20_000, "a question"),
-        ("answer_id", 80, "an id"),
-        ("answer", 100_000, "an answer"),
-        ("system", 120, "a name"),
-        ("prompt_strategy", 120, "a name"),
+        ("document_id", 80, gettext_noop("an id")),
+        ("document", 100_000, gettext_noop("a document")),
+        ("title", 160, gettext_noop("a title")),
+        ("question_id", 80, gettext_noop("an id")),
+        ("question", 20_000, gettext_noop("a question")),
+        ("answer_id", 80, gettext_noop("an id")),
+        ("answer", 100_000, gettext_noop("an answer")),
+        ("system", 120, gettext_noop("a name")),
+        ("prompt_strategy", 120, gettext_noop("a name")),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownDocuments) -> None:
@@ -83,9 +95,9 @@ class Documents(Importer):
             reader,
             ["answer_id", "answer"],
             known.answers,
-            twice="Give each answer an id of its own.",
-            differs="The project has this id with another text.",
-            leave="Give this row another id: texts under judgment never change.",
+            twice=gettext_noop("Give each answer an id of its own."),
+            differs=gettext_noop("The project has this id with another text."),
+            leave=gettext_noop("Give this row another id: texts under judgment never change."),
         )
         told: dict[tuple[str, ...], str] = {
             ("document", key): text for key, text in known.documents.items()
@@ -94,8 +106,9 @@ class Documents(Importer):
             with reader:
                 values = reader.values(row, self.fields)
                 for name in ("document_id", "question_id", "answer_id", "answer", "system"):
-                    wrong = f"There is no {name.replace('_', ' ')}."
-                    reader.needed(row, name, wrong, "Write it.")
+                    if not reader.value(row, name):
+                        wrong = _("There is no %(name)s.") % {"name": name.replace("_", " ")}
+                        reader.refuse(row, name, wrong, _("Write it."))
                 reader.limit(row, self.limits)
                 self._one(reader, row, "document", values, told)
                 self._one(reader, row, "question", values, told)
@@ -105,7 +118,10 @@ class Documents(Importer):
         if checked.good:
             there = {row["document_id"] for row in checked.good}
             answers = plural(len(checked.good), "answer")
-            checked.facts.append(f"{answers} on {plural(len(there), 'document')}")
+            checked.facts.append(
+                _("%(answers)s on %(documents)s")
+                % {"answers": answers, "documents": plural(len(there), "document")}
+            )
 
     @staticmethod
     def _one(
@@ -121,11 +137,11 @@ class Documents(Importer):
             key = (*key, values["question_id"])
         given, first = values[name], told.get(key, "")
         if given and first and given.strip() != first.strip():
-            wrong = f"Differs from the {name} given before."
-            reader.refuse(row, name, wrong, "Give it one text.")
+            wrong = _("Differs from the %(name)s given before.") % {"name": name}
+            reader.refuse(row, name, wrong, _("Give it one text."))
         told[key] = values[name] = first or given
         if name == "question" and not values[name]:
-            reader.refuse(row, name, "There is no question.", "Write it.")
+            reader.refuse(row, name, _("There is no question."), _("Write it."))
 
     @staticmethod
     def _anchor(reader: Reader, row: Row, values: Mapping[str, str]) -> int:
@@ -133,8 +149,12 @@ class Documents(Importer):
         at = parse_whole(raw, high=last)
         if at is not None:
             return at
-        there = f"1 to {last:,}; 0 for none" if last else "0: there is no document"
-        reader.refuse(row, "sentence", "The document has no such sentence.", f"{there}.")
+        there = (
+            _("1 to %(last)s; 0 for none") % {"last": f"{last:,}"}
+            if last
+            else _("0: there is no document")
+        )
+        reader.refuse(row, "sentence", _("The document has no such sentence."), f"{there}.")
 
 
 @dataclass(frozen=True)
@@ -159,20 +179,25 @@ class Ratings(Importer):
     """The format, of the scales that a task asks for."""
 
     slug = "ratings"
-    title = "Ratings with explanations"
+    title = gettext_lazy("Ratings with explanations")
 
     def __init__(self, scales: Sequence[Mapping[str, Any]] = ()) -> None:
         self.scales = {str(scale["name"]): scale for scale in scales}
         self.columns = columns_of(scales)
         self.fields = (
-            Field("item_id", "Answer id", True, ("item", "answer_id", "id")),
-            Field("worker_id", "Worker id", True, ("worker", "annotator", "rater")),
+            Field("item_id", gettext_lazy("Answer id"), True, ("item", "answer_id", "id")),
+            Field("worker_id", gettext_lazy("Worker id"), True, ("worker", "annotator", "rater")),
             *(
                 Field(self.columns[name], scale["label"], True, (name, f"{name}_label"))
                 for name, scale in self.scales.items()
             ),
-            Field("explanation", "Explanation", False, ("feedback", "reason", "rationale")),
-            Field("evidence", "Evidence", False, ("sentences", "evidence_sentences")),
+            Field(
+                "explanation",
+                gettext_lazy("Explanation"),
+                False,
+                ("feedback", "reason", "rationale"),
+            ),
+            Field("evidence", gettext_lazy("Evidence"), False, ("sentences", "evidence_sentences")),
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:
@@ -197,16 +222,23 @@ class Ratings(Importer):
         item = reader.value(row, "item_id")
         if item not in known.items:
             near = closest_name(item, known.items)
-            mend = f"Did you mean {near}?" if near else span(sorted(known.items))
-            reader.refuse(row, "item_id", "No answer has this id.", mend)
-        reader.needed(row, "worker_id", "There is no worker.", "Write who rated it.")
-        worker = reader.fit(row, "worker_id", 120, "an id")
-        said = reader.fit(row, "explanation", MAX_EXPLANATION, "an explanation")
+            mend = (
+                _("Did you mean %(near)s?") % {"near": near} if near else span(sorted(known.items))
+            )
+            reader.refuse(row, "item_id", _("No answer has this id."), mend)
+        reader.needed(
+            row,
+            "worker_id",
+            gettext_noop("There is no worker."),
+            gettext_noop("Write who rated it."),
+        )
+        worker = reader.fit(row, "worker_id", 120, gettext_noop("an id"))
+        said = reader.fit(row, "explanation", MAX_EXPLANATION, gettext_noop("an explanation"))
         points = reader.every(*(partial(self._point, reader, row, name) for name in self.scales))
         try:
             evidence = numbers(reader.value(row, "evidence").strip("[]"), known.items[item])
         except Invalid as error:
-            reader.refuse(row, "evidence", error.message, "Sentence numbers, as in 3, 5-7.")
+            reader.refuse(row, "evidence", error.message, _("Sentence numbers, as in 3, 5-7."))
         return {
             "item_id": item,
             "worker_id": worker,
@@ -225,5 +257,10 @@ class Ratings(Importer):
             value = by_value.get(YES_NO.get(raw.casefold(), ""))
         if value is None:
             said = ", ".join(by_value)
-            reader.refuse(row, column, "The scale has no such point.", f"One of {said}.")
+            reader.refuse(
+                row,
+                column,
+                _("The scale has no such point."),
+                _("One of %(said)s.") % {"said": said},
+            )
         return int(value)

@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import (
     ConsistentTexts,
     Field,
@@ -50,28 +53,38 @@ class Samples(Importer):
     """The samples of a think-aloud task."""
 
     slug = "samples"
-    title = "Dimensions with scored samples"
-    note = (
-        "A row is one sample with its score. Rows of one dimension go together, and its rubric "
-        "may stand on any of them. A sample without an id gets one."
+    title = gettext_lazy("Dimensions with scored samples")
+    note = gettext_lazy(
+        "A row is one sample with its score. Rows of one dimension go together, "
+        "and its rubric may stand on any of them. A sample without an id gets one."
     )
     fields = (
-        Field("dimension", "Dimension", True, ("name", "topic", "criterion")),
-        Field("text", "Text that was scored", True, ("summary", "sample", "output", "response")),
-        Field("score", "Score", True, ("rating", "grade", "label")),
-        Field("rubric", "Rubric", False, ("definition", "description", "guideline")),
-        Field("sample_id", "Sample id", False, ("id", "key", "text_id")),
-        Field("source", "Source", False, ("article", "document", "context", "source_text")),
-        Field("title", "Title", False, ("headline",)),
+        Field("dimension", gettext_lazy("Dimension"), True, ("name", "topic", "criterion")),
+        Field(
+            "text",
+            gettext_lazy("Text that was scored"),
+            True,
+            ("summary", "sample", "output", "response"),
+        ),
+        Field("score", gettext_lazy("Score"), True, ("rating", "grade", "label")),
+        Field("rubric", gettext_lazy("Rubric"), False, ("definition", "description", "guideline")),
+        Field("sample_id", gettext_lazy("Sample id"), False, ("id", "key", "text_id")),
+        Field(
+            "source",
+            gettext_lazy("Source"),
+            False,
+            ("article", "document", "context", "source_text"),
+        ),
+        Field("title", gettext_lazy("Title"), False, ("headline",)),
     )
     limits = (
-        ("dimension", 80, "a dimension's name"),
-        ("text", 20_000, "a sample"),
-        ("score", 20, "a score"),
-        ("rubric", 20_000, "a rubric"),
-        ("sample_id", 80, "an id"),
-        ("source", 100_000, "a source"),
-        ("title", 160, "a title"),
+        ("dimension", 80, gettext_noop("a dimension's name")),
+        ("text", 20_000, gettext_noop("a sample")),
+        ("score", 20, gettext_noop("a score")),
+        ("rubric", 20_000, gettext_noop("a rubric")),
+        ("sample_id", 80, gettext_noop("an id")),
+        ("source", 100_000, gettext_noop("a source")),
+        ("title", 160, gettext_noop("a title")),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownSamples) -> None:
@@ -81,17 +94,19 @@ class Samples(Importer):
             reader,
             ["dimension", "sample_id"],
             known.samples,
-            twice="Give each sample of a dimension an id of its own.",
-            differs="The dimension has this sample with another text, source or score.",
-            leave="Give it another id, or change it in the builder.",
+            twice=gettext_noop("Give each sample of a dimension an id of its own."),
+            differs=gettext_noop(
+                "The dimension has this sample with another text, source or score."
+            ),
+            leave=gettext_noop("Give it another id, or change it in the builder."),
             what="content",
         )
         one_rubric = ConsistentTexts(
             reader,
             {name: (None, text.strip()) for name, text in known.rubrics.items() if text},
-            "the task",
-            "This dimension has another rubric in {where}.",
-            "A dimension has one rubric; leave this one out, or name another dimension.",
+            _("the task"),
+            _("This dimension has another rubric in {where}."),
+            _("A dimension has one rubric; leave this one out, or name another dimension."),
         )
         counts = Counter(name for name, _ in known.samples)
         for row in rows:
@@ -108,20 +123,27 @@ class Samples(Importer):
                     continue
                 counts[name] += 1
                 if counts[name] > MAX_SAMPLES:
-                    wrong = f"The dimension has more than {MAX_SAMPLES} samples."
-                    reader.refuse(row, "dimension", wrong, "Leave some of them out.")
+                    wrong = _("The dimension has more than %(max_samples)s samples.") % {
+                        "max_samples": MAX_SAMPLES
+                    }
+                    reader.refuse(row, "dimension", wrong, _("Leave some of them out."))
                 checked.good.append({**values, "key": key})
         names = {values["dimension"] for values in checked.good}
         if names:
             checked.facts.append(plural(len(names), "dimension"))
 
     def _complete(self, reader: Reader, row: Row) -> None:
-        reader.needed(row, "dimension", "A sample needs a dimension.", "Name what was scored.")
-        mend = "Write what was scored, or delete the row."
-        reader.needed(row, "text", "There is no text.", mend)
-        mend = "Write it as a number, or delete the row."
-        if not is_number(reader.needed(row, "score", "There is no score.", mend)):
-            reader.refuse(row, "score", "This is no number.", "Write the score as 3 or 2.5.")
+        reader.needed(
+            row,
+            "dimension",
+            gettext_noop("A sample needs a dimension."),
+            gettext_noop("Name what was scored."),
+        )
+        mend = gettext_noop("Write what was scored, or delete the row.")
+        reader.needed(row, "text", gettext_noop("There is no text."), mend)
+        mend = gettext_noop("Write it as a number, or delete the row.")
+        if not is_number(reader.needed(row, "score", gettext_noop("There is no score."), mend)):
+            reader.refuse(row, "score", _("This is no number."), _("Write the score as 3 or 2.5."))
         reader.limit(row, self.limits)
 
     @staticmethod
@@ -164,20 +186,21 @@ class Attributes(Importer):
     """What was thought aloud; one good row for each answer."""
 
     slug = "attributes"
-    title = "Attributes"
-    note = (
-        "A row is one attribute of a worker or of a system. Rows of one author on one dimension "
-        "go together. A transcript stands on one of them; start and end point at a stretch of it."
+    title = gettext_lazy("Attributes")
+    note = gettext_lazy(
+        "A row is one attribute of a worker or of a system. Rows of one author on "
+        "one dimension go together. A transcript stands on one of them; start and "
+        "end point at a stretch of it."
     )
     fields = (
-        Field("item_id", "Dimension’s id", False, ("item", "topic_id"), WHAT),
-        Field("dimension", "Dimension", False, ("name", "topic", "criterion"), WHAT),
+        Field("item_id", gettext_lazy("Dimension’s id"), False, ("item", "topic_id"), WHAT),
+        Field("dimension", gettext_lazy("Dimension"), False, ("name", "topic", "criterion"), WHAT),
         *AUTHOR,
-        Field("index", "Place in the list", False, ("number", "position", "rank")),
-        Field("attribute", "Attribute", True, ("text", "thought")),
-        Field("start", "Start in the transcript", False, ("from",)),
-        Field("end", "End in the transcript", False, ("to",)),
-        Field("transcript", "Transcript", False, ("said", "verbalization")),
+        Field("index", gettext_lazy("Place in the list"), False, ("number", "position", "rank")),
+        Field("attribute", gettext_lazy("Attribute"), True, ("text", "thought")),
+        Field("start", gettext_lazy("Start in the transcript"), False, ("from",)),
+        Field("end", gettext_lazy("End in the transcript"), False, ("to",)),
+        Field("transcript", gettext_lazy("Transcript"), False, ("said", "verbalization")),
         *AFTER,
     )
 
@@ -218,18 +241,21 @@ class Attributes(Importer):
 
     @staticmethod
     def _attribute(reader: Reader, row: Row) -> tuple[int | None, dict[str, Any]]:
-        wrong, mend = "There is no attribute.", "Write it, or delete the row."
+        wrong, mend = (
+            gettext_noop("There is no attribute."),
+            gettext_noop("Write it, or delete the row."),
+        )
         reader.needed(row, "attribute", wrong, mend)
-        text = reader.fit(row, "attribute", MAX_ATTRIBUTE, "an attribute")
+        text = reader.fit(row, "attribute", MAX_ATTRIBUTE, gettext_noop("an attribute"))
         index, start, end = (
-            reader.number(row, name, "Count from 0.", 10**8 - 1)
+            reader.number(row, name, gettext_noop("Count from 0."), 10**8 - 1)
             for name in ("index", "start", "end")
         )
         if (start is None) != (end is None) or (
             start is not None and end is not None and start >= end
         ):
-            wrong = "A stretch has a start before its end."
-            reader.refuse(row, ["start", "end"], wrong, "Write both, or leave both empty.")
+            wrong = gettext_noop("A stretch has a start before its end.")
+            reader.refuse(row, ["start", "end"], wrong, _("Write both, or leave both empty."))
         return index, {"text": text, "start": start, "end": end}
 
     @staticmethod
@@ -237,29 +263,38 @@ class Attributes(Importer):
         """Take the transcript in. Raises Refused where there is another, or too much of all."""
         transcript = _raw(reader, row, "transcript")
         if transcript and mine.transcript and transcript != mine.transcript:
-            wrong = "This author has another transcript above."
-            reader.refuse(row, "transcript", wrong, "One author has one transcript a dimension.")
+            wrong = gettext_noop("This author has another transcript above.")
+            reader.refuse(row, "transcript", wrong, _("One author has one transcript a dimension."))
         mine.transcript = mine.transcript or transcript
         if len(mine.transcript) > MAX_TRANSCRIPT or len(mine.lines) > MAX_ATTRIBUTES:
-            most = f"a transcript of {MAX_TRANSCRIPT:,} characters at most."
-            wrong = "There is more than one answer can hold."
-            reader.refuse(row, "attribute", wrong, f"{MAX_ATTRIBUTES} attributes, {most}")
+            most = _("a transcript of %(max_transcript)s characters at most.") % {
+                "max_transcript": f"{MAX_TRANSCRIPT:,}"
+            }
+            wrong = gettext_noop("There is more than one answer can hold.")
+            reader.refuse(
+                row,
+                "attribute",
+                wrong,
+                _("%(max_attributes)s attributes, %(most)s")
+                % {"max_attributes": MAX_ATTRIBUTES, "most": most},
+            )
 
     @staticmethod
     def _settle(reader: Reader, one: ReadAttributes, there: list[str] | None) -> None:
         """Whether an answer is new, or as the task has it. Raises Refused."""
         last = max((attribute["end"] or 0 for _, attribute in one.attributes), default=0)
         if last > len(one.transcript):
-            long = f"{len(one.transcript):,} characters."
+            long = _("%(transcript)s characters.") % {"transcript": f"{len(one.transcript):,}"}
             reader.refuse(
                 one.row,
                 ["start", "end"],
-                f"A stretch ends at {last:,}; the transcript has {long}",
-                "Give the transcript on one of the author’s rows, or leave start and end empty.",
+                _("A stretch ends at %(last)s; the transcript has %(long)s")
+                % {"last": f"{last:,}", "long": long},
+                _("Give the transcript on one of the author’s rows, or leave start and end empty."),
             )
         if there is not None and there != [attribute["text"] for attribute in one.ordered]:
-            wrong = "The task has other attributes of this author for it."
-            mend = "Leave these rows out: answers are not overwritten."
+            wrong = gettext_noop("The task has other attributes of this author for it.")
+            mend = gettext_noop("Leave these rows out: answers are not overwritten.")
             reader.refuse(one.row, ["worker", "system", "dimension"], wrong, mend)
         made = {**one.about, "attributes": one.ordered, "transcript": one.transcript}
         reader.checked.add(made, len(one.lines), there=there is not None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.formats.exports.makers import ALL, TABLES, maker_of
 from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Answer, ExportFile, Project, Task, TaskVersion
@@ -59,7 +61,7 @@ def get_file(project: Project, file_id: int) -> ExportFile:
         .first()
     )
     if file is None:
-        raise Missing("There is no such file in this project, or its days are over.")
+        raise Missing(_("There is no such file in this project, or its days are over."))
     return file
 
 
@@ -71,7 +73,7 @@ def rows(project: Project) -> list[FileRow]:
         FileRow(
             file,
             maker_of(file.what).title(file.what, file.params),
-            titles.get(file.task_id, "all tasks") if file.task_id else "all tasks",
+            titles.get(file.task_id, _("all tasks")) if file.task_id else _("all tasks"),
             MARKS[file.state],
         )
         for file in files
@@ -101,7 +103,7 @@ def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> li
     found: list[dict[str, Any]] = [
         {
             "what": ALL,
-            "title": "All tables",
+            "title": _("All tables"),
             "note": "one archive with a manifest",
             "formats": TABLES,
             "scale": None,

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
@@ -83,9 +84,15 @@ def _keep(
     if same:
         return same
     if project is None and waiting.count() >= MOST_OWN:
-        raise Conflict(f"{MOST_OWN} tables wait to be scored. Score or delete some.")
+        raise Conflict(
+            _("%(most_own)s tables wait to be scored. Score or delete some.")
+            % {"most_own": MOST_OWN}
+        )
     if waiting.count() >= MOST_WAITING:
-        raise Conflict(f"{MOST_WAITING} uploads wait in this project. Import or delete some.")
+        raise Conflict(
+            _("%(most_waiting)s uploads wait in this project. Import or delete some.")
+            % {"most_waiting": MOST_WAITING}
+        )
     file = ImportFile.objects.create(
         project=project,
         task=task,
@@ -124,7 +131,7 @@ def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> Im
 def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
     """Read a table as one of another kind. Raises Invalid, and Conflict as ``map_columns``."""
     if kind not in TABLES or file.task_id:
-        raise Invalid("There is no such kind of table.", fields={"kind": ", ".join(TABLES)})
+        raise Invalid(_("There is no such kind of table."), fields={"kind": ", ".join(TABLES)})
     _check_again(by, file, kind=kind, mapping={}, fixes={})
 
 
@@ -136,7 +143,7 @@ def set_project(*, by: User, file: ImportFile, project: Project | None) -> None:
     """
     free = ImportFile.objects.filter(pk=file.pk, task=None)
     if not free.exclude(state__in=(State.IMPORTING, *ENDED)).update(project=project):
-        raise Conflict("The table cannot be moved now. Reload the page.")
+        raise Conflict(_("The table cannot be moved now. Reload the page."))
     file.project = project
     record(by=by, project=project, action="upload.project", on=file)
 
@@ -149,7 +156,7 @@ def fix_value(*, by: User, file: ImportFile, column: str, value: str, use: str) 
     """
     offers = file.found.get("about", {}).get("offers", ())
     if not any((one["column"], one["value"], one["use"]) == (column, value, use) for one in offers):
-        raise Conflict("The table has changed. Reload the page.")
+        raise Conflict(_("The table has changed. Reload the page."))
     fixes = {**file.fixes, column: {**file.fixes.get(column, {}), value: use}}
     _check_again(by, file, fixes=fixes)
 
@@ -157,7 +164,7 @@ def fix_value(*, by: User, file: ImportFile, column: str, value: str, use: str) 
 def _check_again(by: User, file: ImportFile, **changes: object) -> None:
     locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
     if locked.state not in (State.READY, State.CHECKING):
-        raise Conflict("The file cannot be changed now. Reload the page.")
+        raise Conflict(_("The file cannot be changed now. Reload the page."))
     _queue(locked, State.CHECKING, **changes)
     record(by=by, project=file.project, action="upload.map", on=file)
 
@@ -173,7 +180,7 @@ def request_import(*, by: User, file: ImportFile, leave_out_bad: bool = False) -
     if locked.state in (State.IMPORTING, State.IMPORTED):
         return
     if locked.state != State.READY:
-        raise Conflict("The file is not checked yet. Reload the page.")
+        raise Conflict(_("The file is not checked yet. Reload the page."))
     naming.refuse(locked, leave_out_bad=leave_out_bad)
     _queue(locked, State.IMPORTING, leave_out_bad=leave_out_bad, imported_by=by)
     record(by=by, project=file.project, action="upload.import", on=file)
@@ -186,7 +193,7 @@ def remove_upload(*, by: User, file: ImportFile) -> None:
     if locked is None:
         return
     if locked.state == State.IMPORTED:
-        raise Conflict("The file was imported; what is left of it is the record of that.")
+        raise Conflict(_("The file was imported; what is left of it is the record of that."))
     record(by=by, project=file.project, action="upload.remove", on=file)
     locked.delete()
     forget([locked.stored_id])
@@ -262,7 +269,7 @@ def drop_uploads_naming(*, project: Project, names: Collection[str]) -> int:
     dropped = 0
     for file in waiting.exclude(state__in=ENDED).select_related("task"):
         if naming.names_any(file, set(names)):
-            fail(file, "It named a person whose data was erased.", "Upload it without them.")
+            fail(file, _("It named a person whose data was erased."), _("Upload it without them."))
             dropped += 1
     return dropped
 
@@ -273,7 +280,7 @@ def drop_stale(*, before: dt.datetime) -> int:
     stale = ImportFile.objects.select_for_update(of=("self",), skip_locked=True)
     found = list(stale.filter(uploaded_at__lt=before).exclude(state__in=ENDED))
     for file in found:
-        fail(file, "It was not imported in time and is no longer kept.", "Upload it again.")
+        fail(file, _("It was not imported in time and is no longer kept."), _("Upload it again."))
     return len(found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import guess, plain
 from annotation.files.reading.tables import Row, open_table
 from annotation.formats.imports.tables.label_studio import annotators
@@ -20,12 +22,14 @@ def refuse(file: ImportFile, *, leave_out_bad: bool) -> None:
         names = ", ".join(one["name"] for one in found["unmapped"])
         columns = ", ".join(sheet["columns"][:20])
         raise Invalid(
-            f"No column is read as {names}. The file has {columns}.",
-            fields={one["name"]: "Choose its column." for one in found["unmapped"]},
+            _("No column is read as %(names)s. The file has %(columns)s.")
+            % {"names": names, "columns": columns},
+            fields={one["name"]: _("Choose its column.") for one in found["unmapped"]},
         )
     if found["bad"] and not leave_out_bad:
         raise Invalid(
-            f"{found['bad']:,} of {total(file):,} rows cannot be read. Nothing was imported.",
+            _("%(bad)s of %(total)s rows cannot be read. Nothing was imported.")
+            % {"bad": f"{found['bad']:,}", "total": f"{total(file):,}"},
             rows=found["problems"],
         )
 

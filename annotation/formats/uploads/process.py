@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
 
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.rows import MAX_SHOWN, Row
@@ -74,7 +75,7 @@ def process(file_id: int) -> str:
         return State.FAILED
     except Exception:
         # Said on the page in one line; the traceback is the log's.
-        _close(file, "Something went wrong with this file on our side.", "Upload it again.")
+        _close(file, _("Something went wrong with this file on our side."), _("Upload it again."))
         raise
     return State.READY
 
@@ -92,7 +93,11 @@ def _claim(file_id: int) -> ImportFile | None:
     if file is None or (file.attempts and now - file.heartbeat_at < ABANDONED):
         return None
     if file.attempts >= MAX_ATTEMPTS:
-        fail(file, f"Reading it failed {file.attempts} times.", "Split it into smaller files.")
+        fail(
+            file,
+            _("Reading it failed %(attempts)s times.") % {"attempts": file.attempts},
+            _("Split it into smaller files."),
+        )
         return None
     file.attempts, file.turn = file.attempts + 1, file.turn + 1
     file.heartbeat_at, file.done = now, 0
@@ -238,7 +243,7 @@ def _summary(found: CheckedFile, listed: int) -> dict[str, Any]:
     checked = found.checked
     return {
         "mapping": found.mapping,
-        "unmapped": [{"name": one.name, "label": one.label} for one in found.unmapped],
+        "unmapped": [{"name": one.name, "label": str(one.label)} for one in found.unmapped],
         "unread": found.unread,
         "new": len(checked.good),
         "there": checked.there,
@@ -289,7 +294,7 @@ def _imported(file: ImportFile) -> bool:
                 raise Superseded
             finish(file, report)
     except DomainError as refused:
-        mend = "" if isinstance(refused, Invalid) else "Then import the file."
+        mend = "" if isinstance(refused, Invalid) else _("Then import the file.")
         _set(file, state=State.CHECKING, error={"message": refused.message, "mend": mend})
         return False
     return True

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from annotation.formats.registry import Words
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE, WRITTEN, problems_of, rows_of
@@ -14,7 +17,7 @@ from crowdqc import numbers
 from crowdqc.tally import Tally, reason_words
 
 State = ImportFile.State
-NOTHING = "Nothing imported"
+NOTHING = gettext_lazy("Nothing imported")
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,14 @@ def view_of(file: ImportFile, words: Words) -> View:
     if file.state == State.IMPORTED:
         return View(
             "done",
-            "Imported",
+            _("Imported"),
             _imported(file.report, words.one),
             rows=file.report["came"],
             tally=Tally.from_dict(file.report),
             lines=_lines(file.report),
         )
     if file.state == State.FAILED:
-        return View("bad", NOTHING, "The file cannot be imported.")
+        return View("bad", str(NOTHING), _("The file cannot be imported."))
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
     state, word, sentence = _ready(file, words.unit)
@@ -106,15 +109,24 @@ def view_of(file: ImportFile, words: Words) -> View:
 
 
 def _at_work(file: ImportFile) -> View:
-    done = f"{file.done:,} of {file.total:,} rows" if file.total else f"{file.done:,} rows"
+    done = (
+        _("%(done)s of %(total)s rows") % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
+        if file.total
+        else _("%(done)s rows") % {"done": f"{file.done:,}"}
+    )
     if file.state == State.IMPORTING:
-        rest = f"{done} checked."
+        sentence = _("%(rows)s checked. You can close this page.") % {"rows": done}
         if file.total and file.done >= file.total:
             written = file.found.get(WRITTEN, 0)
-            rest = f"{written:,} answers written so far." if written else "Writing the rows."
-        sentence = f"{rest} You can close this page."
+            sentence = _("Writing the rows. You can close this page.")
+            if written:
+                sentence = _("%(number)s answers written so far. You can close this page.") % {
+                    "number": f"{written:,}"
+                }
+    elif file.state == State.CHECKING:
+        sentence = _("%(rows)s checked so far.") % {"rows": done}
     else:
-        sentence = f"{done} {'checked' if file.state == State.CHECKING else 'read'} so far."
+        sentence = _("%(rows)s read so far.") % {"rows": done}
     return View(
         "running",
         file.get_state_display(),
@@ -127,9 +139,9 @@ def _at_work(file: ImportFile) -> View:
 
 def _imported(report: dict[str, Any], noun: str) -> str:
     if report["came"] == report["left_out"].get("there", 0):
-        return "Nothing was added: every row was there already."
+        return _("Nothing was added: every row was there already.")
     new = numbers.plural(report["new"], f"new {noun}")
-    return f"{new} from {numbers.plural(report['came'], 'row')}."
+    return _("%(new)s from %(rows)s.") % {"new": new, "rows": numbers.plural(report["came"], "row")}
 
 
 def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
@@ -146,35 +158,62 @@ def _ready(file: ImportFile, unit: str) -> tuple[str, str, str]:
     found, rows = file.found, total(file)
     if found["unmapped"]:
         names = ", ".join(one["label"].lower() for one in found["unmapped"])
-        return "bad", NOTHING, f"No column is read as {names}. Choose it below."
+        return (
+            "bad",
+            str(NOTHING),
+            _("No column is read as %(names)s. Choose it below.") % {"names": names},
+        )
     if found["bad"]:
         return (
             "bad",
-            NOTHING,
-            f"{found['bad']:,} of {rows:,} rows cannot be read. "
-            "Correct them in the file, or leave them out.",
+            str(NOTHING),
+            _(
+                "%(bad)s of %(rows)s rows cannot be read. Correct them in the file, or "
+                "leave them out."
+            )
+            % {"bad": f"{found['bad']:,}", "rows": f"{rows:,}"},
         )
     if found["there"] == rows:
-        said = f"All {rows:,} rows are there already; importing adds nothing."
-        return "done", "Nothing new", said
+        said = _("All %(rows)s rows are there already; importing adds nothing.") % {
+            "rows": f"{rows:,}"
+        }
+        return "done", _("Nothing new"), said
     if not found["new"]:
-        return "done", "Nothing new", f"None of {numbers.plural(rows, 'row')} is new."
+        return (
+            "done",
+            _("Nothing new"),
+            _("None of %(rows)s is new.") % {"rows": numbers.plural(rows, "row")},
+        )
     if unit:
         new = numbers.plural(found["new"], f"new {unit}")
-        return "waiting", "Nothing imported yet", f"{new} in {numbers.plural(rows, 'row')}."
-    said = f"{found['new']:,} of {rows:,} rows {'is' if found['new'] == 1 else 'are'} new."
-    return "waiting", "Nothing imported yet", said
+        return (
+            "waiting",
+            _("Nothing imported yet"),
+            _("%(new)s in %(rows)s.") % {"new": new, "rows": numbers.plural(rows, "row")},
+        )
+    said = ngettext(
+        "%(new)s of %(rows)s rows is new.", "%(new)s of %(rows)s rows are new.", found["new"]
+    )
+    numbers_said = {"new": f"{found['new']:,}", "rows": f"{rows:,}"}
+    return "waiting", _("Nothing imported yet"), said % numbers_said
 
 
 def _look_right(found: Mapping[str, Any], unit: str) -> str:
     """``All 12 new rows look right``."""
     new, noun = found["new"], unit or "row"
-    looks = f"{noun} looks right" if new == 1 else f"{noun}s look right"
-    if found["bad"]:
-        return f"The other {looks}" if unit and new == 1 else f"The other {new:,} {looks}"
-    if unit:
-        return f"{new:,} new {looks}"
-    return f"The new {looks}" if new == 1 else f"All {new:,} new {looks}"
+    if found["bad"] and unit and new == 1:
+        said = _("The other %(noun)s looks right")
+    elif found["bad"]:
+        said = ngettext(
+            "The other %(new)s %(noun)s looks right", "The other %(new)s %(noun)ss look right", new
+        )
+    elif unit:
+        said = ngettext("%(new)s new %(noun)s looks right", "%(new)s new %(noun)ss look right", new)
+    elif new == 1:
+        said = _("The new %(noun)s looks right")
+    else:
+        said = _("All %(new)s new %(noun)ss look right")
+    return said % {"new": f"{new:,}", "noun": noun}
 
 
 def bad_rows(file: ImportFile) -> Iterator[list[Any]]:

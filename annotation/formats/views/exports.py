@@ -8,6 +8,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
@@ -23,7 +24,7 @@ def task_export(
     request: HttpRequest, project_id: int, task_id: int, what: str, form: str
 ) -> HttpResponseBase:
     """One of the exports that fit the task's type, streamed; of a large task with ``now`` alone."""
-    _, task = get_task(request, project_id, task_id)
+    _access, task = get_task(request, project_id, task_id)
     try:
         export = get_export(task, what, form)
     except Invalid as error:
@@ -31,8 +32,11 @@ def task_export(
     if "now" not in request.GET and size_of(task) > LARGE:
         messages.info(
             request,
-            f"This task has {count(size_of(task))} answers, so its tables are written in "
-            "the background; choose one below.",
+            _(
+                "This task has %(size_of)s answers, so its tables are written in the "
+                "background; choose one below."
+            )
+            % {"size_of": count(size_of(task))},
         )
         return redirect(f"{reverse('files_list', args=[project_id])}?task={task.pk}#ask")
     lines = export.lines(task, form, request.GET.get("dimension", ""))

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access, task_of
@@ -71,7 +72,7 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
             request, "annotation/formats/files/list.html", _context(request, access, task)
         )
     task = _task(access, request.POST.get("task", ""))
-    what, _, form = request.POST.get("file", "").rpartition(".")
+    what, _dot, form = request.POST.get("file", "").rpartition(".")
     dimension = request.POST.get("dimension", "")
     try:
         actions.request_export(
@@ -85,7 +86,7 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
     except (Invalid, Conflict) as error:
         context = {**_context(request, access, task), "refused": error}
         return render(request, "annotation/formats/files/list.html", context, status=error.status)
-    messages.success(request, "The file is being written; it will stand here.")
+    messages.success(request, _("The file is being written; it will stand here."))
     return redirect("files_list", project_id)
 
 
@@ -124,7 +125,7 @@ def files_manifest(request: HttpRequest, project_id: int, file_id: int) -> HttpR
     """What a finished file holds, and what it takes to get it again."""
     file = reads.get_file(get_access(request, project_id).project, file_id)
     if file.state != "done":
-        raise Missing("This file is not written yet.")
+        raise Missing(_("This file is not written yet."))
     response = JsonResponse(file.manifest, json_dumps_params={"indent": 2, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{file.name}.manifest.json"'
     return response

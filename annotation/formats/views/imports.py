@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
@@ -25,7 +26,9 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     kinds = kinds_of(task)
     if kind not in kinds:
-        raise Missing("The task takes no such file. It takes " + ", ".join(kinds) + ".")
+        raise Missing(
+            _("The task takes no such file. It takes %(kinds)s.") % {"kinds": ", ".join(kinds)}
+        )
     error = None
     if request.method == "POST":
         try:
@@ -64,7 +67,7 @@ def _title(task: Task) -> str:
 def _file(task: Task, file_id: int) -> ImportFile:
     file = task.import_files.filter(pk=file_id).first()
     if file is None:
-        raise Missing("There is no such file in this task.")
+        raise Missing(_("There is no such file in this task."))
     file.task = task
     return file
 
@@ -81,7 +84,7 @@ def task_import_file(
     wanted = request.POST.get("do", "") if request.method == "POST" else None
     if wanted == "delete":
         actions.remove_upload(by=access.user, file=file)
-        messages.success(request, "The upload was deleted.")
+        messages.success(request, _("The upload was deleted."))
         return redirect("task_import", project_id, task_id, file.kind)
     if wanted == "import":
         try:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from annotation.accounts.projects.actions import (
     MAX_NAME,
@@ -77,7 +78,7 @@ def duplicate_task(
     if there is not None:
         return there, Copied(there.items.count(), 0)
     source = task.versions.latest("number")
-    title = as_title(f"Copy of {source.title}")
+    title = as_title(_("Copy of %(title)s") % {"title": source.title})
     return _copy_task(by, source, task.project, title, items=items, key=key)
 
 
@@ -102,7 +103,7 @@ def duplicate_project(
     ).exists()
     new = create_project(
         by=by,
-        name=as_title(f"Copy of {project.name}", MAX_NAME),
+        name=as_title(_("Copy of %(name)s") % {"name": project.name}, MAX_NAME),
         currency=project.currency,
         also_manager=manages,
     )
@@ -117,7 +118,7 @@ def duplicate_project(
     copies = left_out = 0
     for task in project.tasks.order_by("pk"):
         source = task.versions.latest("number")
-        _, copied = _copy_task(by, source, new, source.title, texts=texts)
+        _task, copied = _copy_task(by, source, new, source.title, texts=texts)
         copies, left_out = copies + copied.items, left_out + copied.left_out
     told = {"key": str(key)} if key else {}
     record(by=by, project=new, action="project.copy", on=new, source=project.pk, **told)

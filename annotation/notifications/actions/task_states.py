@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Assignment, Item, Notice, Project, Task
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
+from crowdqc.numbers import plural
 
 NEARLY = Decimal("0.9")
 ZERO = Decimal("0.00")
@@ -42,13 +46,15 @@ def tell_complete() -> int:
 
 @transaction.atomic
 def _complete(task: Any, key: str) -> bool:
-    number = f"{task.wanted:,} answer{'' if task.wanted == 1 else 's'}"
     told = notify(
         to=people_of(task.project),
         kind="task.complete",
         project=task.project,
         key=key,
-        text=f"“{task.current.title}” has all its {number}.",
+        text=lambda: (
+            _("“%(title)s” has all its %(answers)s.")
+            % {"title": task.current.title, "answers": plural(task.wanted, "answer")}
+        ),
         url=reverse("task", args=[task.project_id, task.pk]),
     )
     return bool(told)
@@ -59,10 +65,25 @@ def tell_budget(*, task: Task, project: Project) -> None:
 
     Called by what books pay, in its transaction; each budget is told of once at each step.
     """
-    for holder, name, label in (
-        (project, "project", "of the project"),
-        (task, "task", "of a task"),
-    ):
+    holders: tuple[tuple[Any, str, tuple[str, str]], ...] = (
+        (
+            project,
+            "project",
+            (
+                gettext_noop("The budget of the project is used up: %(approved)s."),
+                gettext_noop("The budget of the project is nearly used: %(approved)s."),
+            ),
+        ),
+        (
+            task,
+            "task",
+            (
+                gettext_noop("The budget of a task is used up: %(approved)s."),
+                gettext_noop("The budget of a task is nearly used: %(approved)s."),
+            ),
+        ),
+    )
+    for holder, name, sentences in holders:
         if not holder.budget:
             continue
         spent = holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO
@@ -70,12 +91,20 @@ def tell_budget(*, task: Task, project: Project) -> None:
             continue
         used = spent >= holder.budget
         kind = "budget.used" if used else "budget.nearly"
-        money = f"{spent} of {holder.budget} {project.currency} approved"
         notify(
             to=people_of(project),
             kind=kind,
             project=project,
             key=f"{kind}:{name}:{holder.pk}:{holder.budget}",
-            text=f"The budget {label} is {'used up' if used else 'nearly used'}: {money}.",
+            text=partial(_budget_words, sentences[not used], spent, holder.budget, project),
             url=reverse("ledger", args=[project.pk]),
         )
+
+
+def _budget_words(sentence: str, spent: Decimal, budget: Decimal, project: Project) -> str:
+    approved = _("%(spent)s of %(budget)s %(currency)s approved") % {
+        "spent": spent,
+        "budget": budget,
+        "currency": project.currency,
+    }
+    return _(sentence) % {"approved": approved}

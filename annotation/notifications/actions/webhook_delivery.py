@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Hook, HookDelivery, User
 from annotation.notifications.actions.notices import notify, people_of
@@ -88,7 +89,7 @@ def _claim(failing: set[int]) -> HookDelivery | None:
 def _deliver(row: HookDelivery) -> bool:
     """Send it and note what came of it; whether it was taken."""
     try:
-        secret = unseal(bytes(row.hook.secret_sealed), PURPOSE, "The secret of this address")
+        secret = unseal(bytes(row.hook.secret_sealed), PURPOSE, _("The secret of this address"))
     except DomainError as error:
         told = WebhookReply(None, "", error.message, 0)
     else:
@@ -128,25 +129,33 @@ def _why(told: WebhookReply) -> str:
     if told.status is None or told.error:
         return told.error[:MOST_SAID]
     if 300 <= told.status < 400:
-        return f"HTTP {told.status}; redirects are not followed."
+        return _("HTTP %(status)s; redirects are not followed.") % {"status": told.status}
     return f"HTTP {told.status}{f': {told.said}' if told.said else ''}"[:MOST_SAID]
 
 
 def _give_up(hook: Hook, *, gone: bool) -> None:
     """Tell whoever added it, once a day; one that says it is gone goes off."""
-    text = f"An address that is told of events did not take one in {MAX_TRIES} tries."
     if gone:
-        why = "It answered that it is gone (HTTP 410)."
+        why = _("It answered that it is gone (HTTP 410).")
         Hook.objects.filter(pk=hook.pk).update(active=False, off_why=why)
-        text = "An address that is told of events says it is gone; it was switched off."
     notify(
         to=[_owner(hook)],
         kind="hook.failed",
         project=hook.project,
-        text=text,
+        text=lambda: _gone_words() if gone else _failed_words(),
         key=f"hook.{'gone' if gone else 'failed'}:{hook.pk}:{timezone.now():%Y-%m-%d}",
         url=reverse("hook", args=[hook.project_id, hook.pk]),
     )
+
+
+def _gone_words() -> str:
+    return _("An address that is told of events says it is gone; it was switched off.")
+
+
+def _failed_words() -> str:
+    return _("An address that is told of events did not take one in %(tries)s tries.") % {
+        "tries": MAX_TRIES
+    }
 
 
 def _owner(hook: Hook) -> User:

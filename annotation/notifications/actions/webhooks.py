@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Hook, HookDelivery, Project, User
 from annotation.records.actions.audit import record
@@ -28,15 +29,15 @@ MOST_HOOKS = 20  # of a project
 PING = "ping"
 # What can be told, with what it is; a hook that names none gets all.
 EVENTS = {
-    "assignment.submitted": "Somebody submitted work",
-    "run.finished": "A run ended",
-    "live.ended": "A live evaluation ended",
-    "payout.proposed": "A proposal waits for a second person",
-    "payout.approved": "A proposal was approved",
-    "payment.done": "A payment was confirmed",
-    "rejection.replied": "A worker replied to a rejection",
-    "rejection.decided": "A reply was answered",
-    "export.ready": "A file is ready",
+    "assignment.submitted": gettext_lazy("Somebody submitted work"),
+    "run.finished": gettext_lazy("A run ended"),
+    "live.ended": gettext_lazy("A live evaluation ended"),
+    "payout.proposed": gettext_lazy("A proposal waits for a second person"),
+    "payout.approved": gettext_lazy("A proposal was approved"),
+    "payment.done": gettext_lazy("A payment was confirmed"),
+    "rejection.replied": gettext_lazy("A worker replied to a rejection"),
+    "rejection.decided": gettext_lazy("A reply was answered"),
+    "export.ready": gettext_lazy("A file is ready"),
 }
 
 

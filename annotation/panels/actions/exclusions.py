@@ -22,12 +22,16 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
     """
     reason = reason.strip()[:300]
     if not reason:
-        raise Invalid("Say why.", fields={"reason": "Write a reason; the worker may ask for it."})
+        raise Invalid(
+            _("Say why."), fields={"reason": _("Write a reason; the worker may ask for it.")}
+        )
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     if not Answer.objects.filter(item__task=task, worker=worker).exists():
-        raise Invalid("This worker answered nothing in this task.", fields={"worker": "Another."})
+        raise Invalid(
+            _("This worker answered nothing in this task."), fields={"worker": _("Another.")}
+        )
     if task.exclusions.in_force().filter(worker=worker).exists():
-        raise Conflict(f"{worker.pseudonym} is left out already.")
+        raise Conflict(_("%(pseudonym)s is left out already.") % {"pseudonym": worker.pseudonym})
     exclusion = Exclusion.objects.create(task=task, worker=worker, reason=reason, by=by)
     record(
         by=by,

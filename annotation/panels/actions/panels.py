@@ -22,14 +22,16 @@ MOST_NAME, MOST_WHY, MOST_WORDS = 80, 300, 400
 def _named(name: str) -> str:
     name = storable(name).strip()
     if not name or len(name) > MOST_NAME:
-        raise Invalid("A panel needs a name.", fields={"panel_name": "1 to 80 characters."})
+        raise Invalid(_("A panel needs a name."), fields={"panel_name": "1 to 80 characters."})
     return name
 
 
 def _reason(why: str) -> str:
     why = storable(why).strip()
     if not why or len(why) > MOST_WHY:
-        raise Invalid("Say why.", fields={"why": "1 to 300 characters; the worker may ask for it."})
+        raise Invalid(
+            _("Say why."), fields={"why": _("1 to 300 characters; the worker may ask for it.")}
+        )
     return why
 
 
@@ -41,7 +43,7 @@ def create(*, by: User, project: Project, name: str) -> Panel:
         with transaction.atomic():
             made = Panel.objects.create(project=project, name=name, created_by=by)
     except IntegrityError as error:
-        raise Conflict(f"There is a panel “{name}” already.") from error
+        raise Conflict(_("There is a panel “%(name)s” already.") % {"name": name}) from error
     record(by=by, project=project, action="panel.create", on=made, name=name)
     return made
 
@@ -65,7 +67,7 @@ def rename(*, by: User, panel: Panel, name: str) -> Panel:
         with transaction.atomic():
             Panel.objects.filter(pk=panel.pk).update(name=name)
     except IntegrityError as error:
-        raise Conflict(f"There is a panel “{name}” already.") from error
+        raise Conflict(_("There is a panel “%(name)s” already.") % {"name": name}) from error
     panel.name = name
     record(by=by, project=panel.project, action="panel.rename", on=panel, name=name, before=before)
     return panel
@@ -91,11 +93,14 @@ def admit(
     for worker in wanted.values():
         if worker.project_id != panel.project_id or worker.role != Role.WORKER or worker.removed_at:
             raise Invalid(
-                f"{worker} is not a worker of this project.", fields={"workers": "Its workers."}
+                _("%(worker)s is not a worker of this project.") % {"worker": worker},
+                fields={"workers": _("Its workers.")},
             )
     words, why = storable(words).strip(), storable(why).strip()[:MOST_WHY]
     if len(words) > MOST_WORDS:
-        raise Invalid("The invitation is too long.", fields={"words": "400 characters at most."})
+        raise Invalid(
+            _("The invitation is too long."), fields={"words": _("400 characters at most.")}
+        )
     locked = Panel.objects.select_for_update(no_key=True).select_related("project").get(pk=panel.pk)
     on = set(locked.members.filter(until__isnull=True).values_list("worker_id", flat=True))
     made = [
@@ -189,13 +194,13 @@ def set_panels(*, by: User, task: Task, asks_for: str, qualifies: str | None = N
         .get(pk=task.pk)
     )
     if locked.state == TaskState.OPEN:
-        raise Conflict("Pause the task first: people are working under its rules.")
+        raise Conflict(_("Pause the task first: people are working under its rules."))
     if qualifies is None:
         qualifies = locked.qualifies.name if locked.qualifies else ""
     given = {"qualifies": qualifies.strip(), "panel": asks_for.strip()}
     if given["qualifies"] and given["qualifies"] == given["panel"]:
         raise Invalid(
-            "A task cannot ask for the panel it leads to.", fields={"panel": "Another one."}
+            _("A task cannot ask for the panel it leads to."), fields={"panel": _("Another one.")}
         )
     for field, name in given.items():
         found = get_or_create_panel(by=by, project=locked.project, name=name) if name else None

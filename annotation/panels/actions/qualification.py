@@ -32,30 +32,31 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     )
     if verdict not in Qualification.Verdict.values:
         raise Invalid(
-            "Choose what follows: another round, onto the panel, or not this time.",
-            fields={"verdict": "Another round, onto the panel, or not this time."},
+            _("Choose what follows: another round, onto the panel, or not this time."),
+            fields={"verdict": _("Another round, onto the panel, or not this time.")},
         )
     words = storable(feedback).strip()
     if not words:
-        raise Invalid("Write what the worker should read.", fields={"feedback": "Write it."})
+        raise Invalid(_("Write what the worker should read."), fields={"feedback": _("Write it.")})
     if len(words) > MAX_FEEDBACK:
         raise Invalid(
-            "The feedback is too long.", fields={"feedback": f"{MAX_FEEDBACK:,} characters."}
+            _("The feedback is too long."),
+            fields={"feedback": _("%(most)s characters.") % {"most": f"{MAX_FEEDBACK:,}"}},
         )
     wanted = locked.task.qualifies
     if wanted is None:
-        raise Conflict("This task qualifies for no panel.")
+        raise Conflict(_("This task qualifies for no panel."))
     if locked.state != AssignmentState.SUBMITTED:
-        raise Conflict("This round is not submitted.")
+        raise Conflict(_("This round is not submitted."))
     if locked.worker.user_id == by.pk:
-        raise Conflict("Nobody decides about their own round.")
+        raise Conflict(_("Nobody decides about their own round."))
     try:
         with transaction.atomic():
             made = Qualification.objects.create(
                 assignment=locked, round=number_of(locked), verdict=verdict, feedback=words, by=by
             )
     except IntegrityError as error:
-        raise Conflict("This round is decided already.") from error
+        raise Conflict(_("This round is decided already.")) from error
     if verdict == Qualification.Verdict.ADMITTED:
         panels.admit(
             by=by,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from django.db import transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.roles.actions import tell_managers
 from annotation.accounts.security.log import Kind, log_event
@@ -30,7 +30,7 @@ def bases_of(task: Task) -> tuple[str, ...]:
     return get_type(task.type).bonus_bases
 
 
-@needs_stepup("change the payout rule")
+@needs_stepup(gettext_lazy("change the payout rule"))
 @transaction.atomic
 def set_rule(
     *,
@@ -65,7 +65,7 @@ def set_rule(
         for name, value in (("cap_each", cap_each), ("cap_total", cap_total))
     }
     kept = [] if bonus_by == By.NONE else _clean_steps(bonus_by, steps)
-    rule, _ = PayoutRule.objects.update_or_create(
+    rule, _made = PayoutRule.objects.update_or_create(
         task=task,
         defaults={
             **{"bonus_by": bonus_by, "steps": kept, "top_up": top_up, "changed_by": by},
@@ -87,7 +87,9 @@ def set_rule(
         task.project,
         kind="project.rules",
         key=f"project.rules:{entry.pk}",
-        text=f"The payout rule of a task in {task.project.name} changed.",
+        text=lambda: (
+            gettext("The payout rule of a task in %(name)s changed.") % {"name": task.project.name}
+        ),
     )
     return rule
 
@@ -106,9 +108,9 @@ def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict
             before = kept[-1]
             harder = before["at"] < at if bonus_by == By.RANK else before["at"] > at
             if not harder:
-                _wrong(f"at_{number}", "Write the best step first.")
+                _wrong(f"at_{number}", gettext("Write the best step first."))
             if Decimal(before["bonus"]) <= bonus:
-                _wrong(f"bonus_{number}", "Less than the step above it.")
+                _wrong(f"bonus_{number}", gettext("Less than the step above it."))
         kept.append({"at": at, "bonus": str(bonus)})
     return kept
 
@@ -117,14 +119,14 @@ def _at(bonus_by: str, raw: Any, number: int) -> int | float:
     field = f"at_{number}"
     value = exact(raw, low=-LARGEST)
     if value is None:
-        _wrong(field, "A number.")
+        _wrong(field, gettext("A number."))
     if bonus_by == By.RANK:
         if value != value.to_integral_value() or not 1 <= value <= MAX_RANK:
-            _wrong(field, "A whole rank from 1.")
+            _wrong(field, gettext("A whole rank from 1."))
         return int(value)
     low = -1 if bonus_by == By.SCORE else 0
     if not low <= value <= 1:
-        _wrong(field, f"{low} to 1.")
+        _wrong(field, gettext("%(low)s to 1.") % {"low": low})
     return float(value)
 
 
@@ -132,13 +134,13 @@ def _bonus(raw: Any, number: int) -> Decimal:
     field = f"bonus_{number}"
     read = exact(raw, low=-LARGEST)
     if read is None:
-        _wrong(field, "An amount, as 0.50.")
+        _wrong(field, gettext("An amount, as 0.50."))
     try:
         value = clean_amount(read, field)
     except Invalid:
-        _wrong(field, "An amount, as 0.50.")
+        _wrong(field, gettext("An amount, as 0.50."))
     if not value:
-        _wrong(field, "More than 0.")
+        _wrong(field, gettext("More than 0."))
     return value
 
 

@@ -254,6 +254,8 @@ def _owner(project: Project, code: str, field: str) -> Membership | None:
 def channels(project: Project) -> dict[str, str]:
     """Every way in which money of the project leaves, with its name."""
     rows = Recruitment.objects.filter(task__project=project).order_by("pk")
-    return {HAND: "by hand"} | {
-        f"{row.kind}-{row.pk}": f"through {row.get_kind_display()}, {row.name}" for row in rows
+    return {HAND: gettext("by hand")} | {
+        f"{row.kind}-{row.pk}": gettext("through %(kind)s, %(name)s")
+        % {"kind": row.get_kind_display(), "name": row.name}
+        for row in rows
     }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.accounts.security.stepup import ConfirmationNeeded, require_strength
 from annotation.models import Membership, PayoutBatch, PayoutLine, Project, User
 from annotation.payouts.actions.proposals import approve_payout, total
@@ -13,8 +16,8 @@ from annotation.payouts.selectors.proposals import proposed_lines
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.numbers import exact, money, parse_whole, plural
 
-NOTHING = "No pay is proposed for them."
-REJECTS = "It rejects work; open it and read the reasons first."
+NOTHING = gettext_lazy("No pay is proposed for them.")
+REJECTS = gettext_lazy("It rejects work; open it and read the reasons first.")
 Reasons = dict[int, str]
 Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
 
@@ -25,7 +28,7 @@ def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
     for name, value in sent.items():
         number, amount = parse_whole(name.removeprefix("seen_")), exact(value)
         if number is None or amount is None:
-            raise Invalid("An amount is not a number.", fields={name: "Load the page again."})
+            raise Invalid(_("An amount is not a number."), fields={name: _("Load the page again.")})
         found[number] = amount
     return found
 
@@ -50,9 +53,9 @@ class ProposedPay:
 
     def reasons(self, workers: Iterable[Membership]) -> Reasons:
         """Why nothing of somebody's can be approved."""
-        left = {worker.pk: NOTHING for worker in workers}
+        left = {worker.pk: str(NOTHING) for worker in workers}
         for pk, why_not in self.against.items():
-            left |= {w: why_not for w in self.workers_in(pk) if left[w] == NOTHING and why_not}
+            left |= {w: why_not for w in self.workers_in(pk) if left[w] == str(NOTHING) and why_not}
         for pk in self.open:
             for worker in self.workers_in(pk):
                 left.pop(worker, None)
@@ -71,11 +74,16 @@ class ProposedPay:
         for pk in self.open:
             batch, people = self.batches[pk], len(self.workers_in(pk))
             others = batch.lines.count() - len(self.lines[pk])
-            rest = f" {plural(others, 'other assignment')} in it can be proposed again."
-            told.append(
-                f"Proposal {batch.number}: {plural(people, 'person', 'people')}, "
-                f"{money(self.amount(pk), self.project.currency)}.{rest if others else ''}"
-            )
+            said = _("Proposal %(number)s: %(people)s, %(amount)s.") % {
+                "number": batch.number,
+                "people": plural(people, "person", "people"),
+                "amount": money(self.amount(pk), self.project.currency),
+            }
+            if others:
+                said += " " + _("%(others)s in it can be proposed again.") % {
+                    "others": plural(others, "other assignment")
+                }
+            told.append(said)
         return told
 
 
@@ -87,7 +95,7 @@ def approve_pay_of(
     ``seen`` is the amount of each proposal that the person saw. Lines of other people in the same
     proposals are held and may be proposed again. Returns why somebody's pay was not approved.
     """
-    require_strength(project, by, "approve payments")
+    require_strength(project, by, _("approve payments"))
     pay = ProposedPay(by=by, project=project, workers=workers)
     left, done = pay.reasons(workers), set[int]()
     for pk in pay.open:
@@ -120,9 +128,9 @@ def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
     for batch in batches:
         why_not = reason_cannot_decide(batch, by)
         if batch.state != PayoutBatch.State.PROPOSED:
-            why_not = "It is decided already."
+            why_not = _("It is decided already.")
         elif not why_not and batch.lines.filter(decision=PayoutLine.Decision.REJECT).exists():
-            why_not = REJECTS
+            why_not = str(REJECTS)
         if why_not:
             left[batch.pk] = why_not
     return left
@@ -135,7 +143,7 @@ def approve_proposals(
 
     What is held in them stays held. Returns why one was not approved.
     """
-    require_strength(project, by, "approve payments")
+    require_strength(project, by, _("approve payments"))
     left = reasons_against(by=by, batches=batches)
     for batch in batches:
         if batch.pk not in left and (why_not := _approve(by, batch, seen)):

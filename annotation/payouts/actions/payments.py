@@ -13,6 +13,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Assignment,
@@ -36,11 +37,11 @@ from crowdqc.queue import enqueue
 
 State, What = Payment.State, Payment.What
 OPEN = (State.PLANNED, State.PREPARED, State.SENDING)
-PARTIAL = (
-    "Prolific approves whole rewards only. Ask for the submission to be returned, "
-    "and pay this as a bonus."
+PARTIAL = gettext_lazy(
+    "Prolific approves whole rewards only. Ask for the submission to be "
+    "returned, and pay this as a bonus."
 )
-TAKEN_BACK = "The rejection was taken back before it was sent. Nothing was sent."
+TAKEN_BACK = gettext_lazy("The rejection was taken back before it was sent. Nothing was sent.")
 
 
 def has_api(recruitment: Recruitment | None) -> bool:
@@ -90,7 +91,7 @@ def _planned(batch: PayoutBatch, line: PayoutLine, visit: Visit | None) -> list[
     if line.base > 0 or (visit is not None and not line.assignment.pay):
         base = _row(batch, line, visit, What.BASE)
         if base.state == State.PLANNED and line.base != line.assignment.pay:
-            base.state, base.error = State.BY_HAND, PARTIAL
+            base.state, base.error = State.BY_HAND, str(PARTIAL)
         rows.append(base)
     if line.bonus > 0:
         rows.append(_row(batch, line, visit, What.BONUS))

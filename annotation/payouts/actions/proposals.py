@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security.stepup import needs_stepup, require_strength
 from annotation.models import (
@@ -192,7 +193,7 @@ def approve_payout(
     why_not = reason_cannot_decide(batch, by)
     if why_not:
         raise NotAllowed(why_not, code="may-not-approve")
-    require_strength(batch.project, by, "approve payments")
+    require_strength(batch.project, by, _("approve payments"))
     if batch.state == PayoutBatch.State.APPROVED:
         return _approved_before(batch, by, expected_total)
     if batch.state != PayoutBatch.State.PROPOSED:
@@ -242,7 +243,7 @@ def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutB
     return batch
 
 
-@needs_stepup("reject work")
+@needs_stepup(gettext_lazy("reject work"))
 @transaction.atomic
 def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: str) -> PayoutLine:
     """Turn a held line of an open proposal into a rejection.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Invalid
@@ -11,12 +12,12 @@ from crowdqc.errors import Invalid
 MIN_REASON, MAX_REASON = 100, 5000
 MIN_LESS = 20  # of the reason for paying less than was agreed
 REASONS = {
-    "no_answer": "The answers do not answer the questions",
-    "not_followed": "The instructions were not followed",
-    "not_own": "The answers are not in the worker’s own words",
-    "failed_check": "The attention questions were not answered as they asked",
-    "nothing": "Nothing was handed in that could be used",
-    "other": "Another reason, written below",
+    "no_answer": gettext_lazy("The answers do not answer the questions"),
+    "not_followed": gettext_lazy("The instructions were not followed"),
+    "not_own": gettext_lazy("The answers are not in the worker’s own words"),
+    "failed_check": gettext_lazy("The attention questions were not answered as they asked"),
+    "nothing": gettext_lazy("Nothing was handed in that could be used"),
+    "other": gettext_lazy("Another reason, written below"),
 }
 # The same in the words of Prolific, which takes a rejection in a category only.
 PROLIFIC_CATEGORIES = {

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, PayoutLine, Rejection, Role, User
-from annotation.notifications.actions.notices import notify, people_of
+from annotation.notifications.actions.notices import Text, notify, people_of
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
@@ -61,11 +61,22 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
     _tell_managers(
         rejection,
         "rejection.replied",
-        f"A worker in {project.name} replied to a rejection. An answer is owed by "
-        f"{timezone.localtime(rejection.answer_by):%d %B %Y}.",
+        lambda: (
+            _("A worker in %(project)s replied to a rejection. An answer is owed by %(day)s.")
+            % _owed(rejection)
+        ),
     )
     emit(project=project, event="rejection.replied", data=_told(rejection))
     return rejection
+
+
+def _owed(rejection: Rejection) -> dict[str, str]:
+    day = timezone.localtime(rejection.answer_by)
+    return {"project": rejection.assignment.task.project.name, "day": f"{day:%d %B %Y}"}
+
+
+def _overdue(rejection: Rejection) -> str:
+    return _("An answer to a worker’s reply in %(project)s was owed by %(day)s.") % _owed(rejection)
 
 
 def _told(rejection: Rejection) -> dict[str, object]:
@@ -76,7 +87,7 @@ def _told(rejection: Rejection) -> dict[str, object]:
     }
 
 
-def _tell_managers(rejection: Rejection, kind: str, text: str, again: str = "") -> None:
+def _tell_managers(rejection: Rejection, kind: str, text: Text, again: str = "") -> None:
     """Everybody who may answer, save the worker concerned where they manage as well."""
     project = rejection.assignment.task.project
     people = people_of(project, Role.MANAGER)
@@ -106,8 +117,7 @@ def remind_overdue() -> int:
         _tell_managers(
             rejection,
             "rejection.overdue",
-            f"An answer to a worker’s reply in {rejection.assignment.task.project.name} was owed "
-            f"by {timezone.localtime(rejection.answer_by):%d %B %Y}.",
+            partial(_overdue, rejection),
             again=f":{days}",
         )
     return len(late)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Payment
 from annotation.payouts.actions.payments import OPEN, State, What
@@ -16,7 +17,9 @@ def hold_payments(made_at: str) -> list[str]:
     A bonus that waited when the backup was made may have been paid since, and paying is not
     idempotent. Approvals and rejections are: the platform says that they were made.
     """
-    why = f"Restored from a backup of {made_at}. It may have been paid since then."
+    why = _("Restored from a backup of %(made_at)s. It may have been paid since then.") % {
+        "made_at": made_at
+    }
     held = 0
     waiting = Payment.objects.filter(state__in=OPEN, what=What.BONUS).exclude(recruitment=None)
     for payment in waiting.select_related("assignment__task__project"):
@@ -28,6 +31,10 @@ def hold_payments(made_at: str) -> list[str]:
     if not held:
         return []
     return [
-        f"{held} bonuses that waited to be sent are held: they may have been paid since the "
-        "backup. Look at each on its platform, then decide on the page of payments."
+        _(
+            "%(held)s bonuses that waited to be sent are held: they may have been paid "
+            "since the backup. Look at each on its platform, then decide on the page "
+            "of payments."
+        )
+        % {"held": held}
     ]

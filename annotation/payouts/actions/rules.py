@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.roles.selectors import Ties, chain_of, managers_of
 from annotation.accounts.security.stepup import require_strength
@@ -52,24 +53,24 @@ def why_not_decide_in(project: Project, by: User) -> str:
     manages = Membership.objects.filter(
         project=project, user=by, role=Role.MANAGER, removed_at__isnull=True
     )
-    return "" if manages.exists() else "Only a manager of this project may decide this."
+    return "" if manages.exists() else _("Only a manager of this project may decide this.")
 
 
 def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
     """Why this person may not approve the batch; "" when they may. The one place for it."""
     project = batch.project
     if batch.state == PayoutBatch.State.PROPOSED and not may_propose(project, batch.proposed_by):
-        return GONE
+        return str(GONE)
     why_not = why_not_second(project, batch.proposed_by, by, chain_of(project))
     if why_not:
         return why_not
     if batch.lines.filter(assignment__worker__user=by).exists():
-        return OWN_WORK
+        return str(OWN_WORK)
     return why_not_decide_in(project, by)
 
 
-GONE = "Whoever proposed it was removed from the project. Propose it anew."
-OWN_WORK = "It is about work of yours; somebody else must approve it."
+GONE = gettext_lazy("Whoever proposed it was removed from the project. Propose it anew.")
+OWN_WORK = gettext_lazy("It is about work of yours; somebody else must approve it.")
 
 
 def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> str:
@@ -81,13 +82,13 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
     if project.single_approval:
         return ""
     if proposer.pk == by.pk:
-        return "You proposed it; somebody else must approve it."
+        return _("You proposed it; somebody else must approve it.")
     if chain.tied(proposer.pk, by.pk):
-        return (
-            f"{proposer} and you came in by each other’s invitations, or by those of one person, "
-            "and no independent manager has confirmed that you are two. Somebody independent "
-            "must approve it."
-        )
+        return _(
+            "%(proposer)s and you came in by each other’s invitations, or by those of "
+            "one person, and no independent manager has confirmed that you are two. "
+            "Somebody independent must approve it."
+        ) % {"proposer": proposer}
     return ""
 
 
@@ -105,10 +106,10 @@ def approvers(project: Project, proposer: User) -> list[User]:
     return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
 
 
-NOBODY = (
-    "Nobody can approve this yet: every manager was let in by the proposer, or by the same "
-    "person. The administrator of this installation can confirm a manager, or the owner can "
-    "allow approval by one person in the settings."
+NOBODY = gettext_lazy(
+    "Nobody can approve this yet: every manager was let in by the proposer, or "
+    "by the same person. The administrator of this installation can confirm a "
+    "manager, or the owner can allow approval by one person in the settings."
 )
 
 
@@ -133,7 +134,7 @@ def require_decider(project: Project, by: User) -> None:
     why_not = why_not_decide_in(project, by)
     if why_not:
         raise NotAllowed(why_not)
-    require_strength(project, by, "decide about payments")
+    require_strength(project, by, _("decide about payments"))
 
 
 def require_proposer(project: Project, by: User) -> None:
@@ -183,9 +184,9 @@ def why_not_base(assignment: Assignment, base: Decimal) -> str:
     """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
     agreed = assignment.pay
     if base > agreed:
-        return f"{agreed} at most; the rest is a bonus"
+        return _("%(agreed)s at most; the rest is a bonus") % {"agreed": agreed}
     if base < agreed and not base:
-        return "Paying nothing is a rejection, which the worker may reply to"
+        return _("Paying nothing is a rejection, which the worker may reply to")
     return ""
 
 

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import Payment, PaymentAttempt, Recruitment, Rejection
 from annotation.payouts.actions.payments import OPEN, TAKEN_BACK, State, What, confirm, overturned
@@ -121,7 +122,7 @@ class PlatformConnections:
         recruitment = cast(Recruitment, payment.recruitment)
         if recruitment.pk not in self._open:
             token = sealed.unseal(
-                recruitment.token_sealed, prolific.PURPOSE, "The token", again="the token"
+                recruitment.token_sealed, prolific.PURPOSE, _("The token"), again=_("the token")
             )
             client = Prolific(recruitment.api_url, token, self._note)
             self._open[recruitment.pk] = self._stack.enter_context(client)
@@ -190,7 +191,9 @@ def _refused(payment: Payment, why: str, *, sent: bool) -> None:
     """Refused: nothing was done, unless it is a bonus that had been sent already."""
     try:
         if sent and payment.what == What.BONUS:
-            _unclear(payment, f"It may have been paid, and cannot be looked up. {why}")
+            _unclear(
+                payment, _("It may have been paid, and cannot be looked up. %(why)s") % {"why": why}
+            )
         else:
             _put(payment, state=State.FAILED, error=why[:300], held_until=None)
     except LeaseLost:
@@ -214,10 +217,20 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
     """Look again after a pause that grows; what cannot be reached for hours is given to people."""
     try:
         if payment.attempts >= MAX_TRIES and payment.state != State.SENDING:
-            _put(payment, state=State.FAILED, error=f"Given up. {error}"[:300], held_until=None)
+            _put(
+                payment,
+                state=State.FAILED,
+                error=(_("Given up. %(error)s") % {"error": error})[:300],
+                held_until=None,
+            )
         elif payment.attempts >= MAX_TRIES * 2:
             state = State.UNCLEAR if payment.what == What.BONUS else State.FAILED
-            _put(payment, state=state, error=f"Given up. {error}"[:300], held_until=None)
+            _put(
+                payment,
+                state=state,
+                error=(_("Given up. %(error)s") % {"error": error})[:300],
+                held_until=None,
+            )
         else:
             pause = settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts - 1, 8)
             pause = min(pause, 900.0) if wait is None else wait
@@ -231,12 +244,15 @@ def _same_currency(desk: PlatformConnections, payment: Payment) -> None:
     told = desk.study(payment).currency or cast(Recruitment, payment.recruitment).study_currency
     if not told:
         raise Refused(
-            "The currency of the study is not known. Enter it at the recruitment, then try again. "
-            "Nothing was sent."
+            _(
+                "The currency of the study is not known. Enter it at the recruitment, then "
+                "try again. Nothing was sent."
+            )
         )
     if told != payment.currency:
         raise Refused(
-            f"The study pays in {told}, and this is in {payment.currency}. Nothing was sent."
+            _("The study pays in %(told)s, and this is in %(currency)s. Nothing was sent.")
+            % {"told": told, "currency": payment.currency}
         )
 
 
@@ -249,7 +265,8 @@ def _approve(desk: PlatformConnections, payment: Payment, *, first: bool) -> Non
     reward = desk.study(payment).reward
     if reward is not None and reward != to_pence(payment.amount):
         raise Refused(
-            f"An approval there pays {reward / 100:.2f}, not {payment.amount}. Nothing was sent."
+            _("An approval there pays %(reward)s, not %(amount)s. Nothing was sent.")
+            % {"reward": f"{reward / 100:.2f}", "amount": payment.amount}
         )
     status = prolific.WAITING if first else client.submission(session).get("status", "")
     if status == prolific.WAITING:
@@ -263,18 +280,24 @@ def _approve(desk: PlatformConnections, payment: Payment, *, first: bool) -> Non
         client.transition(session, "UNREJECT")
         status = client.transition(session, "APPROVE")
     if status == "PROCESSING":
-        raise NotSent("The platform is still at it.")
+        raise NotSent(_("The platform is still at it."))
     if status != prolific.APPROVED:
-        raise Refused(f"The submission is {status or 'in an unknown state'} there, not approved.")
+        raise Refused(
+            _("The submission is %(status)s there, not approved.")
+            % {"status": status or _("in an unknown state")}
+        )
     confirm(payment=payment)
 
 
 def _reject(desk: PlatformConnections, payment: Payment) -> None:
     if overturned(payment.assignment):
-        raise Refused(TAKEN_BACK)
+        raise Refused(str(TAKEN_BACK))
     reason = Rejection.objects.get(assignment=payment.assignment_id)
     if len(reason.reason) < MIN_REASON:  # written before that was the rule
-        raise Refused(f"Prolific wants a reason of {MIN_REASON} characters; reject it there.")
+        raise Refused(
+            _("Prolific wants a reason of %(min_reason)s characters; reject it there.")
+            % {"min_reason": MIN_REASON}
+        )
     client, session = desk.client(payment), payment.assignment.visit.session
     category = PROLIFIC_CATEGORIES.get(reason.reason_code, "OTHER")
     status = client.submission(session).get("status", "")
@@ -283,7 +306,10 @@ def _reject(desk: PlatformConnections, payment: Payment) -> None:
             session, "REJECT", message=reason.reason, rejection_category=category
         )
     if status != prolific.REJECTED:
-        raise Refused(f"The submission is {status or 'in an unknown state'} there, not rejected.")
+        raise Refused(
+            _("The submission is %(status)s there, not rejected.")
+            % {"status": status or _("in an unknown state")}
+        )
     confirm(payment=payment)
 
 
@@ -299,12 +325,19 @@ def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
     seen = _paid(client.submission(visit.session), payment)
     before = payment.seen_before
     if before not in (None, seen):  # an earlier try may have come through after all
-        _unclear(payment, f"{seen} bonuses of this amount stand there, {before} did before.")
+        _unclear(
+            payment,
+            _("%(seen)s bonuses of this amount stand there, %(before)s did before.")
+            % {"seen": seen, "before": before},
+        )
         return
     if found == State.PLANNED:
         reference, understood = client.set_up_bonus(visit.study, visit.session, payment.amount)
         if understood is not None and understood != to_pence(payment.amount):
-            raise Refused(f"The platform understood {understood / 100:.2f}. Nothing was paid.")
+            raise Refused(
+                _("The platform understood %(understood)s. Nothing was paid.")
+                % {"understood": f"{understood / 100:.2f}"}
+            )
         _put(payment, state=State.PREPARED, reference=reference, seen_before=seen)
     desk.still_ours()
     _put(payment, state=State.SENDING, sent_at=timezone.now(), seen_before=seen, error="")
@@ -322,12 +355,12 @@ def _paid(told: dict[str, Any], payment: Payment) -> int:
     visit = payment.assignment.visit
     who, study = told.get("participant"), told.get("study_id")
     if who not in (None, visit.participant) or study not in (None, visit.study):
-        raise Refused("The submission belongs to somebody else there. Nothing was paid.")
+        raise Refused(_("The submission belongs to somebody else there. Nothing was paid."))
     bonuses = told.get("bonus_payments") or []
     try:
         return sum(round(float(one)) == to_pence(payment.amount) for one in bonuses)
     except (TypeError, ValueError, OverflowError):
-        raise Refused("The platform’s list of bonuses cannot be read.") from None
+        raise Refused(_("The platform’s list of bonuses cannot be read.")) from None
 
 
 def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
@@ -338,7 +371,10 @@ def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
         confirm(payment=payment)
         return
     if seen != before:
-        more = f"{seen} bonuses of this amount stand there, {before} did before."
+        more = _("%(seen)s bonuses of this amount stand there, %(before)s did before.") % {
+            "seen": seen,
+            "before": before,
+        }
         _unclear(payment, more)
         return
     sent_at = payment.sent_at or payment.created_at
@@ -346,13 +382,15 @@ def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
     pay = payment.tries.filter(request__contains=f"/{payment.reference}/pay/")
     if pay.filter(status__in=(200, 201, 202, 204)).exists():
         if waited > settings.CROWDQC_PAYMENT_GIVE_UP:
-            _unclear(payment, "The platform took the payment, but it does not appear there.")
+            _unclear(payment, _("The platform took the payment, but it does not appear there."))
         else:
-            _later(payment, "Taken by the platform, not paid yet.")
+            _later(payment, _("Taken by the platform, not paid yet."))
     elif waited <= settings.CROWDQC_PAYMENT_SETTLE:
         left = settings.CROWDQC_PAYMENT_SETTLE - waited
         pause = min(left + 0.01, settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts, 6))
-        _put(payment, error="No answer came; looking before anything else.", held_until=_in(pause))
+        _put(
+            payment, error=_("No answer came; looking before anything else."), held_until=_in(pause)
+        )
     else:
         _conclude(payment, waited)
 
@@ -360,10 +398,14 @@ def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
 def _conclude(payment: Payment, waited: float) -> None:
     """Long after, nothing stands there: it was not paid, and is set up anew."""
     if payment.tries.filter(request=CONCLUDED).count() >= MAX_RESENDS:
-        _unclear(payment, f"No answer {MAX_RESENDS + 1} times, and nothing was paid so far.")
+        _unclear(
+            payment,
+            _("No answer %(max_resends)s times, and nothing was paid so far.")
+            % {"max_resends": MAX_RESENDS + 1},
+        )
         return
     with transaction.atomic():
-        words = f"{waited:.0f} s after it was sent without an answer"
+        words = _("%(waited)s s after it was sent without an answer") % {"waited": f"{waited:.0f}"}
         PaymentAttempt.objects.create(
             payment=payment,
             request=CONCLUDED,
@@ -379,7 +421,10 @@ def _conclude(payment: Payment, waited: float) -> None:
             reference="",
             sent_at=None,
             held_until=None,
-            error=f"Sent again: {words} nothing was paid.",
+            error=_(
+                "Sent again: %(seconds)s s after it was sent without an answer nothing was paid."
+            )
+            % {"seconds": f"{waited:.0f}"},
         )
 
 

@@ -206,16 +206,26 @@ def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
     """Whoever may approve it (where nobody may, all who could see to that), and programs."""
     project = batch.project
     people = approvers(project, batch.proposed_by)
-    told = f"Proposal {batch.number} in {project.name} awaits a second person"
+    waits = bool(people)
     if not people:
         people = [project.owner, *managers_of(project)]
-        told = f"Nobody can approve proposal {batch.number} in {project.name} yet"
+
+    def told() -> str:
+        said = _("Proposal %(number)s in %(project)s awaits a second person: %(amount)s.")
+        if not waits:
+            said = _("Nobody can approve proposal %(number)s in %(project)s yet: %(amount)s.")
+        return said % {
+            "number": batch.number,
+            "project": project.name,
+            "amount": money(amount, project.currency),
+        }
+
     notify(
         to=[one for one in people if one.pk != batch.proposed_by_id],
         kind="payout.waits",
         key=f"payout.proposed:{batch.pk}",
         project=project,
-        text=f"{told}: {money(amount, project.currency)}.",
+        text=told,
         url=_url(batch),
     )
     emit(
@@ -234,13 +244,23 @@ def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) 
     """The proposer, where somebody else approved it; and programs."""
     project = batch.project
     if batch.decided_by_id != batch.proposed_by_id:
-        told = f"{plural(paid, 'line')} paid, {rejected} rejected"
         notify(
             to=[batch.proposed_by],
             kind="payout.decided",
             key=f"payout.decided:{batch.pk}",
-            text=f"Proposal {batch.number} in {project.name} was approved: "
-            f"{money(amount, project.currency)}, {told}.",
+            text=lambda: (
+                _(
+                    "Proposal %(number)s in %(project)s was approved: %(amount)s, %(lines)s "
+                    "paid, %(rejected)s rejected."
+                )
+                % {
+                    "number": batch.number,
+                    "project": project.name,
+                    "amount": money(amount, project.currency),
+                    "lines": plural(paid, "line"),
+                    "rejected": rejected,
+                }
+            ),
             url=_url(batch),
             project=project,
         )
@@ -266,7 +286,10 @@ def tell_sent_back(batch: PayoutBatch) -> None:
         to=[batch.proposed_by],
         kind="payout.decided",
         key=f"payout.decided:{batch.pk}",
-        text=f"Proposal {batch.number} in {batch.project.name} was sent back with a note.",
+        text=lambda: (
+            _("Proposal %(number)s in %(name)s was sent back with a note.")
+            % {"number": batch.number, "name": batch.project.name}
+        ),
         url=_url(batch),
         project=batch.project,
     )

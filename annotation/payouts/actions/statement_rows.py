@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, Visit
 from annotation.payouts.statement_file import ReportedPayment
@@ -132,26 +133,31 @@ def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
     if again:
         told = again.pop(0)
         same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
-        note = f"as {told['statement']} said before: {told['note']}"
+        note = _("as %(statement)s said before: %(note)s") % {
+            "statement": told["statement"],
+            "note": told["note"],
+        }
         return _row({**row, **same}, note=note)
     own = _payments_of(one, known)
     free = [pk for pk in own if pk not in known.taken]
     fee = one.fee or ZERO
     if not own:
-        note = "the books hold no such payment"
+        note = _("the books hold no such payment")
         foreign = one.currency != currency
         return _row(row, "unknown", note, *((ZERO, ZERO) if foreign else (one.amount, fee)))
     if not free:
         payment = known.payments[own[0]]
         row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
         row["ours"] = str(payment.amount)
-        return _row(row, "twice", "the same payment left a second time", one.amount, fee)
+        return _row(row, "twice", _("the same payment left a second time"), one.amount, fee)
     payment = known.payments[_best(free, one, known)]
     known.taken.add(payment.pk)
     row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(payment.amount)}
     row["waits"] = payment.state != State.DONE and one.currency == payment.currency
     if payment.pk in known.taken_back:
-        note = f"booked back since {known.taken_back[payment.pk]} lacked it"
+        note = _("booked back since %(taken_back)s lacked it") % {
+            "taken_back": known.taken_back[payment.pk]
+        }
         return _row(row, "different", note, one.amount, one.fee or ZERO)
     return _row(row, *_compared(one, payment, known.fees.get(payment.pk, ZERO)))
 
@@ -183,17 +189,28 @@ def _compared(
 ) -> tuple[str, str, Decimal, Decimal]:
     ours = payment.amount
     if one.currency != payment.currency:
-        note = f"in {one.currency}, and ours is in {payment.currency}; correct it by hand"
+        note = _("in %(currency)s, and ours is in %(ours)s; correct it by hand") % {
+            "currency": one.currency,
+            "ours": payment.currency,
+        }
         return "different", note, ZERO, ZERO
     if payment.state != State.DONE:
         state = payment.get_state_display().lower()
-        return "different", f"paid there, and here: {state}", one.amount, one.fee or ZERO
+        return (
+            "different",
+            _("paid there, and here: %(state)s") % {"state": state},
+            one.amount,
+            one.fee or ZERO,
+        )
     more, more_fee = one.amount - ours, ZERO if one.fee is None else one.fee - fee
     said = []
     if more:
-        said.append(f"ours is {money(ours, payment.currency)}")
+        said.append(_("ours is %(ours)s") % {"ours": money(ours, payment.currency)})
     if more_fee:
-        said.append(f"fee {money(one.fee, one.currency)}, booked {money(fee, one.currency)}")
+        said.append(
+            _("fee %(fee)s, booked %(booked)s")
+            % {"fee": money(one.fee, one.currency), "booked": money(fee, one.currency)}
+        )
     return "different" if said else "matched", "; ".join(said), more, more_fee
 
 
@@ -230,7 +247,11 @@ def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
         "ours": str(payment.amount),
         "waits": False,
     }
-    note = f"{'booked as paid' if done else 'sent'} {_day(payment)}, and the file lacks it"
+    note = (
+        _("booked as paid %(day)s, and the file lacks it")
+        if done
+        else _("sent %(day)s, and the file lacks it")
+    ) % {"day": _day(payment)}
     back = (-payment.amount, -known.fees.get(payment.pk, ZERO)) if done else (ZERO, ZERO)
     return _row(row, "missing", note, *back)
 

@@ -38,7 +38,7 @@ def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrectio
     names = account_names(project, {c for row in rows for c in (row.debit, row.credit) if c})
     found = []
     for row in rows:
-        gone = "" if row.proposed_by_id in may else GONE
+        gone = "" if row.proposed_by_id in may else str(GONE)
         reason = why_not or gone or why_not_second(project, row.proposed_by, viewer, chain)
         own = row.proposed_by_id == viewer.pk
         found.append(

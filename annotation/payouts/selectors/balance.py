@@ -8,18 +8,21 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, F, Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Payment, PayoutBatch, Project
 from annotation.payouts.actions.ledger import channels
+from crowdqc.numbers import plural
 
 ZERO = Decimal("0.00")
-# Kind of account: its heading, in the order in which they stand.
+# Kind of account: what one is called, in the order in which they stand.
 KINDS = {
-    "work": "Work on",
-    "worker": "Owed to",
-    "paid": "Paid",
-    "fees": "Fees of what was paid",
-    "unknown": "Paid without an approval of ours,",
+    "work": gettext_lazy("Work on %(whose)s"),
+    "worker": gettext_lazy("Owed to %(whose)s"),
+    "paid": gettext_lazy("Paid %(whose)s"),
+    "fees": gettext_lazy("Fees of what was paid %(whose)s"),
+    "unknown": gettext_lazy("Paid without an approval of ours, %(whose)s"),
 }
 
 
@@ -108,8 +111,8 @@ def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str])
     if workers:
         debit = sum((one.debit for one in workers), ZERO)
         credit = sum((one.credit for one in workers), ZERO)
-        noun = "1 worker" if len(workers) == 1 else f"{len(workers)} workers"
-        rest.append(Account("worker:", f"Owed to {noun}", debit, credit))
+        name = str(KINDS["worker"]) % {"whose": plural(len(workers), "worker")}
+        rest.append(Account("worker:", name, debit, credit))
     order = list(KINDS)
     return Trial(
         currency,
@@ -127,12 +130,13 @@ def account_names(project: Project, codes: Iterable[str]) -> dict[str, str]:
     ways = channels(project)
 
     def name(code: str) -> str:
-        kind, _, rest = code.partition(":")
+        kind, _colon, rest = code.partition(":")
+        whose = ways.get(rest, rest)
         if kind == "work":
-            return f"{KINDS[kind]} {titles.get(int(rest)) or f'task {rest}'}"
+            whose = titles.get(int(rest)) or _("task %(number)s") % {"number": rest}
         if kind == "worker":
-            return f"{KINDS[kind]} {people.get(int(rest), rest)}"
-        return f"{KINDS.get(kind, kind)} {ways.get(rest, rest)}"
+            whose = people.get(int(rest), rest)
+        return str(KINDS[kind]) % {"whose": whose} if kind in KINDS else f"{kind} {whose}"
 
     return {code: name(code) for code in wanted}
 
@@ -182,13 +186,13 @@ def hand_payments(project: Project, number: int | None = None) -> Any:
 
 # Word and mark of a payment's state, for people who wait for it.
 STATES = {
-    "planned": ("on the way through the platform", "waiting"),
-    "prepared": ("on the way through the platform", "waiting"),
-    "sending": ("on the way through the platform", "waiting"),
-    "unclear": ("a person has to look at the platform", "warn"),
-    "failed": ("refused by the platform", "bad"),
-    "by_hand": ("to be paid by hand", "waiting"),
-    "done": ("paid", "done"),
+    "planned": (gettext_lazy("on the way through the platform"), "waiting"),
+    "prepared": (gettext_lazy("on the way through the platform"), "waiting"),
+    "sending": (gettext_lazy("on the way through the platform"), "waiting"),
+    "unclear": (gettext_lazy("a person has to look at the platform"), "warn"),
+    "failed": (gettext_lazy("refused by the platform"), "bad"),
+    "by_hand": (gettext_lazy("to be paid by hand"), "waiting"),
+    "done": (gettext_lazy("paid"), "done"),
 }
 
 
@@ -202,7 +206,8 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
     )
     found: dict[str, dict[str, Any]] = {}
     for state, number, amount in rows:
-        word, mark = STATES[state]
+        said, mark = STATES[state]
+        word = str(said)
         own = found.setdefault(
             word,
             {

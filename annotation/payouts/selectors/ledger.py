@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
 from crowdqc.numbers import parse_whole
@@ -136,7 +137,7 @@ def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
         left = task.budget - (task.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO)
     found = []
     for row in rows:
-        name = "Base" if row["kind"] == LedgerEntry.Kind.BASE else "Bonus"
+        name = _("Base") if row["kind"] == LedgerEntry.Kind.BASE else _("Bonus")
         noun = "assignment" if row["n"] == 1 else "assignments"
         found.append(
             Booking(

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet, Sum
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from crowdqc.errors import Invalid, Missing
+from crowdqc.web.terms import Words
 
 State = Payment.State
 # What a person sees -> the states behind it.
 VIEWS = {
-    "all": ("All", tuple(State.values)),
-    "look": ("To look at", (State.UNCLEAR, State.FAILED)),
-    "by_hand": ("By hand", (State.BY_HAND,)),
-    "sending": ("Being sent", (State.PLANNED, State.PREPARED, State.SENDING)),
-    "done": ("Confirmed", (State.DONE,)),
+    "all": (gettext_lazy("All"), tuple(State.values)),
+    "look": (gettext_lazy("To look at"), (State.UNCLEAR, State.FAILED)),
+    "by_hand": (gettext_lazy("By hand"), (State.BY_HAND,)),
+    "sending": (gettext_lazy("Being sent"), (State.PLANNED, State.PREPARED, State.SENDING)),
+    "done": (gettext_lazy("Confirmed"), (State.DONE,)),
 }
 MARKS = {
     State.PLANNED: "waiting",
@@ -52,7 +53,7 @@ class View:
     """One view with how much is in it."""
 
     slug: str
-    label: str
+    label: Words
     number: int
     amount: Decimal
 
@@ -100,8 +101,8 @@ def bonus_lines(project: Project) -> Iterator[list[object]]:
 
 
 FILES = {
-    "approve": ("Submissions to approve", approve_lines),
-    "bonus": ("Bonuses", bonus_lines),
+    "approve": (gettext_lazy("Submissions to approve"), approve_lines),
+    "bonus": (gettext_lazy("Bonuses"), bonus_lines),
 }
 
 

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 from annotation.payouts.actions.statements import row_key
@@ -14,18 +16,18 @@ from annotation.payouts.actions.statements import row_key
 PAGE = 50
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
 OUTCOMES = {
-    "matched": ("As in the books", "done"),
-    "different": ("Different", "warn"),
-    "twice": ("Paid twice", "bad"),
-    "unknown": ("Unknown to us", "warn"),
-    "missing": ("Missing in the file", "warn"),
+    "matched": (gettext_lazy("As in the books"), "done"),
+    "different": (gettext_lazy("Different"), "warn"),
+    "twice": (gettext_lazy("Paid twice"), "bad"),
+    "unknown": (gettext_lazy("Unknown to us"), "warn"),
+    "missing": (gettext_lazy("Missing in the file"), "warn"),
 }
 
 
 def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
     """Each outcome with its word, mark and number of rows."""
     number = Counter(row["outcome"] for row in statement.rows)
-    return [(key, word, mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
+    return [(key, str(word), mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
 
 
 def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:
@@ -69,7 +71,7 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
     for task in tasks:
         title = task.published_title
         found += [(f"{task.pk}-{way.pk}", f"{title}, {way.name}") for way in ways.get(task.pk, [])]
-        found.append((str(task.pk), f"{title}, paid by hand"))
+        found.append((str(task.pk), _("%(title)s, paid by hand") % {"title": title}))
     return found
 
 

@@ -106,7 +106,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     except Invalid as error:
         return _ledger(request, access, sent, error)
     if isinstance(row, Correction):
-        messages.info(request, ABOVE_LIMIT)
+        messages.info(request, str(ABOVE_LIMIT))
         return redirect(reverse("ledger", args=[project_id]) + "#corrections")
     messages.success(request, _("The correction is booked. What stood there stands as it was."))
     return redirect("ledger", project_id)
@@ -180,10 +180,10 @@ def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -
     except Invalid as error:
         messages.error(request, _("Nothing was changed. %(message)s") % {"message": error.message})
     else:
-        again = " Its work may be proposed for pay again." if outcome == "overturned" else ""
-        messages.success(
-            request, _("The worker can read your answer now.%(again)s") % {"again": again}
-        )
+        said = _("The worker can read your answer now.")
+        if outcome == Rejection.Outcome.OVERTURNED:
+            said += " " + _("Its work may be proposed for pay again.")
+        messages.success(request, said)
     url = reverse("rejection_list", args=[access.project.pk])
     return redirect(f"{url}#rejection-{rejection.pk}")
 

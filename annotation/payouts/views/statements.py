@@ -187,7 +187,7 @@ def statement_book(
     found = _statement(access, statement_id)
     booked = statements.book_difference(by=access.user, statement=found, place=place)
     if isinstance(booked, Correction):
-        messages.info(request, statements.ABOVE_LIMIT)
+        messages.info(request, str(statements.ABOVE_LIMIT))
     elif booked:
         messages.success(request, gettext("The difference is booked."))
     else:
@@ -243,11 +243,14 @@ def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
             actions.try_again(by=access.user, payment=row)
             refused += 1
     actions.send_soon()
-    more = f" {numbers.plural(refused, 'payment')} are tried again." if refused else ""
-    messages.success(
-        request,
-        gettext("What is due is being sent.%(more)s You can close this page.") % {"more": more},
-    )
+    said = [gettext("What is due is being sent.")]
+    if refused:
+        said.append(
+            gettext("%(payments)s are tried again.")
+            % {"payments": numbers.plural(refused, "payment")}
+        )
+    said.append(gettext("You can close this page."))
+    messages.success(request, " ".join(said))
     return _back(project_id, "sending")
 
 

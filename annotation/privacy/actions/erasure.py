@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.security import log as security_log
 from annotation.accounts.security.stepup import needs_stepup
@@ -300,7 +300,7 @@ def _forget_messages(user: User, member: Membership) -> None:
     KeptReply.objects.filter(user=user).delete()
 
 
-@needs_stepup("close the account")
+@needs_stepup(gettext_lazy("close the account"))
 @transaction.atomic
 def forget_account(*, by: User) -> None:
     """Take every name off one's own account and close it, when no project is left.

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.models import AuditEntry, Project, User
 from crowdqc import limits
@@ -23,7 +24,7 @@ def record(
     leaves here in an hour has an end.
     """
     if by is not None and by.username.startswith(VISITOR):
-        limits.hold(limits.VISITOR_ENTRIES, by.pk, "You did this too often.")
+        limits.hold(limits.VISITOR_ENTRIES, by.pk, _("You did this too often."))
     return insert_row(
         AuditEntry(
             at=timezone.now(),

@@ -44,7 +44,9 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
         return None
     if row.request_hash != request_hash:
         raise Invalid(_("This key was used for another request."), code="key-reused")
-    return row.status, json.loads(unseal(row.sealed, PURPOSE, "The reply", again="the request"))
+    return row.status, json.loads(
+        unseal(row.sealed, PURPOSE, _("The reply"), again=_("the request"))
+    )
 
 
 def keep_reply(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:

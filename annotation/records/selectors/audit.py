@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import AuditEntry, Membership, Project, Role, User
 from annotation.records.selectors.audit_words import (
@@ -24,7 +25,7 @@ from crowdqc.numbers import parse_whole
 
 # What somebody did, after their name. {places} are filled from the entry's detail.
 PAGE = 50
-SYSTEM = "the system"
+SYSTEM = gettext_lazy("the system")
 CHUNK = 2000
 
 
@@ -109,8 +110,8 @@ class _Names:
 
     def of(self, entry: AuditEntry) -> str:
         if entry.actor_id is None:
-            return SYSTEM
-        return self.known.get(entry.actor_id, "somebody who left")
+            return str(SYSTEM)
+        return self.known.get(entry.actor_id) or _("somebody who left")
 
 
 def _midnight(day: dt.date) -> dt.datetime:
@@ -137,7 +138,7 @@ def entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
 
 def _by(project: Project, name: str) -> Q:
     """Entries of the people of the project who are called so; a worker only by pseudonym."""
-    if name == SYSTEM:
+    if name == str(SYSTEM):
         return Q(actor=None)
     called = Q(role=Role.WORKER, pseudonym__iexact=name) | (
         ~Q(role=Role.WORKER) & (Q(user__display_name__iexact=name) | Q(user__username__iexact=name))

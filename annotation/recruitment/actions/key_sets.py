@@ -102,14 +102,14 @@ def _read(url: str) -> tuple[list[dict[str, Any]] | None, str]:
         ) as client:
             answer = client.send("GET", url)
         if answer.status != 200:
-            return None, f"HTTP {answer.status}."
+            return None, _("HTTP %(status)s.") % {"status": answer.status}
         found = read_json(answer.body)["keys"]
     except outbound.OutboundError as error:
         return None, str(error)
     except (Unreadable, KeyError, TypeError):
         found = None
     if not isinstance(found, list):
-        return None, "The answer is not a key set."
+        return None, _("The answer is not a key set.")
     return [key for key in found if isinstance(key, dict)], ""
 
 

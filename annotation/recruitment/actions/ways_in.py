@@ -82,13 +82,13 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
         row.api_url = prolific.API
     moved = bool(before) and addresses.origin(row.api_url) != addresses.origin(before)
     if moved and not fields.get("token"):
-        hint = "The token belongs to the address before; enter one with the new address."
+        hint = gettext("The token belongs to the address before; enter one with the new address.")
         raise Invalid(gettext("The token would go elsewhere."), fields={"api_url": hint})
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError as error:
-        hint = "Another recruitment has this study."
+        hint = gettext("Another recruitment has this study.")
         raise Invalid(hint, fields={"study_id": hint}) from error
     if row.entry == Recruitment.Entry.JWT:  # the first person who comes is to find its keys
         request_key_set(url=row.jwks_url)
@@ -107,8 +107,10 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
             row.task.project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
-            text=f"How payments leave {row.task.project.name} changed: platform access of "
-            f"{row.name}.",
+            text=lambda: (
+                gettext("How payments leave %(project)s changed: platform access of %(way)s.")
+                % {"project": row.task.project.name, "way": row.name}
+            ),
         )
     return row
 
@@ -129,7 +131,7 @@ def _may_send_through(row: Recruitment, by: User) -> None:
                 "Only the owner and managers may enter the API token or address that payments use."
             )
         )
-    require_strength(row.task.project, by, "change how payments are sent")
+    require_strength(row.task.project, by, gettext("change how payments are sent"))
 
 
 def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
@@ -140,12 +142,12 @@ def _parameters(row: Recruitment, fields: Mapping[str, Any]) -> dict[str, str]:
     found = {word: fields.get(f"parameter_{word}", "").strip() for word in words}
     for word, name in found.items():
         if name and not PARAMETER.fullmatch(name):
-            hint = "A letter, then letters, digits, _ . or -."
+            hint = gettext("A letter, then letters, digits, _ . or -.")
             raise Invalid(
                 gettext("This is no parameter’s name."), fields={f"parameter_{word}": hint}
             )
     if not found["participant"]:
-        hint = "Which parameter holds the person’s id?"
+        hint = gettext("Which parameter holds the person’s id?")
         raise Invalid(hint, fields={"parameter_participant": hint})
     return {word: name for word, name in found.items() if name}
 
@@ -164,10 +166,12 @@ def _check(row: Recruitment) -> None:
                     gettext("Signed entries need this."), fields={name: gettext("Fill this in.")}
                 )
     if row.study_currency not in ("", row.task.project.currency):
-        hint = f"The project pays in {row.task.project.currency}; the study must, too."
+        hint = gettext("The project pays in %(currency)s; the study must, too.") % {
+            "currency": row.task.project.currency
+        }
         raise Invalid(hint, fields={"study_currency": hint})
     if row.kind == Recruitment.Kind.PROLIFIC and not row.study_id:
-        hint = "The id of the study, as in its address on Prolific."
+        hint = gettext("The id of the study, as in its address on Prolific.")
         raise Invalid(gettext("Which study is it?"), fields={"study_id": hint})
     for name in ("jwks_url", "api_url"):
         if getattr(row, name):
@@ -188,7 +192,7 @@ def _check_way_back(row: Recruitment) -> None:
     for address in row.return_url.split():
         parts = urlsplit(address)
         if parts.scheme != "https" or not parts.hostname:
-            hint = "It must begin with https:// and name a host."
+            hint = gettext("It must begin with https:// and name a host.")
             raise Invalid(gettext("People cannot be sent there."), fields={"return_url": hint})
     if len(row.return_url.split()) > 1 and not row.parameters.get("submit_to"):
         raise Invalid(
@@ -201,7 +205,7 @@ def _secret(text: str, name: str) -> str:
     """A secret as it may stand in a header; Invalid never repeats it."""
     found = text.strip()
     if len(found) > 500 or not found.isascii() or not found.isprintable() or " " in found:
-        hint = "Letters, digits and signs without spaces, 500 at most."
+        hint = gettext("Letters, digits and signs without spaces, 500 at most.")
         raise Invalid(gettext("This cannot be used."), fields={name: hint})
     return found
 
@@ -219,11 +223,13 @@ def links(
     names = list(dict.fromkeys(people.split()))
     wrong = next((name for name in names if not coming.NAME.fullmatch(name)), None)
     if wrong is not None:
-        hint = f"“{wrong[:40]}” is no id: letters, digits and _ . : @ -, 80 at most."
+        hint = gettext("“%(wrong)s” is no id: letters, digits and _ . : @ -, 80 at most.") % {
+            "wrong": wrong[:40]
+        }
         raise Invalid(hint, fields={"people": hint})
-    names += [f"p-{secrets.token_hex(5)}" for _ in range(count or 0)]
+    names += [f"p-{secrets.token_hex(5)}" for _number in range(count or 0)]
     if not 1 <= len(names) <= MOST_LINKS:
-        hint = f"1 to {MOST_LINKS:,} people."
+        hint = gettext("1 to %(most_links)s people.") % {"most_links": f"{MOST_LINKS:,}"}
         raise Invalid(hint, fields={"people": hint})
     record(
         by=by,

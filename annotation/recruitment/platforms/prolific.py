@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from crowdqc import outbound
 from crowdqc.files.json_input import Unreadable, read_json
@@ -108,7 +109,7 @@ class Prolific:
         told = self._ask("POST", "submissions/bonus-payments/", body)
         reference, understood = told.get("id"), told.get("amount")
         if not isinstance(reference, str) or not 0 < len(reference) <= LONGEST_ID:
-            raise Refused("The platform set up a bonus without naming it.")
+            raise Refused(_("The platform set up a bonus without naming it."))
         return reference, int(understood) if isinstance(understood, int | float) else None
 
     def pay_bonus(self, reference: str) -> None:
@@ -124,27 +125,30 @@ class Prolific:
         try:
             answer = self._client.send(method, path, json=body)
         except outbound.NotReached as error:
-            self.note(label, None, "not reached")
+            self.note(label, None, _("not reached"))
             if isinstance(error, outbound.NotAllowedThere):
                 raise Refused(str(error)) from None
-            raise NotSent(f"The platform was not reached. {error}") from None
+            raise NotSent(_("The platform was not reached. %(error)s") % {"error": error}) from None
         except outbound.NoAnswer as error:
-            self.note(label, None, f"no answer: {error}")
-            raise NoAnswer(f"No answer came. {error}") from None
+            self.note(label, None, _("no answer: %(error)s") % {"error": error})
+            raise NoAnswer(_("No answer came. %(error)s") % {"error": error}) from None
         status, text = answer.status, answer.body
         words = "" if status < 300 else _words(text)
         self.note(label, status, words)
         if status == 429:
             wait = _seconds(answer.headers.get("retry-after"))
-            raise NotSent("The platform asks for a pause.", wait=wait)
+            raise NotSent(_("The platform asks for a pause."), wait=wait)
         if status >= 500 or status in (408, 409):
-            raise NoAnswer(f"The platform failed ({status}).")
+            raise NoAnswer(_("The platform failed (%(status)s).") % {"status": status})
         if status >= 300:
-            raise Refused(f"The platform refuses ({status}): {words or 'without a reason'}")
+            raise Refused(
+                _("The platform refuses (%(status)s): %(words)s")
+                % {"status": status, "words": words or _("without a reason")}
+            )
         found = _object(text)
         if found is None and method == "GET":
             # Else "no bonus yet" would be read from a page of nonsense, and one paid twice.
-            raise NoAnswer("The platform's answer cannot be read.")
+            raise NoAnswer(_("The platform's answer cannot be read."))
         return found or {}  # an accepted payment is answered with a plain word
 
 

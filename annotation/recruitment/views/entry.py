@@ -217,7 +217,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
             is None
         ):
             raise TooMuch(gettext("Too long for an event."))
-        secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, "The secret")
+        secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, gettext("The secret"))
         event = webhook.read(secret, request.headers, request.body)
         kept = visits.apply_event(recruitment=recruitment, event=event)
     except DomainError as error:

@@ -238,7 +238,7 @@ def _refuse_unknown(entries: Sequence[AssignmentItem], drafts: Collection[int]) 
     if unknown:
         raise Invalid(
             _("%(unknown)s is not a question of this assignment.") % {"unknown": unknown[0]},
-            fields={f"answers.{item}": "Not in this assignment." for item in unknown},
+            fields={f"answers.{item}": _("Not in this assignment.") for item in unknown},
         )
 
 

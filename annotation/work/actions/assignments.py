@@ -353,8 +353,11 @@ class DraftChanged(Conflict):
 
     def __init__(self, entry: AssignmentItem) -> None:
         super().__init__(
-            f"Number {entry.position + 1} was changed in another tab or on another device. Open it "
-            "and choose a version; nothing is lost."
+            _(
+                "Number %(position)s was changed in another tab or on another device. Open "
+                "it and choose a version; nothing is lost."
+            )
+            % {"position": entry.position + 1}
         )
         self.entry = entry
 

@@ -72,7 +72,7 @@ UNKNOWN = "Nobody came with this submission yet."
 
 def _effect(event: PlatformEvent) -> str:
     if event.kind != STATUS:
-        return "Not about a submission."
+        return _("Not about a submission.")
     told = event.payload
     visit = (
         Visit.objects.select_for_update(of=("self",), no_key=True)
@@ -84,10 +84,10 @@ def _effect(event: PlatformEvent) -> str:
     if visit is None:
         return UNKNOWN
     if told.get("participant_id") not in (None, visit.participant):
-        return "It names another participant than came with this submission."
+        return _("It names another participant than came with this submission.")
     at = dt.datetime.fromtimestamp(told["happened"], dt.UTC)
     if visit.status_at is not None and at < visit.status_at:
-        return f"Older than what is known ({visit.status})."
+        return _("Older than what is known (%(status)s).") % {"status": visit.status}
     visit.status, visit.status_at = str(told.get("status", ""))[:30].upper(), at
     visit.save(update_fields=["status", "status_at"])
     project = visit.recruitment.task.project
@@ -95,7 +95,7 @@ def _effect(event: PlatformEvent) -> str:
     work = _leased(visit)
     if visit.status in ENDED and work is not None:
         take_back(by=None, assignment=work)
-        return "The slots are free again."
+        return _("The slots are free again.")
     return ""
 
 
@@ -291,7 +291,7 @@ def let_in_again(*, by: User, recruitment: Recruitment, participant: str) -> Vis
     """Let the next browser that comes with this id have its visit: for a lost or changed one."""
     visit = recruitment.visits.filter(participant=participant.strip()).first()
     if visit is None:
-        hint = "Nobody came with this id."
+        hint = _("Nobody came with this id.")
         raise Invalid(hint, fields={"participant": hint})
     UsedEntry.objects.filter(recruitment=recruitment, bound=visit.bound).delete()
     visit.bound = ""

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.steps import steps
 from annotation.models import Assignment, Membership, Task, TaskVersion
@@ -15,7 +16,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types.base import QUIZ_TRIES as TRIES
 from annotation.work.selectors.known import Told, marked_of
 
-FAILED = (
+FAILED = gettext_lazy(
     "You have not passed the quiz of this task in two tries, so you cannot start it. The requester "
     "may still let you in. Nothing else changes, and work you have done is decided as before."
 )

@@ -48,7 +48,7 @@ def for_scripts(view: View) -> View:
         if not request.user.is_authenticated:
             if plain:
                 return redirect(f"{reverse('login')}?next={reverse('work_home')}")
-            body = {"code": "signed-out", "detail": "You are signed out. Sign in again."}
+            body = {"code": "signed-out", "detail": _("You are signed out. Sign in again.")}
             return JsonResponse(body, status=401)
         try:
             return view(request, assignment_id, **place)

@@ -100,7 +100,7 @@ class Command(BaseCommand):
         ]
         parsers = [free, runs, packed, reported, *lives]
         for family, kinds in families().items():
-            titles = [PAIR_EXPORTS[slug].title for slug in kinds.values() if slug]
+            titles = [str(PAIR_EXPORTS[slug].title) for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
             own.add_argument("--what", choices=list(kinds), default=next(iter(kinds)))
             own.add_argument("--dimension", default="", help="on which dimension or scale")

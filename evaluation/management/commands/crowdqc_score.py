@@ -94,7 +94,7 @@ def open_file(path: Path, kind: str | None = None) -> tuple[str, CheckedFile]:
     slug = kind or recognise_table(sheet.columns, list(itertools.islice(sheet.rows, LOOKED_AT)))[0]
     found = check_rows(None, slug, sheet)
     if found.unmapped:
-        names = ", ".join(one.label.lower() for one in found.unmapped)
+        names = ", ".join(str(one.label).lower() for one in found.unmapped)
         raise Invalid(
             f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
             fields={"file": f"Name the columns {KINDS[slug].needs}, or say --kind."},
@@ -110,7 +110,7 @@ def open_file(path: Path, kind: str | None = None) -> tuple[str, CheckedFile]:
 def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     """What the file was taken for, and the rows that are left out."""
     kind = KINDS[slug]
-    fields = {one.name: one.label.lower() for one in kind.reader.fields}
+    fields = {one.name: str(one.label).lower() for one in kind.reader.fields}
     columns = ", ".join(f"{fields[name]}: {column}" for name, column in found.mapping.items())
     yield f"{kind.title}. {columns}"
     rows = list(told(found))

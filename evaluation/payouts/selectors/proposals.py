@@ -313,7 +313,7 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
     if page.batch.project.budget is not None:
         checks.append(_budget(page, page.batch.project))
     if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
-        checks.append(Check("bad", _("Nobody can approve this yet"), small=NOBODY))
+        checks.append(Check("bad", _("Nobody can approve this yet"), small=str(NOBODY)))
     found = [_hourly(page), _below_agreed(page), _own(page), *_rejections(page, viewer)]
     return checks + [check for check in found if check is not None]
 

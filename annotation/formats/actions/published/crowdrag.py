@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
 from annotation.formats.actions.judgments import (
@@ -83,7 +84,7 @@ def import_study(
         task=found.judgments,
         votes=votes_of(study.judgments, items, keys, workers),
         sessions=_sessions(study, workers),
-        advance=_advance(progress, "judgments of people", len(study.judgments)),
+        advance=_advance(progress, _("judgments of people"), len(study.judgments)),
     )
     added["model judgments"] = _models(found.judgments, study, items, keys, progress)
     if study.experts:
@@ -116,15 +117,19 @@ def import_judgments(
     gone = sorted(wanted.keys() - keys.keys())
     if gone:
         raise Conflict(
-            f"{len(gone):,} of {len(wanted):,} texts are not in the project ({gone[0]} is the "
-            "first). The raw judgments hold no texts: import those first (format candidates)."
+            _(
+                "%(gone)s of %(wanted)s texts are not in the project (%(first)s is the "
+                "first). The raw judgments hold no texts: import those first (format "
+                "candidates)."
+            )
+            % {"gone": f"{len(gone):,}", "wanted": f"{len(wanted):,}", "first": gone[0]}
         )
     workers = workers_named(task.project, {one.worker for one in judgments})
     items = pair_items(by=by, task=task, pairs=[one.pair for one in judgments], keys=keys)
     return add_votes(
         task=task,
         votes=votes_of(judgments, items, keys, workers),
-        advance=_advance(progress, "judgments of people", len(judgments)),
+        advance=_advance(progress, _("judgments of people"), len(judgments)),
     )
 
 
@@ -226,5 +231,5 @@ def _models(
             )
         )
     return add_model_votes(
-        task=task, votes=votes, advance=_advance(progress, "judgments of models", len(votes))
+        task=task, votes=votes, advance=_advance(progress, _("judgments of models"), len(votes))
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.formats.actions.judgments import import_task
 from annotation.formats.actions.published.crowdrag import ignore_progress
@@ -83,7 +84,9 @@ def import_writing(
         }
         task = import_task(by=by, project=project, type="writing", title=TITLE, fields=fields)
     if task.versions.latest("number").settings["first_number"] != 0:
-        raise Conflict("The published responses cite passages from 0 on, and this task does not.")
+        raise Conflict(
+            _("The published responses cite passages from 0 on, and this task does not.")
+        )
     found = ImportedTask(task)
     progress("topics", 0, len(study.topics))
     topics = [
@@ -102,12 +105,12 @@ def import_writing(
         for one in study.responses
     ]
     total = len(people)
-    progress("responses with logs", 0, total)
+    progress(_("responses with logs"), 0, total)
     found.added["responses"], odd = add_responses(
-        task=task, rows=people, advance=lambda done: progress("responses with logs", done, total)
+        task=task, rows=people, advance=lambda done: progress(_("responses with logs"), done, total)
     )
     if found.added["responses"].new < total:
-        progress("responses with logs", total, total)
+        progress(_("responses with logs"), total, total)
     models = [ResponseRow(f"{o.topic}-{o.style}", o.text, system=(MODEL, "")) for o in study.models]
     found.added["responses of the model"], more = add_system_responses(task=task, rows=models)
     found.unknown_numbers = odd + more

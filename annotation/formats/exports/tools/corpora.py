@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count
+from django.utils.translation import gettext as _
 
 from annotation.files.conll import (
     ABOUT,
@@ -52,7 +53,9 @@ class Archive(Table):
     def parts(self, form: str) -> Iterator[Any]:
         """The archive, piece by piece; raises Invalid for another format, before the first."""
         if form != ZIP:
-            raise Invalid(f"This is not written as {form}.", fields={"format": ZIP})
+            raise Invalid(
+                _("This is not written as %(format)s.") % {"format": form}, fields={"format": ZIP}
+            )
         return zip_with_manifest(
             self.files(self),
             lambda digests: {"files": {name: {"sha256": one} for name, one in digests.items()}},
@@ -193,7 +196,7 @@ def not_expressed(task: Task, dimension: str = "") -> dict[str, int]:
     """How many spans BIO tags cannot hold, by reason."""
     found: dict[str, int] = defaultdict(int)
     for one in _documents(task):
-        for _, reason in one.left:
+        for _span, reason in one.left:
             found[reason] += 1
     return dict(found)
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from django.utils.translation import gettext as _
+
 from annotation.files.writing.tables import Table
 from annotation.formats.exports import free_text
 from annotation.models import Candidate, Task
@@ -91,8 +93,8 @@ def dimension_of(task: Task, name: str) -> str:
         name = OVERALL if OVERALL in known or not known else known[0]
     if name not in known:
         raise Invalid(
-            f"The task does not ask for {name}.",
-            fields={"dimension": ", ".join(known) or "The task was never published."},
+            _("The task does not ask for %(dimension)s.") % {"dimension": name},
+            fields={"dimension": ", ".join(known) or _("The task was never published.")},
         )
     return name
 

@@ -13,6 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
@@ -88,8 +91,8 @@ class Source:
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str = "") -> None:
         """Note what is wrong with the row that was yielded last."""
-        mend = mend or "Take the file as it was published."
-        self.problems.append(Problem(self.line, column, str(value)[:MAX_SHOWN], wrong, mend))
+        mend = mend or gettext_noop("Take the file as it was published.")
+        self.problems.append(Problem(self.line, column, str(value)[:MAX_SHOWN], _(wrong), _(mend)))
 
     def whole(self, row: Record, column: str, *, least: int = 0) -> int:
         """A whole number from ``least``; what is none is noted, and read as ``least``."""

@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, guess
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import MOST_LABELS, WORKERS
@@ -36,20 +39,20 @@ class AnswerTable(TableReader):
     """Rows {item_id, question, context, topic, worker_id, answer, submitted_at}."""
 
     slug = "answer_table"
-    title = "Free-text answers"
+    title = gettext_lazy("Free-text answers")
     unit = "answer"
     fields = (
-        Field("worker_id", "Worker", True, (*_ANSWER["worker_id"].also, *WORKERS)),
-        Field("item_id", "Question id", False, ("question_id", *IDS), ASKED),
-        Field("question", "Question", False, TEXTS, ASKED),
-        Field("answer", "Answer", True, (*_ANSWER["answer"].also, "explanation")),
-        Field("context", "Text to read", False, _ITEM["context"].also),
-        Field("topic", "Topic", False, _ITEM["topic"].also),
-        Field("submitted_at", "Time", False, _ANSWER["submitted_at"].also),
+        Field("worker_id", gettext_lazy("Worker"), True, (*_ANSWER["worker_id"].also, *WORKERS)),
+        Field("item_id", gettext_lazy("Question id"), False, ("question_id", *IDS), ASKED),
+        Field("question", gettext_lazy("Question"), False, TEXTS, ASKED),
+        Field("answer", gettext_lazy("Answer"), True, (*_ANSWER["answer"].also, "explanation")),
+        Field("context", gettext_lazy("Text to read"), False, _ITEM["context"].also),
+        Field("topic", gettext_lazy("Topic"), False, _ITEM["topic"].also),
+        Field("submitted_at", gettext_lazy("Time"), False, _ANSWER["submitted_at"].also),
     )
     limits = (
-        ("worker_id", 120, "a worker id"),
-        ("answer", MAX_ANSWER, "an answer"),
+        ("worker_id", 120, gettext_noop("a worker id")),
+        ("answer", MAX_ANSWER, gettext_noop("an answer")),
         *(one for one in Items.limits),
     )
 
@@ -62,14 +65,25 @@ class AnswerTable(TableReader):
         given = [one for one in answers if one]
         different = len(set(given))
         usual = median([count_words(one) for one in given]) if given else 0
-        said = f"{mapping['answer']} has {plural(different, 'different value')}"
+        said = _("%(answer)s has %(differents)s") % {
+            "answer": mapping["answer"],
+            "differents": plural(different, "different value"),
+        }
         if usual < WORDS and (different <= MOST_LABELS or 2 * different < len(given)):
-            return Fit(False, f"{said}, too few for answers")
+            return Fit(False, _("%(said)s, too few for answers") % {"said": said})
         asked = mapping.get("item_id") or mapping["question"]
         told = {(row.values.get(asked), row.values.get(mapping["answer"])) for row in rows}
         if len(told) == len({row.values.get(asked) for row in rows}) < len(rows):
-            return Fit(False, f"{mapping['answer']} is the same in all rows of a question")
-        return Fit(True, f"{said}, usually of {plural(round(usual), 'word')}")
+            return Fit(
+                False,
+                _("%(answer)s is the same in all rows of a question")
+                % {"answer": mapping["answer"]},
+            )
+        return Fit(
+            True,
+            _("%(said)s, usually of %(words)s")
+            % {"said": said, "words": plural(round(usual), "word")},
+        )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Answers by worker and question; a question without an id gets one made of its text."""
@@ -78,18 +92,20 @@ class AnswerTable(TableReader):
         one_text = ConsistentTexts(
             reader,
             {},
-            "the table",
-            "This question has another text in {where}.",
-            "Give each question an id of its own.",
+            _("the table"),
+            _("This question has another text in {where}."),
+            _("Give each question an id of its own."),
         )
         made = set[str]()
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
-                reader.needed(row, "worker_id", "No worker", "Left out.")
-                reader.needed(row, "answer", "No answer", "Left out.")
+                reader.needed(
+                    row, "worker_id", gettext_noop("No worker"), gettext_noop("Left out.")
+                )
+                reader.needed(row, "answer", gettext_noop("No answer"), gettext_noop("Left out."))
                 if not values["item_id"] and not values["question"]:
-                    reader.refuse(row, ["item_id", "question"], "No question", "Left out.")
+                    reader.refuse(row, ["item_id", "question"], _("No question"), _("Left out."))
                 reader.limit(row, self.limits)
                 if not values["item_id"] and ID.fullmatch(values["question"]):
                     values["item_id"] = values["question"]
@@ -109,7 +125,7 @@ class AnswerTable(TableReader):
                     key,
                     {"answer": values["answer"], "submitted_at": at, "meta": unread(reader, row)},
                 )
-        for (worker, item_id), (_, one) in last.found.items():
+        for (worker, item_id), (_line, one) in last.found.items():
             more = {"worker_id": worker, "item_id": item_id, **asked[item_id]}
             reader.checked.good.append({**one, **more}, len(one["answer"]))
         self._tell(reader, last, made)
@@ -117,7 +133,9 @@ class AnswerTable(TableReader):
     @staticmethod
     def _tell(reader: Reader, last: LastCounts, made: set[str]) -> None:
         if made:
-            note = f"{plural(len(made), 'question')} without an id: one is made of the text."
+            note = _("%(questions)s without an id: one is made of the text.") % {
+                "questions": plural(len(made), "question")
+            }
             reader.checked.notes.append(note)
         workers = Counter(worker for worker, _ in last.found)
         items = Counter(item for _, item in last.found)
@@ -125,20 +143,25 @@ class AnswerTable(TableReader):
         alone = sum(n < 2 for n in items.values())
         warnings: list[dict[str, str]] = []
         if alone:
-            text = (
-                f"{plural(alone, 'question')} with one answer: there is nothing to compare it with."
-            )
-            warnings.append({"level": "", "head": "Questions answered once.", "text": text})
-        cannot = "Every question has one answer: there is nothing to compare."
+            text = _("%(questions)s with one answer: there is nothing to compare it with.") % {
+                "questions": plural(alone, "question")
+            }
+            warnings.append({"level": "", "head": _("Questions answered once."), "text": text})
+        cannot = _("Every question has one answer: there is nothing to compare.")
         reader.checked.about |= {
             "facts": [
-                ["Answers", f"{len(last.found):,}"],
-                ["Workers", f"{len(workers):,}"],
-                ["Questions", f"{len(items):,}"],
-                ["Answers per question", f"{low:,}" if low == high else f"{low:,} to {high:,}"],
+                [_("Answers"), f"{len(last.found):,}"],
+                [_("Workers"), f"{len(workers):,}"],
+                [_("Questions"), f"{len(items):,}"],
+                [
+                    _("Answers per question"),
+                    f"{low:,}"
+                    if low == high
+                    else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+                ],
             ],
             "by": [plural(len(workers), "worker"), plural(len(items), "question")],
             "warnings": warnings,
             "low": low,
-            "cannot": ["Nothing to compare", cannot] if items and high < 2 else [],
+            "cannot": [_("Nothing to compare"), cannot] if items and high < 2 else [],
         }

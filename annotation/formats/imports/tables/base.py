@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import CheckedRows, Importer, Reader, Refused, Row, missing
 from annotation.files.reading.rows import Problem
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
@@ -54,8 +56,8 @@ class TableReader(Importer):
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """``no worker, item column``, or nothing where all are there."""
-        names = ", ".join(one.label.lower() for one in missing(mapping, self.fields))
-        return f"no {names}" if names else ""
+        names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
+        return _("no %(names)s") % {"names": names} if names else ""
 
 
 def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
@@ -92,7 +94,7 @@ def moment(reader: Reader, row: Row, name: str) -> Any:
     try:
         return reader.moment(row, name)
     except Refused:
-        offer(reader, name, reader.value(row, name), "", "Keep without a time")
+        offer(reader, name, reader.value(row, name), "", _("Keep without a time"))
         raise
 
 
@@ -110,10 +112,13 @@ class LastCounts:
             self.reader.repeated(row, self.names, line, self.said)
             return
         if line != row.line:
-            wrong = f"{key[0]} has this item again on line {row.line:,}."
+            wrong = _("%(key)s has this item again on line %(line)s.") % {
+                "key": key[0],
+                "line": f"{row.line:,}",
+            }
             where, value = self.reader.column(self.said), before[self.said]
             self.reader.checked.problems.append(
-                Problem(line, where, value, wrong, "The last one counts.")
+                Problem(line, where, value, wrong, _("The last one counts."))
             )
         self.found[key] = (row.line, one)
 

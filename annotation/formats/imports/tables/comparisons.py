@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row, guess, plain
 from annotation.files.reading.recognise import WORKERS
 from annotation.files.reading.spool import Spool
@@ -39,13 +42,13 @@ class ComparisonTable(TableReader, Battles):
     """
 
     slug = "comparison_table"
-    title = "Comparisons"
+    title = gettext_lazy("Comparisons")
     unit = "comparison"
     fields = (
-        Field("judge", "Judge", False, (*WORKERS, *ALSO["judge"])),
-        Field("model_a", "Left", True, LEFTS),
-        Field("model_b", "Right", True, RIGHTS),
-        Field("winner", "Winner", False, WINNERS, VERDICT),
+        Field("judge", gettext_lazy("Judge"), False, (*WORKERS, *ALSO["judge"])),
+        Field("model_a", gettext_lazy("Left"), True, LEFTS),
+        Field("model_b", gettext_lazy("Right"), True, RIGHTS),
+        Field("winner", gettext_lazy("Winner"), False, WINNERS, VERDICT),
         *(
             Field(name, said, False, (), VERDICT)
             for name, said in (
@@ -54,14 +57,14 @@ class ComparisonTable(TableReader, Battles):
                 ("winner_tie", "It was a tie"),
             )
         ),
-        Field("winner_both_bad", "Both were bad"),
-        Field("question_id", "Item", False, TOPICS),
-        Field("prompt", "Prompt", False, ALSO["prompt"]),
-        Field("conversation_a", "Conversation A"),
-        Field("conversation_b", "Conversation B"),
-        Field("response_a", "Text on the left", False, ALSO["conversation_a"][1:]),
-        Field("response_b", "Text on the right", False, ALSO["conversation_b"][1:]),
-        Field("tstamp", "Time", False, ALSO["tstamp"]),
+        Field("winner_both_bad", gettext_lazy("Both were bad")),
+        Field("question_id", gettext_lazy("Item"), False, TOPICS),
+        Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
+        Field("conversation_a", gettext_lazy("Conversation A")),
+        Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("response_a", gettext_lazy("Text on the left"), False, ALSO["conversation_a"][1:]),
+        Field("response_b", gettext_lazy("Text on the right"), False, ALSO["conversation_b"][1:]),
+        Field("tstamp", gettext_lazy("Time"), False, ALSO["tstamp"]),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -80,7 +83,11 @@ class ComparisonTable(TableReader, Battles):
             for row in rows
         ]
         named = sum(one in SAID.values() for one in told)
-        said = f"{mapping['winner']} names a side in {named:,} of {plural(len(rows), 'row')}"
+        said = _("%(winner)s names a side in %(named)s of %(rows)s") % {
+            "winner": mapping["winner"],
+            "named": f"{named:,}",
+            "rows": plural(len(rows), "row"),
+        }
         return Fit(2 * named > len(rows), said)
 
     @staticmethod
@@ -141,24 +148,28 @@ def _about(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
         pairs.add((one["topic"], *sorted((one["left"], one["right"]))))
     warnings = []
     if list(judges) == [UNNAMED]:
-        text = "All comparisons count as one judge’s: intervals hold for this judge only."
-        warnings.append({"level": "warn", "head": "No judge is named.", "text": text})
+        text = _("All comparisons count as one judge’s: intervals hold for this judge only.")
+        warnings.append({"level": "warn", "head": _("No judge is named."), "text": text})
     if again:
         many = plural(again, "comparison")
-        text = f"{many} of a pair that its judge compared before: the first counts."
-        warnings.append({"level": "", "head": "Some pairs are judged again.", "text": text})
+        text = _("%(many)s of a pair that its judge compared before: the first counts.") % {
+            "many": many
+        }
+        warnings.append({"level": "", "head": _("Some pairs are judged again."), "text": text})
     decided = len(battles) - ties
     return {
         "facts": [
-            ["Comparisons", f"{len(battles):,}"],
-            ["Judges", f"{len(judges):,}"],
-            ["Systems", f"{len(systems):,}"],
-            ["Pairs", f"{len(pairs):,}"],
-            ["Ties", f"{ties:,}"],
-            ["Left wins", percent(left / decided) if decided else "none"],
+            [_("Comparisons"), f"{len(battles):,}"],
+            [_("Judges"), f"{len(judges):,}"],
+            [_("Systems"), f"{len(systems):,}"],
+            [_("Pairs"), f"{len(pairs):,}"],
+            [_("Ties"), f"{ties:,}"],
+            [_("Left wins"), percent(left / decided) if decided else "none"],
         ],
         "by": [plural(len(judges), "judge"), plural(len(systems), "system")],
         "warnings": warnings,
         "ties": ties,
-        "cannot": [] if decided else ["Only ties", "No comparison was decided: nothing to rank."],
+        "cannot": []
+        if decided
+        else [_("Only ties"), _("No comparison was decided: nothing to rank.")],
     }

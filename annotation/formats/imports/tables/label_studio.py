@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.files.reading.importer import Field, Reader, Row, guess
 from annotation.files.reading.rows import Problem
 from annotation.formats.imports.tables.base import Fit, Fixes, TableReader
@@ -29,15 +32,15 @@ class LabelStudioTable(TableReader):
     """Rows {task}: what ``read_task`` makes of an element of the list."""
 
     slug = "label_studio"
-    title = "Label Studio"
+    title = gettext_lazy("Label Studio")
     unit = "task"
     unread = "Not read"
     fields = (
-        Field("data", "Data", True),
-        Field(ANNOTATIONS, "Annotations", True),
-        Field("predictions", "Predictions"),
-        Field("meta", "Metadata"),
-        Field("id", "Task id"),
+        Field("data", gettext_lazy("Data"), True),
+        Field(ANNOTATIONS, gettext_lazy("Annotations"), True),
+        Field("predictions", gettext_lazy("Predictions")),
+        Field("meta", gettext_lazy("Metadata")),
+        Field("id", gettext_lazy("Task id")),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -46,7 +49,10 @@ class LabelStudioTable(TableReader):
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         nested = sum(row.values.get(mapping[ANNOTATIONS], "").startswith("[") for row in rows)
-        return Fit(nested > 0, f"{plural(nested, 'task')} with a list of annotations")
+        return Fit(
+            nested > 0,
+            _("%(tasks)s with a list of annotations") % {"tasks": plural(nested, "task")},
+        )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Tasks that somebody annotated; one that cannot be read whole is left out and named."""
@@ -57,10 +63,14 @@ class LabelStudioTable(TableReader):
             try:
                 task = read_task(_nested(reader, row), row.line, problems)
                 if keys.setdefault(task.key, row.line) != row.line:
-                    wrong = f"Task {keys[task.key]:,} of the file has this id, too."
-                    raise BadValue("id", task.key, wrong, "Left out.")
+                    wrong = _("Task %(keys)s of the file has this id, too.") % {
+                        "keys": f"{keys[task.key]:,}"
+                    }
+                    raise BadValue("id", task.key, wrong, _("Left out."))
             except BadValue as bad:
-                problems.append(problem_of(row.line, f"task {row.line:,}", bad))
+                problems.append(
+                    problem_of(row.line, _("task %(line)s") % {"line": f"{row.line:,}"}, bad)
+                )
             if problems:
                 for one in problems:
                     reader.checked.problems.append(one)
@@ -68,7 +78,7 @@ class LabelStudioTable(TableReader):
                 reader.checked.good.append({"task": task}, len(str(task.data)))
             else:
                 bare += 1
-                reader.add_error(row, ANNOTATIONS, "Nobody annotated this task", "Left out.")
+                reader.add_error(row, ANNOTATIONS, _("Nobody annotated this task"), _("Left out."))
         reader.checked.about |= _about([one["task"] for one in reader.checked.good])
 
     @staticmethod
@@ -101,7 +111,7 @@ def _nested(reader: Reader, row: Row) -> dict[str, Any]:
             try:
                 found[name] = read_json(said, any_text=True)
             except Unreadable as error:
-                raise BadValue(name, said, error.says, "Left out.") from error
+                raise BadValue(name, said, error.says, _("Left out.")) from error
         elif said:
             found[name] = said
     return found
@@ -110,7 +120,7 @@ def _nested(reader: Reader, row: Row) -> dict[str, Any]:
 def scored_control(tasks: Sequence[LSTask], kind: str) -> str:
     """The control of this type that was used most, of choices one with one choice each; or ""."""
     used, several = Counter[str](), set[str]()
-    for _, name, told, value in _said(tasks):
+    for _author, name, told, value in _said(tasks):
         used[name] += told == kind
         if kind == CHOICES and told == kind and len(value) != 1:
             several.add(name)
@@ -144,16 +154,21 @@ def _about(tasks: Sequence[LSTask]) -> dict[str, Any]:
     )
     warnings = []
     if aside:
-        text = f"{plural(aside, 'annotation')} skipped or marked as ground truth: kept, not scored."
-        warnings.append({"level": "", "head": "Some annotations do not count.", "text": text})
+        text = _("%(annotations)s skipped or marked as ground truth: kept, not scored.") % {
+            "annotations": plural(aside, "annotation")
+        }
+        warnings.append({"level": "", "head": _("Some annotations do not count."), "text": text})
     cannot: list[str] = []
     if not control:
         cannot = [
-            "Nothing to score",
-            "No control has one choice, a rating, a side or a text in each annotation.",
+            _("Nothing to score"),
+            _("No control has one choice, a rating, a side or a text in each annotation."),
         ]
     elif len(values) == 1 and type.label_studio.scored != TEXT:
-        cannot = ["Only one value", f"Every annotation says the same in {control}."]
+        cannot = [
+            _("Only one value"),
+            _("Every annotation says the same in %(control)s.") % {"control": control},
+        ]
     return {
         "type": type.slug,
         "control": control,
@@ -161,11 +176,11 @@ def _about(tasks: Sequence[LSTask]) -> dict[str, Any]:
         "workers": max(1, len(people)),
         "ties": any(value == "neutral" for _, name, _, value in said if name == control),
         "facts": [
-            ["Tasks", f"{len(tasks):,}"],
-            ["Annotators", f"{len(people):,}"],
-            ["Models", f"{len(models):,}"],
-            ["Controls", f"{len({name for _, name, *_ in said}):,}"],
-            ["Scored first", control or "none"],
+            [_("Tasks"), f"{len(tasks):,}"],
+            [_("Annotators"), f"{len(people):,}"],
+            [_("Models"), f"{len(models):,}"],
+            [_("Controls"), f"{len({name for _, name, *_ in said}):,}"],
+            [_("Scored first"), control or "none"],
         ],
         "by": [plural(len(people), "annotator"), plural(len(models), "model")][: 1 + bool(models)],
         "warnings": warnings,

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading import limits
 from annotation.files.reading.importer import (
     CheckedRows,
@@ -52,6 +55,13 @@ TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "date
 TEXTS = ("item_text", "sentence", "content", "document", "message", "tweet", "claim")
 
 
+NONE = {
+    "worker": gettext_noop("No worker"),
+    "item": gettext_noop("No item"),
+    "label": gettext_noop("No label"),
+}
+
+
 class LabelTable(TableReader):
     """Rows {worker, item, label, gold, text, at, about_item, meta}; a worker labels an item once.
 
@@ -59,22 +69,22 @@ class LabelTable(TableReader):
     """
 
     slug = "label_table"
-    title = "Labels"
+    title = gettext_lazy("Labels")
     unit = "label"
     fields: tuple[Field, ...] = (
-        Field("worker", "Worker", True, WORKERS),
-        Field("item", "Item", True, ITEMS),
-        Field("label", "Label", True, LABELS),
-        Field("gold", "Known answer", False, GOLD),
-        Field("time", "Time", False, TIMES),
-        Field("text", "Item text", False, TEXTS),
+        Field("worker", gettext_lazy("Worker"), True, WORKERS),
+        Field("item", gettext_lazy("Item"), True, ITEMS),
+        Field("label", gettext_lazy("Label"), True, LABELS),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field("time", gettext_lazy("Time"), False, TIMES),
+        Field("text", gettext_lazy("Item text"), False, TEXTS),
     )
     limits = (
-        ("worker", 120, "a worker id"),
-        ("item", 80, "an item id"),
-        ("label", MAX_LABEL, "a label"),
-        ("gold", MAX_LABEL, "a label"),
-        ("text", 20_000, "a text"),
+        ("worker", 120, gettext_noop("a worker id")),
+        ("item", 80, gettext_noop("an item id")),
+        ("label", MAX_LABEL, gettext_noop("a label")),
+        ("gold", MAX_LABEL, gettext_noop("a label")),
+        ("text", 20_000, gettext_noop("a text")),
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
@@ -100,7 +110,10 @@ class LabelTable(TableReader):
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         values = {row.values.get(mapping["label"], "").strip() for row in rows} - {""}
-        said = f"{mapping['label']} has {plural(len(values), 'different value')}"
+        said = _("%(label)s has %(differents)s") % {
+            "label": mapping["label"],
+            "differents": plural(len(values), "different value"),
+        }
         return Fit(len(values) <= MAX_OPTIONS, said)
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
@@ -122,7 +135,7 @@ class LabelTable(TableReader):
         labels = Counter(one["label"] for _, one in found)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
         _few(reader, options, MAX_OPTIONS)
-        for _, one in found:
+        for _line, one in found:
             one["about_item"], one["meta"] = kept.of_item(one["item"]), kept.of_row(one["meta"])
             reader.checked.good.append(one, len(one["text"]))
         self._count(reader.checked, found)
@@ -130,16 +143,19 @@ class LabelTable(TableReader):
 
     def _label(self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]]) -> dict[str, Any]:
         """What one row says. Raises Refused."""
-        for name, noun in (("worker", "worker"), ("item", "item"), ("label", "label")):
-            reader.needed(row, name, f"No {noun}", "Left out.")
+        for name, wrong in NONE.items():
+            reader.needed(row, name, wrong, gettext_noop("Left out."))
         reader.limit(row, self.limits)
         at = moment(reader, row, "time")
         item, known = reader.value(row, "item"), reader.value(row, "gold")
         if known:
             line, first = gold.setdefault(item, (row.line, known))
             if first != known:
-                wrong = f"This item has the known answer {first} on line {line:,}."
-                reader.refuse(row, "gold", wrong, "Left out. Give each item one known answer.")
+                wrong = _("This item has the known answer %(first)s on line %(line)s.") % {
+                    "first": first,
+                    "line": f"{line:,}",
+                }
+                reader.refuse(row, "gold", wrong, _("Left out. Give each item one known answer."))
         return {
             "worker": reader.value(row, "worker"),
             "item": item,
@@ -163,13 +179,13 @@ class LabelMatrix(LabelTable):
     """
 
     slug = "label_matrix"
-    title = "Labels as a matrix"
+    title = gettext_lazy("Labels as a matrix")
     unread = "Labels"
     fields = (
-        Field("item", "Item", False, ITEMS),
-        Field("worker", "Worker", False, WORKERS),
-        Field("gold", "Known answer", False, GOLD),
-        Field("text", "Item text", False, TEXTS),
+        Field("item", gettext_lazy("Item"), False, ITEMS),
+        Field("worker", gettext_lazy("Worker"), False, WORKERS),
+        Field("gold", gettext_lazy("Known answer"), False, GOLD),
+        Field("text", gettext_lazy("Item text"), False, TEXTS),
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
@@ -182,10 +198,14 @@ class LabelMatrix(LabelTable):
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """A column names the rows, and the others share a few labels."""
-        found, _ = _matrix(columns, rows)
+        found, _kind = _matrix(columns, rows)
         if found is None or not found.item:  # numbers of all kinds may share values
             return Fit(False, "no columns that share labels")
-        return Fit(True, f"{plural(len(found.workers), 'column')} with the same labels")
+        return Fit(
+            True,
+            _("%(columns)s with the same labels")
+            % {"columns": plural(len(found.workers), "column")},
+        )
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """As a table of one label a row."""
@@ -205,7 +225,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     """The layout of a matrix, and whether its rows are workers; None where it is none."""
     usual = {same_name(name) for name in WORKERS}
     worker = next((name for name in columns if same_name(name) in usual), "")
-    named = guess(columns, (Field("item", "Item", True, ITEMS),))
+    named = guess(columns, (Field("item", gettext_lazy("Item"), True, ITEMS),))
     turned = bool(worker) and not named
     if turned:  # the same matrix, whose rows are called items
         columns = ["item" if name == worker else name for name in columns]
@@ -254,15 +274,17 @@ def _cells(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) ->
     for place, row in enumerate(rows, 1):
         values = {name: said for name, said in row.values.items() if name not in shared}
         values |= {name: row.values.get(column, "") for name, column in mapping.items()}
-        own = values.get("worker" if turned else "item", "") or f"row {place}"
+        own = values.get("worker" if turned else "item", "") or _("row %(place)s") % {
+            "place": place
+        }
         for column, label in row.values.items():
             if column in shared and label.strip():
                 worker, item = (own, column) if turned else (column, own)
                 labels += 1
                 if labels > most:
                     raise Invalid(
-                        f"The matrix has more than {most:,} labels.",
-                        fields={"file": "Split it into smaller files."},
+                        _("The matrix has more than %(most)s labels.") % {"most": f"{most:,}"},
+                        fields={"file": _("Split it into smaller files.")},
                     )
                 yield Row(row.line, {**values, "worker": worker, "item": item, "label": label})
 
@@ -295,9 +317,16 @@ def _few(reader: Reader, options: int, most: int) -> None:
     """Raise Invalid where the label column has more different values than a task can offer."""
     if options > most:
         raise Invalid(
-            f"The column {reader.column('label')} has {options:,} different values; "
-            f"{MAX_OPTIONS} is the most.",
-            fields={"file": "Choose a file whose label column names classes."},
+            _(
+                "The column %(column)s has %(options)s different values; %(max_options)s "
+                "is the most."
+            )
+            % {
+                "column": reader.column("label"),
+                "options": f"{options:,}",
+                "max_options": MAX_OPTIONS,
+            },
+            fields={"file": _("Choose a file whose label column names classes.")},
         )
 
 
@@ -340,10 +369,15 @@ def _refused(
     if said not in usual:
         return False
     right = usual[said]
-    wrong = f"Close to “{right}”, which is given {n[right]:,} times"
-    reader.checked.problems.append(Problem(line, reader.column("label"), said, wrong, "Left out."))
-    offer(reader, "label", said, right, f"Use “{right}”")
-    offer(reader, "label", said, said, "Keep as a label")
+    wrong = _("Close to “%(right)s”, which is given %(n)s times") % {
+        "right": right,
+        "n": f"{n[right]:,}",
+    }
+    reader.checked.problems.append(
+        Problem(line, reader.column("label"), said, wrong, _("Left out."))
+    )
+    offer(reader, "label", said, right, _("Use “%(right)s”") % {"right": right})
+    offer(reader, "label", said, said, _("Keep as a label"))
     return True
 
 
@@ -360,27 +394,36 @@ def _about(
     warnings = []
     for worker in sorted(same)[:NAMED]:
         ((label, n),) = by_worker[worker].items()
-        text = f"{worker} chose “{label}” {n:,} times out of {n:,}."
-        head = "One worker always gives the same label."
+        text = _("%(worker)s chose “%(label)s” %(n)s times out of %(n)s.") % {
+            "worker": worker,
+            "label": label,
+            "n": f"{n:,}",
+        }
+        head = _("One worker always gives the same label.")
         warnings.append({"level": "warn", "head": head, "text": text})
     if rare := [label for label, n in labels.items() if n == 1][:NAMED]:
-        text = f"Given once: {', '.join(f'“{label}”' for label in rare)}."
-        warnings.append({"level": "warn", "head": "Rare labels.", "text": text})
+        text = _("Given once: %(value)s.") % {"value": ", ".join(f"“{label}”" for label in rare)}
+        warnings.append({"level": "warn", "head": _("Rare labels."), "text": text})
     if low != high:
-        text = f"From {low:,} to {high:,}."
-        warnings.append({"level": "", "head": "Labels per item vary.", "text": text})
-    one_label = "Every row has the same label: nothing to compare."
+        text = _("From %(low)s to %(high)s.") % {"low": f"{low:,}", "high": f"{high:,}"}
+        warnings.append({"level": "", "head": _("Labels per item vary."), "text": text})
+    one_label = _("Every row has the same label: nothing to compare.")
     return {
         "labels": labels.most_common(MAX_OPTIONS),
         "low": low,
         "workers": len(by_worker),
         "facts": [
-            ["Labels", f"{len(good):,}"],
-            ["Workers", f"{len(by_worker):,}"],
-            ["Items", f"{len(per_item):,}"],
-            ["Classes", f"{len(labels):,}"],
-            ["Items with a known answer", f"{len(gold):,}"],
-            ["Labels per item", f"{low:,}" if low == high else f"{low:,} to {high:,}"],
+            [_("Labels"), f"{len(good):,}"],
+            [_("Workers"), f"{len(by_worker):,}"],
+            [_("Items"), f"{len(per_item):,}"],
+            [_("Classes"), f"{len(labels):,}"],
+            [_("Items with a known answer"), f"{len(gold):,}"],
+            [
+                _("Labels per item"),
+                f"{low:,}"
+                if low == high
+                else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+            ],
         ],
         "by": [
             plural(len(by_worker), "worker"),
@@ -388,5 +431,5 @@ def _about(
             plural(len(labels), "class", "classes"),
         ],
         "warnings": warnings,
-        "cannot": ["Only one label", one_label] if len(labels) == 1 else [],
+        "cannot": [_("Only one label"), one_label] if len(labels) == 1 else [],
     }

@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Reader, Row, guess
 from annotation.files.reading.recognise import ITEMS, WORKERS
 from annotation.formats.imports.candidates import key_of
@@ -31,23 +34,39 @@ class RatingTable(TableReader):
     """Rows {worker, item, text, system, topic, score, explanation, at}."""
 
     slug = "rating_table"
-    title = "Ratings"
+    title = gettext_lazy("Ratings")
     unit = "rating"
     fields = (
-        Field("worker", "Worker", True, WORKERS),
-        Field("item", "Item", False, ITEMS, RATED),
-        Field("text", "Text", False, ("item_text", "content", "sentence", "summary"), RATED),
-        Field("score", "Score", True, SCORES),
-        Field("system", "System", False, ("model", "source", "system_name", "model_name")),
-        Field("topic", "Topic", False, ("query_id", "group", "topic_id")),
-        Field("time", "Time", False, ("timestamp", "submitted_at", "answered_at", "created_at")),
+        Field("worker", gettext_lazy("Worker"), True, WORKERS),
+        Field("item", gettext_lazy("Item"), False, ITEMS, RATED),
+        Field(
+            "text",
+            gettext_lazy("Text"),
+            False,
+            ("item_text", "content", "sentence", "summary"),
+            RATED,
+        ),
+        Field("score", gettext_lazy("Score"), True, SCORES),
+        Field(
+            "system",
+            gettext_lazy("System"),
+            False,
+            ("model", "source", "system_name", "model_name"),
+        ),
+        Field("topic", gettext_lazy("Topic"), False, ("query_id", "group", "topic_id")),
+        Field(
+            "time",
+            gettext_lazy("Time"),
+            False,
+            ("timestamp", "submitted_at", "answered_at", "created_at"),
+        ),
     )
     limits = (
-        ("worker", 120, "a worker id"),
-        ("item", 80, "an item id"),
-        ("text", 20_000, "a text"),
-        ("system", 120, "a name"),
-        ("topic", 80, "a topic"),
+        ("worker", 120, gettext_noop("a worker id")),
+        ("item", 80, gettext_noop("an item id")),
+        ("text", 20_000, gettext_noop("a text")),
+        ("system", 120, gettext_noop("a name")),
+        ("topic", 80, gettext_noop("a topic")),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -58,10 +77,18 @@ class RatingTable(TableReader):
         scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
         if not all(WHOLE.fullmatch(score) for score in scores):
-            return Fit(False, f"{column} is not a whole number")
+            return Fit(False, _("%(column)s is not a whole number") % {"column": column})
         if len(scores) > MAX_ASKED:
-            return Fit(False, f"{column} has more than {MAX_ASKED} different scores")
-        return Fit(True, f"{column} has {plural(len(scores), 'different score')}")
+            return Fit(
+                False,
+                _("%(column)s has more than %(max_asked)s different scores")
+                % {"column": column, "max_asked": MAX_ASKED},
+            )
+        return Fit(
+            True,
+            _("%(column)s has %(differents)s")
+            % {"column": column, "differents": plural(len(scores), "different score")},
+        )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Ratings by worker and text; a text without an id gets one made of it."""
@@ -70,9 +97,9 @@ class RatingTable(TableReader):
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
-                reader.needed(row, "worker", "No worker", "Left out.")
+                reader.needed(row, "worker", gettext_noop("No worker"), gettext_noop("Left out."))
                 if not values["item"] and not values["text"]:
-                    reader.refuse(row, ["item", "text"], "No item", "Left out.")
+                    reader.refuse(row, ["item", "text"], _("No item"), _("Left out."))
                 reader.limit(row, self.limits)
                 item = values["item"] or key_of("t", values["system"], values["text"])
                 one = {
@@ -87,45 +114,57 @@ class RatingTable(TableReader):
                 }
                 told = (values["system"], values["topic"])
                 if texts.setdefault(item, told) != told:
-                    wrong = "This item stands under another system or topic above."
-                    reader.refuse(row, ["item", "system", "topic"], wrong, "Left out.")
+                    wrong = gettext_noop("This item stands under another system or topic above.")
+                    reader.refuse(row, ["item", "system", "topic"], wrong, _("Left out."))
                 last.take(row, (values["worker"], item), one)
         scores, items, workers = Counter[int](), Counter[str](), Counter[str]()
-        for _, one in last.good():
+        for _line, one in last.good():
             reader.checked.good.append(one, len(one["text"]))
             scores[one["score"]] += 1
             items[one["item"]] += 1
             workers[one["worker"]] += 1
         if len(scores) > MAX_ASKED:
-            raise Invalid(
-                f"The column {reader.column('score')} has {len(scores):,} different scores; a "
-                f"scale has {MAX_ASKED} points at most.",
-                fields={"file": "Round the scores to a scale."},
-            )
+            raise self._too_many(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)
         reader.checked.about |= {
             "scores": sorted(scores),
             "low": low,
             "facts": [
-                ["Ratings", f"{scores.total():,}"],
-                ["Workers", f"{len(workers):,}"],
-                ["Items", f"{len(items):,}"],
-                ["Points of the scale", f"{len(scores):,}"],
-                ["Ratings per item", f"{low:,}" if low == high else f"{low:,} to {high:,}"],
+                [_("Ratings"), f"{scores.total():,}"],
+                [_("Workers"), f"{len(workers):,}"],
+                [_("Items"), f"{len(items):,}"],
+                [_("Points of the scale"), f"{len(scores):,}"],
+                [
+                    _("Ratings per item"),
+                    f"{low:,}"
+                    if low == high
+                    else _("%(low)s to %(high)s") % {"low": f"{low:,}", "high": f"{high:,}"},
+                ],
             ],
             "by": [plural(len(workers), "worker"), plural(len(items), "item")],
             "warnings": [],
-            "cannot": ["Only one score", "Every row has the same score."]
+            "cannot": [_("Only one score"), _("Every row has the same score.")]
             if len(scores) == 1
             else [],
         }
 
     @staticmethod
+    def _too_many(column: str, scores: int) -> Invalid:
+        wrong = _(
+            "The column %(column)s has %(scores)s different scores; a scale has %(most)s points at "
+            "most."
+        )
+        return Invalid(
+            wrong % {"column": column, "scores": f"{scores:,}", "most": MAX_ASKED},
+            fields={"file": _("Round the scores to a scale.")},
+        )
+
+    @staticmethod
     def _score(reader: Reader, row: Row) -> int:
-        said = reader.needed(row, "score", "No score", "Left out.")
+        said = reader.needed(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
         whole = WHOLE.fullmatch(said)
         found = parse_whole(whole[1], low=-HIGHEST, high=HIGHEST) if whole else None
         if found is None:
-            wrong = f"Not a whole number from −{HIGHEST} to {HIGHEST}"
-            reader.refuse(row, "score", wrong, "Left out.")
+            wrong = _("Not a whole number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
+            reader.refuse(row, "score", wrong, _("Left out."))
         return found

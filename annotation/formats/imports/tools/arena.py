@@ -19,6 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.limits import check_size
@@ -142,13 +145,13 @@ def _rows(
         try:
             raw = read_json(text, any_text=True)
         except Unreadable as error:
-            line.add_error("", text, error.says, "Write one battle as an object on this line.")
+            line.add_error("", text, error.says, _("Write one battle as an object on this line."))
             continue
         if isinstance(raw, dict):
             yield number, raw
         else:
             line.add_error(
-                "", text, "A JSON object is wanted here.", "Write one battle on this line."
+                "", text, _("A JSON object is wanted here."), _("Write one battle on this line.")
             )
 
 
@@ -160,29 +163,31 @@ class Battles(Importer):
     """The same as rows of an upload."""
 
     slug = "arena"
-    title = "Arena battles"
-    note = (
-        "A row is one battle: two models, their texts if you have them, and the verdict (model_a, "
-        "model_b, tie or both_bad). Both_bad counts as a tie, as in the arena. Battles without "
-        "question, prompt and texts are each about texts of their own. Where no judge is named, "
-        "all are one judge’s."
+    title = gettext_lazy("Arena battles")
+    note = gettext_lazy(
+        "A row is one battle: two models, their texts if you have them, and the "
+        "verdict (model_a, model_b, tie or both_bad). Both_bad counts as a tie, as "
+        "in the arena. Battles without question, prompt and texts are each about "
+        "texts of their own. Where no judge is named, all are one judge’s."
     )
     fields: tuple[Field, ...] = (
-        Field("model_a", "Model A, on the left", True),
-        Field("model_b", "Model B, on the right", True),
-        Field("winner", "Verdict", False, ("verdict", "outcome", "result"), VERDICT),
-        Field("winner_model_a", "Model A won", False, (), VERDICT),
-        Field("winner_model_b", "Model B won", False, (), VERDICT),
-        Field("winner_tie", "It was a tie", False, (), VERDICT),
-        Field("winner_both_bad", "Both were bad"),
-        Field("question_id", "Question id", False, ALSO["question_id"]),
-        Field("judge", "Who judged it", False, (*ALSO["judge"], "worker", "worker_id")),
-        Field("prompt", "Prompt", False, ALSO["prompt"]),
-        Field("conversation_a", "Conversation A"),
-        Field("conversation_b", "Conversation B"),
-        Field("response_a", "Response A", False, ALSO["conversation_a"][1:]),
-        Field("response_b", "Response B", False, ALSO["conversation_b"][1:]),
-        Field("tstamp", "Time of the verdict", False, ALSO["tstamp"]),
+        Field("model_a", gettext_lazy("Model A, on the left"), True),
+        Field("model_b", gettext_lazy("Model B, on the right"), True),
+        Field("winner", gettext_lazy("Verdict"), False, ("verdict", "outcome", "result"), VERDICT),
+        Field("winner_model_a", gettext_lazy("Model A won"), False, (), VERDICT),
+        Field("winner_model_b", gettext_lazy("Model B won"), False, (), VERDICT),
+        Field("winner_tie", gettext_lazy("It was a tie"), False, (), VERDICT),
+        Field("winner_both_bad", gettext_lazy("Both were bad")),
+        Field("question_id", gettext_lazy("Question id"), False, ALSO["question_id"]),
+        Field(
+            "judge", gettext_lazy("Who judged it"), False, (*ALSO["judge"], "worker", "worker_id")
+        ),
+        Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
+        Field("conversation_a", gettext_lazy("Conversation A")),
+        Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("response_a", gettext_lazy("Response A"), False, ALSO["conversation_a"][1:]),
+        Field("response_b", gettext_lazy("Response B"), False, ALSO["conversation_b"][1:]),
+        Field("tstamp", gettext_lazy("Time of the verdict"), False, ALSO["tstamp"]),
     )
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
@@ -212,11 +217,16 @@ class Battles(Importer):
         if checked.good:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
         if both_bad:
-            checked.facts.append(f"{both_bad:,} where both were bad, counted as ties")
+            checked.facts.append(
+                _("%(both_bad)s where both were bad, counted as ties")
+                % {"both_bad": f"{both_bad:,}"}
+            )
         if UNNAMED in judges and "judge" not in reader.mapping:
             checked.notes.append(
-                "The file names no judges, so all battles count as one judge’s: intervals hold "
-                "for this judge only."
+                _(
+                    "The file names no judges, so all battles count as one judge’s: intervals "
+                    "hold for this judge only."
+                )
             )
 
 
@@ -245,7 +255,7 @@ class _Line:
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
         shown, column = str(value)[:MAX_SHOWN], self.names.get(column, column)
-        self.problems.append(Problem(self.number, column, shown, wrong, mend))
+        self.problems.append(Problem(self.number, column, shown, _(wrong), _(mend)))
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:
         value = column_value(raw, column)
@@ -253,7 +263,11 @@ class _Line:
         if len(value) > LIMITS[column]:
             most = LIMITS[column]
             self.add_error(
-                column, value, f"{len(value):,} characters; {most} is the most.", "Shorten it."
+                column,
+                value,
+                _("%(value)s characters; %(most)s is the most.")
+                % {"value": f"{len(value):,}", "most": most},
+                _("Shorten it."),
             )
         return value
 
@@ -269,16 +283,16 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
     models = [line.text(raw, column) for column in ("model_a", "model_b")]
     for column, model in zip(("model_a", "model_b"), models, strict=True):
         if not model:
-            line.add_error(column, "", "The model is not named.", "Write its name.")
+            line.add_error(column, "", _("The model is not named."), _("Write its name."))
     verdict = _verdict(line, raw)
     who = line.text(raw, "judge") or judge
     if not who:
         line.add_error(
-            "judge", "", "Nobody is named who judged it.", "Name one, or say --judge NAME."
+            "judge", "", _("Nobody is named who judged it."), _("Name one, or say --judge NAME.")
         )
     sides = [_said(line, raw, column) for column in ("conversation_a", "conversation_b")]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
-        line.add_error("model_b", models[1], "A text meets itself.", "Leave the battle out.")
+        line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
     if len(line.problems) > before:
         return None
@@ -297,15 +311,24 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
         ]
         if len(came) == 1:
             return OUTCOMES[came[0]]
-        wrong = "Not one outcome came out." if not came else "More than one outcome came out."
+        wrong = (
+            gettext_noop("Not one outcome came out.")
+            if not came
+            else gettext_noop("More than one outcome came out.")
+        )
         line.add_error(
-            ", ".join(came or OUTCOMES), "", wrong, "Write 1 in one of them, 0 in the others."
+            ", ".join(came or OUTCOMES), "", wrong, _("Write 1 in one of them, 0 in the others.")
         )
         return "tie"
     said = re.sub(r"[\W_]+", "", str(raw.get("winner"))).casefold()
     if said not in VERDICTS:
         known = ", ".join(WINNERS)
-        line.add_error("winner", raw.get("winner"), "This is not an outcome.", f"One of {known}.")
+        line.add_error(
+            "winner",
+            raw.get("winner"),
+            _("This is not an outcome."),
+            _("One of %(known)s.") % {"known": known},
+        )
     return VERDICTS.get(said, "tie")
 
 
@@ -324,7 +347,9 @@ def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
     if not isinstance(turns, list) or not all(
         isinstance(turn, dict) and _content(turn.get("content")) is not None for turn in turns
     ):
-        line.add_error(column, turns, "This is not a conversation.", "A list of {role, content}.")
+        line.add_error(
+            column, turns, _("This is not a conversation."), _("A list of {role, content}.")
+        )
         return "", ""
     asked = [_content(turn["content"]) for turn in turns if turn.get("role") == "user"]
     said = [_content(turn["content"]) for turn in turns if turn.get("role") == "assistant"]
@@ -353,7 +378,9 @@ def _moment(line: _Line, raw: Any) -> dt.datetime | None:
             return at
     except (TypeError, ValueError, OverflowError, OSError):
         pass
-    line.add_error("tstamp", raw, "This is not a time.", "Seconds since 1970, or leave it out.")
+    line.add_error(
+        "tstamp", raw, _("This is not a time."), _("Seconds since 1970, or leave it out.")
+    )
     return None
 
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
@@ -22,15 +25,15 @@ from crowdqc.errors import Invalid
 
 One = TypeVar("One")
 PAIRWISE = (
-    Field("worker", "Worker", True),
-    Field("left", "Left", True),
-    Field("right", "Right", True),
-    Field("label", "Better one", True),
+    Field("worker", gettext_lazy("Worker"), True),
+    Field("left", gettext_lazy("Left"), True),
+    Field("right", gettext_lazy("Right"), True),
+    Field("label", gettext_lazy("Better one"), True),
 )
 LABELS = (
-    Field("task", "Item", True),
-    Field("worker", "Worker", True),
-    Field("label", "Label", True),
+    Field("task", gettext_lazy("Item"), True),
+    Field("worker", gettext_lazy("Worker"), True),
+    Field("label", gettext_lazy("Label"), True),
 )
 
 
@@ -59,10 +62,10 @@ def read_comparisons(content: bytes, name: str) -> list[Comparison]:
     def take(reader: Reader, row: Row) -> Comparison:
         worker, left, right, label = _filled(reader, row, PAIRWISE)
         if left == right:
-            reader.refuse(row, "right", "It is compared with itself.", "Leave the row out.")
+            reader.refuse(row, "right", _("It is compared with itself."), _("Leave the row out."))
         if label not in (left, right):
-            wrong = "The label is neither the left nor the right one."
-            mend = "Write the better one's name; this frame has no ties."
+            wrong = gettext_noop("The label is neither the left nor the right one.")
+            mend = gettext_noop("Write the better one's name; this frame has no ties.")
             reader.refuse(row, "label", wrong, mend)
         return Comparison(row.line, worker, left, right, LEFT if label == left else RIGHT)
 
@@ -97,8 +100,9 @@ def _opened(content: bytes, name: str, fields: Sequence[Field]) -> tuple[Sheet, 
     missing = [one.name for one in fields if one.name not in mapping]
     if missing:
         raise Invalid(
-            f"{name} has no column {missing[0]}; it has {', '.join(sheet.columns[:20])}.",
-            fields={missing[0]: "No such column."},
+            _("%(name)s has no column %(missing)s; it has %(columns)s.")
+            % {"name": name, "missing": missing[0], "columns": ", ".join(sheet.columns[:20])},
+            fields={missing[0]: _("No such column.")},
         )
     return sheet, mapping
 
@@ -106,8 +110,9 @@ def _opened(content: bytes, name: str, fields: Sequence[Field]) -> tuple[Sheet, 
 def _filled(reader: Reader, row: Row, fields: Sequence[Field]) -> list[str]:
     """The values of a row of names, all of them there. Raises Refused."""
     for one in fields:
-        reader.fit(row, one.name, 120, "a name")
-    return [
-        reader.needed(row, one.name, f"There is no {one.name}.", "Leave the row out.")
-        for one in fields
-    ]
+        reader.fit(row, one.name, 120, gettext_noop("a name"))
+    for one in fields:
+        if not reader.value(row, one.name):
+            wrong = _("There is no %(name)s.") % {"name": one.name}
+            reader.refuse(row, one.name, wrong, _("Leave the row out."))
+    return [reader.value(row, one.name) for one in fields]

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
 from annotation.task_types import TYPES, TaskType
 from annotation.task_types.free_text.type import FreeText
@@ -113,24 +115,30 @@ def read_label_studio(content: bytes, name: str) -> LSFile:
     try:
         raw = read_json(content, any_text=True)
     except Unreadable as error:
-        says = f"{name} cannot be read. {error.says}"
-        raise Invalid(says, fields={"file": "One list."}) from error
+        says = _("%(name)s cannot be read. %(says)s") % {"name": name, "says": error.says}
+        raise Invalid(says, fields={"file": _("One list.")}) from error
     if not isinstance(raw, list) or not raw:
-        raise Invalid(f"{name} holds no list of tasks.", fields={"file": "Export it as JSON."})
+        raise Invalid(
+            _("%(name)s holds no list of tasks.") % {"name": name},
+            fields={"file": _("Export it as JSON.")},
+        )
     tasks, problems, keys = [], list[Problem](), set[str]()
     for number, one in enumerate(raw, 1):
         try:
             task = read_task(one, number, problems)
             if task.key in keys:
-                raise BadValue("id", task.key, "Two tasks have this id.", "Give each its own.")
+                raise BadValue(
+                    "id", task.key, _("Two tasks have this id."), _("Give each its own.")
+                )
             keys.add(task.key)
             tasks.append(task)
         except BadValue as bad:
-            problems.append(problem_of(number, f"task {number}", bad))
+            problems.append(problem_of(number, _("task %(number)s") % {"number": number}, bad))
     if problems:
         bad_tasks = len({problem.line for problem in problems})
         raise Invalid(
-            f"{name}: {bad_tasks:,} of {len(raw):,} tasks cannot be read. Nothing was imported.",
+            _("%(name)s: %(bad_tasks)s of %(raw)s tasks cannot be read. Nothing was imported.")
+            % {"name": name, "bad_tasks": f"{bad_tasks:,}", "raw": f"{len(raw):,}"},
             rows=[problem.as_dict() for problem in problems[:MAX_PROBLEMS]],
         )
     return LSFile(tasks, tasks[0].meta)
@@ -146,7 +154,7 @@ def problem_of(number: int, where: str, bad: BadValue) -> Problem:
     """What is wrong with a value, as pages show it."""
     column, value, wrong, mend = bad.problem
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], wrong, mend)
+    return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], _(wrong), _(mend))
 
 
 def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
@@ -155,20 +163,24 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
     Raises BadValue.
     """
     if not isinstance(one, dict) or not isinstance(one.get("data"), dict):
-        raise BadValue("data", one, "A task needs an object of data.", "Export it as JSON.")
+        raise BadValue("data", one, _("A task needs an object of data."), _("Export it as JSON."))
     data = one["data"]
     key = data.get("item_id")
     key = str(key) if key not in (None, "") else f"ls-{one.get('id', number)}"
     if len(key) > 80:
-        raise BadValue("data.item_id", key, "Longer than 80 characters.", "Shorten it.")
+        raise BadValue("data.item_id", key, _("Longer than 80 characters."), _("Shorten it."))
     found = []
     for kind, noun in (("annotations", "annotation"), ("predictions", "prediction")):
         rows = one.get(kind) or []
         if not isinstance(rows, list):
-            raise BadValue(kind, rows, "This is no list.", "Export it as JSON.")
+            raise BadValue(kind, rows, _("This is no list."), _("Export it as JSON."))
         for place, row in enumerate(rows, 1):
             name = row.get("id", place) if isinstance(row, dict) else place
-            where = f"task {one.get('id', number)}, {noun} {name}"
+            where = _("task %(id)s, %(noun)s %(name)s") % {
+                "id": one.get("id", number),
+                "noun": noun,
+                "name": name,
+            }
             try:
                 said = _given(row, where, system=kind == "predictions")
             except BadValue as bad:
@@ -176,12 +188,14 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
                 continue
             if said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
-    return LSTask(f"task {one.get('id', number)}", key, data, found, _about(one))
+    return LSTask(_("task %(id)s") % {"id": one.get("id", number)}, key, data, found, _about(one))
 
 
 def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     if not isinstance(row, dict) or not isinstance(row.get("result", []), list):
-        raise BadValue("result", row, "An annotation has a list of results.", "Export it as JSON.")
+        raise BadValue(
+            "result", row, _("An annotation has a list of results."), _("Export it as JSON.")
+        )
     texts: dict[str, list[str]] = {}
     choices: dict[str, tuple[str, str, Any]] = {}
     meta: dict[str, Any] = {}
@@ -189,7 +203,9 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     for result in row.get("result") or []:
         name, kind, value = _value(result)
         if name in choices or name in texts:
-            raise BadValue("result", name, "This control has two results.", "Keep one of them.")
+            raise BadValue(
+                "result", name, _("This control has two results."), _("Keep one of them.")
+            )
         if kind == MARKS:
             marks.setdefault(name, []).extend(value)
         elif kind == TEXT:
@@ -204,10 +220,12 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
         author = author.get("email") if author.get("id") is None else author["id"]
     if author in (None, "") and (texts or choices or marks):
         column = "model_version" if system else "completed_by"
-        raise BadValue(column, author, "It names no author.", "Write who gave it; any id will do.")
+        raise BadValue(
+            column, author, _("It names no author."), _("Write who gave it; any id will do.")
+        )
     lead = row.get("lead_time")
     if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
-        raise BadValue("lead_time", lead, "This is no number of seconds.", "Leave it out.")
+        raise BadValue("lead_time", lead, _("This is no number of seconds."), _("Leave it out."))
     return LSAnnotation(
         where,
         str(author)[:120],
@@ -230,7 +248,7 @@ def _moment(raw: Any) -> dt.datetime | None:
         at = dt.datetime.fromisoformat(raw)
     except (TypeError, ValueError) as error:
         raise BadValue(
-            "created_at", raw, "This is not a time.", "Write 2025-03-31T14:05Z."
+            "created_at", raw, _("This is not a time."), "Write 2025-03-31T14:05Z."
         ) from error
     return at if at.tzinfo else at.replace(tzinfo=dt.UTC)
 
@@ -238,14 +256,14 @@ def _moment(raw: Any) -> dt.datetime | None:
 def _value(result: Any) -> tuple[str, str, Any]:
     """Control, type and value of a result. Raises BadValue."""
     if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
-        raise BadValue("result", result, "A result has a value.", "Export it as JSON.")
+        raise BadValue("result", result, _("A result has a value."), _("Export it as JSON."))
     name, kind, value = str(result.get("from_name", "")), result.get("type"), result["value"]
     if kind not in VALUES:
         raise BadValue(
             f"{name} type",
             kind,
-            "Only textarea, choices, labels, number, rating, ranker and pairwise are taken.",
-            "Leave these results out.",
+            _("Only textarea, choices, labels, number, rating, ranker and pairwise are taken."),
+            _("Leave these results out."),
         )
     held = next((value[key] for key in VALUES[kind] if key in value), None)
     if kind == PAIRWISE and held in SIDES:
@@ -267,5 +285,8 @@ def _value(result: Any) -> tuple[str, str, Any]:
         if type(start) is int and type(end) is int:
             return name, kind, [Mark(start, end, one, value.get("text")) for one in held]
     raise BadValue(
-        f"{name} value", value, f"This is no value of a {kind}.", "Mend or leave it out."
+        f"{name} value",
+        value,
+        _("This is no value of a %(kind)s.") % {"kind": kind},
+        _("Mend or leave it out."),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.files.reading.sheet import check_size, read
 from annotation.formats.imports.tools.crowdkit import Label
 from crowdqc.errors import Invalid
@@ -16,21 +19,32 @@ def read_matrix(content: bytes, name: str) -> list[Label]:
     sheet = read(content, name)
     if sheet.kind != "CSV" or len(sheet.columns) < 2:
         raise Invalid(
-            f"{name} is no reliability matrix.",
-            fields={"file": "CSV: the first column names the coder, each further one is a unit."},
+            _("%(name)s is no reliability matrix.") % {"name": name},
+            fields={
+                "file": _("CSV: the first column names the coder, each further one is a unit.")
+            },
         )
     coder, *units = sheet.columns
     if sheet.unreadable:
         rows = [problem.as_dict() for problem in sheet.unreadable]
-        raise Invalid(f"{name}: {len(rows):,} rows cannot be read.", rows=rows)
+        raise Invalid(
+            _("%(name)s: %(rows)s rows cannot be read.") % {"name": name, "rows": f"{len(rows):,}"},
+            rows=rows,
+        )
     found: list[Label] = []
     seen: dict[str, int | None] = {}
     for row in sheet.rows:
         who = row.values.get(coder, "").strip()
         if not who or who in seen:
-            wrong = f"stands on line {seen[who]} already" if who else "is not named"
+            wrong = (
+                _("stands on line %(seen)s already") % {"seen": seen[who]}
+                if who
+                else gettext_noop("is not named")
+            )
             raise Invalid(
-                f"{name}, line {row.line:,}: the coder {wrong}.", fields={coder: "A row a coder."}
+                _("%(name)s, line %(line)s: the coder %(wrong)s.")
+                % {"name": name, "line": f"{row.line:,}", "wrong": wrong},
+                fields={coder: _("A row a coder.")},
             )
         seen[who] = row.line
         for unit in units:
@@ -38,5 +52,8 @@ def read_matrix(content: bytes, name: str) -> list[Label]:
             if value:
                 found.append(Label(row.line, unit, who, value))
     if not found:
-        raise Invalid(f"{name} holds no value.", fields={"file": "Choose a file with values."})
+        raise Invalid(
+            _("%(name)s holds no value.") % {"name": name},
+            fields={"file": _("Choose a file with values.")},
+        )
     return found

@@ -15,6 +15,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.formats.imports.published.files import Record, Source
 from annotation.task_types.writing.deltas import Delta, apply, diff_texts
 
@@ -66,7 +69,7 @@ class LogReader:
         whole = row.get("deltas") is not None
         for name in CHANGES if whole else SNAPSHOT:
             if row.get(name) is None:
-                self.source.add_error(name, "", "This is missing.", "Write it on every line.")
+                self.source.add_error(name, "", _("This is missing."), _("Write it on every line."))
                 return
         if whole:
             self._changes(row, topics, styles)
@@ -77,12 +80,14 @@ class LogReader:
         time, text = row["timestamp"], row["text"]
         if not _time(time):
             self.source.add_error(
-                "timestamp", time, "This is no time in ms since 1970.", "Mend it."
+                "timestamp", time, _("This is no time in ms since 1970."), _("Mend it.")
             )
             return
         if not isinstance(text, str) or len(text) > MAX_SNAPSHOT:
-            wrong = f"This is no text of at most {MAX_SNAPSHOT:,} characters."
-            self.source.add_error("text", text, wrong, "Mend it, or leave the response out.")
+            wrong = _("This is no text of at most %(max_snapshot)s characters.") % {
+                "max_snapshot": f"{MAX_SNAPSHOT:,}"
+            }
+            self.source.add_error("text", text, wrong, _("Mend it, or leave the response out."))
             return
         text = self.clean(text)
         log = self.logs.get(str(row["response"]))
@@ -108,8 +113,8 @@ class LogReader:
             self.source.known(row, "style", styles, "style")
         for column, value in (("response", name), ("worker", writer)):
             if not value.strip() or len(value) > MAX_NAME:
-                wrong = f"An id has 1 to {MAX_NAME} characters."
-                self.source.add_error(column, value, wrong, "Shorten it.")
+                wrong = _("An id has 1 to %(max_name)s characters.") % {"max_name": MAX_NAME}
+                self.source.add_error(column, value, wrong, _("Shorten it."))
         log = WritingLog(
             name, str(row["topic"]), str(row["style"]), writer, self.source.line, started, started
         )
@@ -120,9 +125,12 @@ class LogReader:
         """Whether a further line names the topic and style that the first one named."""
         for column, first in (("topic", log.topic), ("style", log.style)):
             if str(row[column]) != first:
-                wrong = f"The response began on line {log.line:,} with {first}."
+                wrong = _("The response began on line %(line)s with %(first)s.") % {
+                    "line": f"{log.line:,}",
+                    "first": first,
+                }
                 self.source.add_error(
-                    column, row[column], wrong, "A response has one topic and style."
+                    column, row[column], wrong, _("A response has one topic and style.")
                 )
                 return False
         return True
@@ -130,21 +138,25 @@ class LogReader:
     def _earlier(self, log: WritingLog, time: int) -> bool:
         if time >= log.ended:
             return False
-        wrong = "This is before the snapshot that stands above it."
-        self.source.add_error("timestamp", time, wrong, "Sort the lines of each response by time.")
+        wrong = gettext_noop("This is before the snapshot that stands above it.")
+        self.source.add_error(
+            "timestamp", time, wrong, _("Sort the lines of each response by time.")
+        )
         return True
 
     def _changes(self, row: Record, topics: Collection[str], styles: Collection[str]) -> None:
         name, started = str(row["response"]), _started(row["started_at"])
         if started is None:
-            wrong = "This is no time."
+            wrong = gettext_noop("This is no time.")
             self.source.add_error(
                 "started_at", row["started_at"], wrong, "As 2025-03-31T14:05:00Z."
             )
             return
         if name in self.logs:
-            wrong = f"This response stands on line {self.logs[name].line:,} already."
-            self.source.add_error("response", name, wrong, "Keep one line of each response.")
+            wrong = _("This response stands on line %(line)s already.") % {
+                "line": f"{self.logs[name].line:,}"
+            }
+            self.source.add_error("response", name, wrong, _("Keep one line of each response."))
             return
         rows = row["deltas"] if isinstance(row["deltas"], list) else [None]
         text, last = "", 0
@@ -154,7 +166,7 @@ class LogReader:
                 text = apply(text, delta[:4])
             except ValueError as error:
                 self.source.add_error(
-                    "deltas", f"{place}", str(error), "Take the file as exported."
+                    "deltas", f"{place}", str(error), _("Take the file as exported.")
                 )
                 return
             last = delta[0]
@@ -228,7 +240,9 @@ def read_logs(
     for log in reader.logs.values():
         if not log.text.strip() or len(log.text) > MAX_TEXT:
             source.line, shown = log.line, log.text[:60]
-            wrong = f"What it ends with is no text of 1 to {MAX_TEXT:,} characters."
-            source.add_error("text", shown, wrong, "Leave the response out.")
+            wrong = _("What it ends with is no text of 1 to %(max_text)s characters.") % {
+                "max_text": f"{MAX_TEXT:,}"
+            }
+            source.add_error("text", shown, wrong, _("Leave the response out."))
     source.refuse()
     return list(reader.logs.values())

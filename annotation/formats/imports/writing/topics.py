@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.files.reading.importer import Field, Importer, Reader, Row
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import parse_whole, plural
@@ -56,29 +59,52 @@ class Topics(Importer):
     """
 
     slug = "topics"
-    title = "Topics"
-    note = (
-        "JSONL has one topic a line: its passages as a list of objects with key, title and text, "
-        "or their ids and texts as two lists. CSV has one row a passage, with the topic and its "
-        "query on each; rank says their order, else the order of the rows does."
+    title = gettext_lazy("Topics")
+    note = gettext_lazy(
+        "JSONL has one topic a line: its passages as a list of objects with key, "
+        "title and text, or their ids and texts as two lists. CSV has one row a "
+        "passage, with the topic and its query on each; rank says their order, "
+        "else the order of the rows does."
     )
     fields = (
-        Field("topic", "Topic", True, ("topic_id", "query_id", "question_id", "qid", "id")),
-        Field("query", "Query", True, ("question", "prompt", "query_text")),
-        Field("passages", "Passages, as a list", False, ("documents", "references", "results")),
-        Field("references_texts", "Texts of the passages, as a list", False, ("texts",)),
-        Field("references_ids", "Ids of the passages, as a list", False, ("doc_ids", "docids")),
-        Field("passage", "One passage", False, ("passage_text", "text", "segment", "document")),
-        Field("rank", "Its rank", False, ("position", "place")),
-        Field("passage_key", "Its id", False, (*KEYS[2:], "key")),
-        Field("title", "Its title", False, TITLES[1:]),
+        Field(
+            "topic",
+            gettext_lazy("Topic"),
+            True,
+            ("topic_id", "query_id", "question_id", "qid", "id"),
+        ),
+        Field("query", gettext_lazy("Query"), True, ("question", "prompt", "query_text")),
+        Field(
+            "passages",
+            gettext_lazy("Passages, as a list"),
+            False,
+            ("documents", "references", "results"),
+        ),
+        Field(
+            "references_texts", gettext_lazy("Texts of the passages, as a list"), False, ("texts",)
+        ),
+        Field(
+            "references_ids",
+            gettext_lazy("Ids of the passages, as a list"),
+            False,
+            ("doc_ids", "docids"),
+        ),
+        Field(
+            "passage",
+            gettext_lazy("One passage"),
+            False,
+            ("passage_text", "text", "segment", "document"),
+        ),
+        Field("rank", gettext_lazy("Its rank"), False, ("position", "place")),
+        Field("passage_key", gettext_lazy("Its id"), False, (*KEYS[2:], "key")),
+        Field("title", gettext_lazy("Its title"), False, TITLES[1:]),
     )
     limits = (
-        ("topic", MAX_KEY, "a topic's id"),
-        ("query", MAX_QUERY, "a query"),
-        ("passage", MAX_TEXT, "a passage"),
-        ("passage_key", MAX_DOCUMENT, "an id"),
-        ("title", MAX_TITLE, "a title"),
+        ("topic", MAX_KEY, gettext_noop("a topic's id")),
+        ("query", MAX_QUERY, gettext_noop("a query")),
+        ("passage", MAX_TEXT, gettext_noop("a passage")),
+        ("passage_key", MAX_DOCUMENT, gettext_noop("an id")),
+        ("title", MAX_TITLE, gettext_noop("a title")),
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownTopics) -> None:
@@ -86,8 +112,8 @@ class Topics(Importer):
         found: dict[str, ReadTopic] = {}
         for row in rows:
             with reader:
-                mend = "Write one that no other topic has."
-                key = reader.needed(row, "topic", "A topic needs an id.", mend)
+                mend = gettext_noop("Write one that no other topic has.")
+                key = reader.needed(row, "topic", gettext_noop("A topic needs an id."), mend)
                 reader.limit(row, self.limits)
                 one = _told(reader, row)
                 there = found.setdefault(key, one)
@@ -107,30 +133,34 @@ class Topics(Importer):
 
         Where one row of a topic has no rank, all of them stand as the file has them.
         """
-        first = f"line {there.row.line:,}"
+        first = _("line %(line)s") % {"line": f"{there.row.line:,}"}
         if there.whole or one.whole:
             same = content_of(there.query, there.ranked) == content_of(one.query, one.ranked)
             if there.whole and one.whole and same:
                 reader.repeated(row, "topic", there.row.line, "passages")
                 return
-            mend = "Keep one, or give this one another id."
-            reader.refuse(row, "topic", f"Given twice, first on {first}.", mend)
+            mend = gettext_noop("Keep one, or give this one another id.")
+            reader.refuse(
+                row, "topic", _("Given twice, first on %(first)s.") % {"first": first}, mend
+            )
         if one.query and there.query and one.query != there.query:
-            wrong = f"This topic has another query on {first}."
-            mend = "A topic has one query; give this one a topic of its own."
+            wrong = _("This topic has another query on %(first)s.") % {"first": first}
+            mend = gettext_noop("A topic has one query; give this one a topic of its own.")
             reader.refuse(row, ["topic", "query"], wrong, mend)
         there.query = there.query or one.query
         rank, passage = one.passages[0]
         if any(at == rank != -1 for at, _ in there.passages):
-            wrong = f"Passage {rank} of this topic is there already."
-            reader.refuse(row, ["topic", "rank"], wrong, "Give each passage a rank of its own.")
+            wrong = _("Passage %(rank)s of this topic is there already.") % {"rank": rank}
+            reader.refuse(row, ["topic", "rank"], wrong, _("Give each passage a rank of its own."))
         if passage["key"] and any(row["key"] == passage["key"] for _, row in there.passages):
-            wrong = "This passage of the topic is there already."
-            mend = "Delete the row, or give the passage another id."
+            wrong = gettext_noop("This passage of the topic is there already.")
+            mend = gettext_noop("Delete the row, or give the passage another id.")
             reader.refuse(row, ["topic", "passage_key"], wrong, mend)
         if len(there.passages) == MAX_PASSAGES:
-            wrong = f"The topic has {MAX_PASSAGES} passages already."
-            reader.refuse(row, "topic", wrong, "Keep the best, and delete the others.")
+            wrong = _("The topic has %(max_passages)s passages already.") % {
+                "max_passages": MAX_PASSAGES
+            }
+            reader.refuse(row, "topic", wrong, _("Keep the best, and delete the others."))
         there.passages.append((rank, passage))
         there.lines.append(row.line)
         if any(at == -1 for at, _ in there.passages):
@@ -140,12 +170,12 @@ class Topics(Importer):
     def _settle(reader: Reader, key: str, one: ReadTopic, known: KnownTopics) -> None:
         """Whether a topic is new, or as the draft has it. Raises Refused."""
         if not one.query:
-            reader.refuse(one.row, "query", "The topic has no query.", "Write what is asked.")
+            reader.refuse(one.row, "query", _("The topic has no query."), _("Write what is asked."))
         there = known.topics.get(key)
         if there is not None and not _same(there, content_of(one.query, one.ranked)):
-            what = "another query" if there[0] != one.query else "other passages"
-            wrong = f"The task has this topic with {what}."
-            mend = "Change it in the builder, or give this one another id."
+            what = _("another query") if there[0] != one.query else _("other passages")
+            wrong = _("The task has this topic with %(what)s.") % {"what": what}
+            mend = gettext_noop("Change it in the builder, or give this one another id.")
             reader.refuse(one.row, "topic", wrong, mend)
         made = {"topic": key, "query": one.query, "passages": one.ranked}
         reader.checked.add(made, len(one.lines), there=there is not None)
@@ -164,11 +194,16 @@ def _told(reader: Reader, row: Row) -> ReadTopic:
     }
     if not any(one.values()) and not rank:
         return ReadTopic(row, query, True)
-    wrong, mend = "The passage has no text.", "Write it, or delete the row."
+    wrong, mend = (
+        gettext_noop("The passage has no text."),
+        gettext_noop("Write it, or delete the row."),
+    )
     reader.needed(row, "passage", wrong, mend)
     at = parse_whole(rank, high=999_999) if rank.isdigit() else None
     if rank and at is None:
-        reader.refuse(row, "rank", "This is not a whole number.", "Number the passages 1, 2, 3.")
+        reader.refuse(
+            row, "rank", _("This is not a whole number."), _("Number the passages 1, 2, 3.")
+        )
     return ReadTopic(row, query, False, [(-1 if at is None else at, one)])
 
 
@@ -189,11 +224,14 @@ def _list(reader: Reader, row: Row, name: str) -> list[Any]:
     except Unreadable:
         found = None
     if not isinstance(found, list):
-        mend = 'Write a JSON list: ["...", "..."].'
-        reader.refuse(row, name, "This is no list.", mend)
+        mend = gettext_noop('Write a JSON list: ["...", "..."].')
+        reader.refuse(row, name, _("This is no list."), mend)
     if len(found) > MAX_PASSAGES:
-        wrong = f"{len(found):,} passages; {MAX_PASSAGES} is the most for a topic."
-        reader.refuse(row, name, wrong, "Keep the best.")
+        wrong = _("%(found)s passages; %(max_passages)s is the most for a topic.") % {
+            "found": f"{len(found):,}",
+            "max_passages": MAX_PASSAGES,
+        }
+        reader.refuse(row, name, wrong, _("Keep the best."))
     return found
 
 
@@ -203,15 +241,20 @@ def _listed(reader: Reader, row: Row) -> list[Passage]:
     given = _list(reader, row, name)
     ids = _list(reader, row, "references_ids") if name == "references_texts" else []
     if ids and len(ids) != len(given):
-        wrong = f"{len(ids)} ids for {len(given)} passages."
-        mend = "Give each passage an id, or leave the ids out."
+        wrong = _("%(ids)s ids for %(given)s passages.") % {"ids": len(ids), "given": len(given)}
+        mend = gettext_noop("Give each passage an id, or leave the ids out.")
         reader.refuse(row, ["references_ids"], wrong, mend)
     found: list[Passage] = []
     for rank, raw in enumerate(given, 1):
         one = _passage(raw, str(ids[rank - 1]) if ids else "")
         wrong = _wrong(one, found)
         if wrong:
-            reader.refuse(row, name, f"Passage {rank}: {wrong}", "Mend it, or leave it out.")
+            reader.refuse(
+                row,
+                name,
+                _("Passage %(rank)s: %(wrong)s") % {"rank": rank, "wrong": wrong},
+                _("Mend it, or leave it out."),
+            )
         found.append(one)
     return found
 
@@ -236,12 +279,16 @@ def _text(value: Any) -> str:
 def _wrong(one: Passage, before: Iterable[Passage]) -> str:
     """What is wrong with a passage of a list; empty where it is well."""
     if not one["text"]:
-        return "there is no text."
+        return _("there is no text.")
     for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_TEXT)):
         if len(one[name]) > most:
-            return f"{len(one[name]):,} characters as its {name}; {most:,} is the most."
+            return _("%(one)s characters as its %(name)s; %(most)s is the most.") % {
+                "one": f"{len(one[name]):,}",
+                "name": name,
+                "most": f"{most:,}",
+            }
         if "\x00" in one[name] or any("\ud800" <= mark <= "\udfff" for mark in one[name]):
             return "it holds a character that no text can hold."
     if one["key"] and any(other["key"] == one["key"] for other in before):
-        return f"{one['key']} is there twice."
+        return _("%(key)s is there twice.") % {"key": one["key"]}
     return ""

@@ -35,7 +35,7 @@ def reason_cannot_approve(correction: Correction, by: User) -> str:
     if why_not:
         return why_not
     if not may_propose(project, correction.proposed_by):
-        return GONE
+        return str(GONE)
     return why_not_second(project, correction.proposed_by, by, chain_of(project))
 
 
@@ -54,7 +54,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
     Raises NotAllowed for whoever is no independent second person, or whose account it is about,
     Conflict where it was declined or would book something else by now.
     """
-    require_recent(by, "approve corrections")
+    require_recent(by, _("approve corrections"))
     correction = _locked(correction)
     if correction.state == State.APPROVED and correction.decided_by_id == by.pk:
         return correction
@@ -63,7 +63,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
     why_not = reason_cannot_approve(correction, by)
     if why_not:
         raise NotAllowed(why_not, code="may-not-approve")
-    require_strength(correction.project, by, "approve corrections")
+    require_strength(correction.project, by, _("approve corrections"))
     if correction.statement is not None and correction.place is not None:
         statements.write_row(
             by=by,
@@ -90,7 +90,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
 def decline_correction(*, by: User, correction: Correction, note: str) -> Correction:
     """Book nothing: by whoever may approve it, or by its proposer, who withdraws it so."""
     correction = _locked(correction)
-    require_recent(by, "decide about corrections")
+    require_recent(by, _("decide about corrections"))
     own = correction.proposed_by_id == by.pk
     why_not = "" if own else reason_cannot_approve(correction, by)
     if why_not:
@@ -134,6 +134,13 @@ def _decided(correction: Correction, state: str, by: User, note: str) -> None:
             kind="correction.decided",
             project=project,
             key=f"correction.decided:{correction.pk}",
-            text=f"A correction of {amount} in {project.name} was {state}.",
+            text=lambda: (
+                (
+                    _("A correction of %(amount)s in %(project)s was approved.")
+                    if approved
+                    else _("A correction of %(amount)s in %(project)s was declined.")
+                )
+                % {"amount": amount, "project": project.name}
+            ),
             url=reverse("ledger", args=[project.pk]) + "#corrections",
         )

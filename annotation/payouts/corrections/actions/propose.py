@@ -13,6 +13,8 @@ from typing import Any
 from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, Project, Statement, Task, User
 from annotation.notifications.actions.notices import notify
@@ -21,7 +23,7 @@ from annotation.records.actions.audit import record
 from crowdqc.numbers import money
 
 State = Correction.State
-ABOVE_LIMIT = (
+ABOVE_LIMIT = gettext_lazy(
     "This is above the limit for one person and awaits a second manager. Nothing is booked yet."
 )
 ZERO, DAY = Decimal("0.00"), dt.timedelta(days=1)
@@ -97,8 +99,10 @@ def _tell_of(made: Correction, by: User) -> None:
         to=approvers(project, by),
         kind="correction.waits",
         key=f"correction.waits:{made.pk}",
-        text=f"A correction of {money(amount, project.currency)} in {project.name} awaits a "
-        "second person.",
+        text=lambda: (
+            _("A correction of %(amount)s in %(name)s awaits a second person.")
+            % {"amount": money(amount, project.currency), "name": project.name}
+        ),
         project=project,
         url=reverse("ledger", args=[project.pk]) + "#corrections",
     )
