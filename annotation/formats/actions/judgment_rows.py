@@ -38,8 +38,12 @@ def store_rows(
     the redundancy grows where that is more than it asked for.
     """
     with transaction.atomic():
-        names = {row["worker"] for row in rows} - {""}
-        called = {(row["system"], row["prompt_strategy"]) for row in rows if not row["worker"]}
+        names, called = set[str](), set[tuple[str, str]]()
+        for row in rows:  # once: rows of a large file come from the disk each time
+            if row["worker"]:
+                names.add(row["worker"])
+            else:
+                called.add((row["system"], row["prompt_strategy"]))
         workers = workers_named(task.project, names)
         systems = systems_by_name(
             task.project, [{"system": name, "prompt_strategy": how} for name, how in called]

@@ -83,6 +83,29 @@ class Vote(NamedTuple):
     meta: Mapping[str, str] | None = None  # columns of the file that no field reads
 
 
+class Votes(Spool[Vote]):
+    """Votes with what is asked of all before the first is stored, so that they are read once."""
+
+    def __init__(self, given: Iterable[Vote] = ()) -> None:
+        self.slots: Counter[int] = Counter()  # how many count, by item
+        # (author, bundle) -> the time of the last vote in it, where that is known
+        self.bundles: dict[tuple[int, str], dt.datetime | None] = {}
+        self.fields: set[str] = set()
+        super().__init__(given)
+
+    def append(self, one: Vote, weight: int = 0) -> None:
+        """Put one more at the end."""
+        if not one.uncounted:
+            self.slots[one.item] += 1
+        where = (one.author, one.bundle)
+        last = self.bundles.setdefault(where, one.at)
+        if one.at is not None and (last is None or one.at > last):
+            self.bundles[where] = one.at
+        for name, _, _ in one.choices:
+            self.fields.add(name)
+        super().append(one, weight)
+
+
 class Session(NamedTuple):
     """When an author opened and submitted a bundle, as far as that is known."""
 
@@ -241,15 +264,12 @@ def add_votes(
     one after another. ``advance`` is told how many votes are stored.
     """
     version, now = lock_version(task), timezone.now()
-    new = _new(task, votes)
-    slots, told = Counter[int](), dict[tuple[int, str], Session]()
-    for vote in new:
-        if not vote.uncounted:
-            slots[vote.item] += 1
-        where = (vote.author, vote.bundle)
-        if where not in told:
-            told[where] = (sessions or {}).get(where) or Session(None, now + len(told) * TICK)
-    take_slots(slots)
+    new, sessions = _new(task, votes), sessions or {}
+    told = {
+        where: sessions.get(where) or Session(None, now + number * TICK)
+        for number, where in enumerate(new.bundles)
+    }
+    take_slots(new.slots)
     bundles = _bundles(version, told, now)
     done = 0
     for part in fresh_parts(new, BATCH):
@@ -382,14 +402,14 @@ def _there(task: Task, fields: Collection[str]) -> Counts:
     return found
 
 
-def place_votes(votes: Iterable[Vote]) -> Spool[Vote]:
+def place_votes(votes: Iterable[Vote]) -> Votes:
     """Votes with bundle and place: who judges an item again does so in a further bundle.
 
     So does who judges more than ``MOST`` items, as places are small numbers.
     """
     times = Counts()
     places: Counter[tuple[int, int]] = Counter()
-    found: Spool[Vote] = Spool()
+    found = Votes()
     for vote in votes:
         again = times.add((vote.author, vote.item))
         further, place = divmod(places[vote.author, again], MOST)
@@ -401,22 +421,20 @@ def place_votes(votes: Iterable[Vote]) -> Spool[Vote]:
 
 def submission_time(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
     """A bundle was submitted when its last vote was given, where that is known."""
-    last: dict[tuple[int, str], dt.datetime] = {}
-    for vote in votes:
-        if vote.at is not None:
-            where = (vote.author, vote.bundle)
-            last[where] = max(vote.at, last.get(where, vote.at))
-    return {where: Session(None, at) for where, at in last.items()}
+    bundles = (votes if isinstance(votes, Votes) else Votes(votes)).bundles
+    return {where: Session(None, at) for where, at in bundles.items() if at is not None}
 
 
-def _new(task: Task, votes: Sequence[Vote]) -> Sequence[Vote]:
+def _new(task: Task, votes: Sequence[Vote]) -> Votes:
     """The votes that are not there; one given twice by the same person stays two."""
-    if not Answer.objects.filter(item__task=task, worker__isnull=False).exists():
+    votes = votes if isinstance(votes, Votes) else Votes(votes)
+    workers = {author for author, _ in votes.bundles}
+    if not Answer.objects.filter(item__task=task, worker__in=workers).exists():
         return votes
-    there = _there(task, {field for vote in votes for field, _, _ in vote.choices})
+    there = _there(task, votes.fields)
 
     def same(vote: Vote) -> Any:
         codes = ((name, code) for name, code, _ in vote.choices)
         return _same(vote.author, vote.item, vote.flipped, codes)
 
-    return Spool(vote for vote in votes if not there.take(same(vote)))
+    return Votes(vote for vote in votes if not there.take(same(vote)))

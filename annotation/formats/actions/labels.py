@@ -78,11 +78,15 @@ def import_labels(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """
     assert task.current is not None  # noqa: S101 (Format.known_of refuses others)
     items = dict(task.items.in_version(task.current.number).values_list("key", "pk"))
+    expected: dict[int, dict[str, str]] = {}  # known answers that the rows tell along the way
 
     def vote(row: Mapping[str, Any], author: int) -> Vote:
+        item = items[row["item"]]
+        if row["expected"]:
+            expected[item] = row["expected"]
         return Vote(
             author,
-            items[row["item"]],
+            item,
             tuple(map(tuple, row["choices"])),
             uncounted=row["uncounted"],
             replicate=row["replicate"],
@@ -94,7 +98,6 @@ def import_labels(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
 
     with transaction.atomic():
         new = store_rows(by=by, task=task, rows=rows, name=name, action=LABELS_IMPORTED, vote=vote)
-        expected = {items[row["item"]]: row["expected"] for row in rows if row["expected"]}
         changed = []
         for item in Item.objects.filter(pk__in=expected):
             known = {**(item.expected or {}), **expected[item.pk]}

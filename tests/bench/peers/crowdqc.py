@@ -35,7 +35,8 @@ def turn_of_pages(paths: dict[str, Any], person: tools.Person) -> None:
         raise RuntimeError("the page of a question names no item")
     drafts = {item[1]: {"draft": {"text": tools.ANSWER}, "seq": 1}}
     body = {"key": str(uuid.uuid4()), "drafts": drafts}
-    person.ask("submit", "POST", f"{base}/submit/", body=body, headers=csrf)
+    as_script = {**csrf, "Accept": "application/json"}
+    person.ask("submit", "POST", f"{base}/submit/", body=body, headers=as_script)
 
 
 def turn_of_programs(claim: str, person: tools.Person) -> None:

@@ -19,7 +19,10 @@ PASSWORD = "a-bench-password-1"
 
 
 def sign_in(person: tools.Person) -> None:
-    """A new account."""
+    """A new account, and its first look, before anybody works.
+
+    The first look of all makes a row of its organization: of ten at once, nine are answered by 500.
+    """
     _, page = person.ask("sign in", "GET", "/user/signup/")
     found = TOKEN_FIELD.search(str(page))
     form = {
@@ -28,6 +31,7 @@ def sign_in(person: tools.Person) -> None:
         "password": PASSWORD,
     }
     person.ask("sign in", "POST", "/user/signup/", form=form)
+    person.ask("sign in", "GET", "/api/current-user/whoami")
 
 
 def turn(project: int, person: tools.Person) -> None:
