@@ -36,7 +36,7 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
 MOST_GROUPS = 12  # shown by name; more are not a table any more
-ALL_STYLES, NO_STYLE = "All styles", gettext_lazy("Without a style")
+ALL_STYLES, NO_STYLE = gettext_lazy("All styles"), gettext_lazy("Without a style")
 EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
 
 
@@ -275,7 +275,7 @@ def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
         "adjusted": None,
         "differs": False,
         "n": 0,
-        "reason": "no topic has both",
+        "reason": _("no topic has both"),
     }
     return [
         Difference(row["difference"], row["adjusted"], row["differs"], row["n"], row["reason"])
