@@ -6,8 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from django.db import DataError
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+
+from crowdqc.web.terms import Words
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +25,9 @@ class DomainError(Exception):
 
     def __init__(
         self,
-        message: str | Promise,
+        message: Words,
         *,
-        fields: Mapping[str, str | Promise] | None = None,
+        fields: Mapping[str, Words] | None = None,
         rows: Sequence[object] = (),
         code: str | None = None,
         link: tuple[str, str] | None = None,

@@ -12,8 +12,15 @@ CHANGES = (
 
 def replacing(function: str, old: str, new: str) -> str:
     return f"""
-DO $body$ BEGIN
-    EXECUTE replace(pg_get_functiondef('{function}'::regprocedure), '{old}', '{new}');
+DO $body$
+DECLARE
+    before_it text := pg_get_functiondef('{function}'::regprocedure);
+    after_it text := replace(before_it, '{old}', '{new}');
+BEGIN
+    IF after_it = before_it THEN
+        RAISE EXCEPTION '{function} does not say: {old}';
+    END IF;
+    EXECUTE after_it;
 END $body$
 """
 

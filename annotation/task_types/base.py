@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,6 +21,7 @@ from annotation.task_types.missing import Missing, missing_questions
 from annotation.task_types.scales import truth
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact
+from crowdqc.web.terms import Words
 
 # Set in what ``check`` gets as settings for an answer given on the worker's page, which records
 # what was in view; programs have no page.
@@ -41,9 +41,6 @@ class Values:
     texts: list[tuple[str, int, str]] = field(default_factory=list)  # field, index, text
     choices: list[tuple[str, str, int | None]] = field(default_factory=list)  # field, code, ordinal
     spans: list[tuple[str, int, str, int, int]] = field(default_factory=list)
-
-
-Words = str | Promise
 
 
 class TaskType:

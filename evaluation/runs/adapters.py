@@ -23,7 +23,7 @@ from annotation.models import Answer, Task
 from annotation.task_types import TYPES, get_type
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.answers import Tally, tally_from_counts
-from crowdqc.numbers import nouns, plural
+from crowdqc.numbers import plural, several
 from crowdqc.web.terms import Words
 from evaluation.runs.planning.precision import Planner, Precision
 
@@ -145,7 +145,7 @@ class ShapeAdapter:
         """What no option of a run changes, for the page that starts one."""
         return gettext(
             "Intervals are 95%%. The same seed on the same %(nouns)s gives the same numbers."
-        ) % {"nouns": nouns(self.answer_noun)}
+        ) % {"nouns": several(self.answer_noun)}
 
     @property
     def score_name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
-from crowdqc.numbers import nouns
+from crowdqc.numbers import several
 from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
 from evaluation.models import LanguageModel
@@ -94,7 +94,7 @@ class RunForm(forms.Form):
             max_value=2**53,
             initial=runs.DEFAULT_SEED,
             help_text=gettext("The same seed on the same %(nouns)s gives the same numbers.")
-            % {"nouns": nouns(noun)},
+            % {"nouns": several(noun)},
             widget=forms.NumberInput(attrs={"class": "mid num"}),
         )
 
@@ -156,5 +156,5 @@ class ScheduleForm(forms.Form):
             "first_run_when": known.first_run_when
         }
         self.fields["after_answers"].label = gettext("After so many new %(nouns)s") % {
-            "nouns": nouns(known.answer_noun)
+            "nouns": several(known.answer_noun)
         }

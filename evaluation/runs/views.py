@@ -21,7 +21,7 @@ from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, o
 from annotation.lists.pages import list_page
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import nouns, parse_whole, plural
+from crowdqc.numbers import parse_whole, plural, several
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.models import Run, RunState
 from evaluation.official import effect as official_effect
@@ -216,7 +216,7 @@ def _start_page(
         "fixed_words": _(known.fixed_words),
         "page_title": _start_title(known, title) if own else title,
         "begins": _("The %(nouns)s that count now are frozen when the run begins.")
-        % {"nouns": nouns(known.answer_noun)},
+        % {"nouns": several(known.answer_noun)},
         "last": last,
         "active": reads.active_of(task, "" if own else method),
         "fresh": since,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from annotation.models.tasks import TaskState
 from crowdqc.numbers import plural
+from crowdqc.web.terms import Words
 
 # Where the results of a task stand: it has none by its type, no run, one in progress, one done.
 NO_RESULTS, NO_RUN, RUNNING, DONE = "", "none", "running", "done"
@@ -21,7 +21,7 @@ class Standing:
 
     state: str
     items: int
-    add_words: str | Promise  # what comes first in an empty draft: "Add items"
+    add_words: Words  # what comes first in an empty draft: "Add items"
     draft: int = 0  # the number of a draft over a published version
     begun: bool = False  # somebody claimed or answered
     complete: bool = False  # every slot is filled

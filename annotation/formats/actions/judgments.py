@@ -101,8 +101,7 @@ class Votes(Spool[Vote]):
         last = self.bundles.setdefault(where, one.at)
         if one.at is not None and (last is None or one.at > last):
             self.bundles[where] = one.at
-        for name, _, _ in one.choices:
-            self.fields.add(name)
+        self.fields.update(choice[0] for choice in one.choices)
         super().append(one, weight)
 
 

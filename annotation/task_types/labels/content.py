@@ -9,16 +9,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crowdqc.errors import Invalid
+from crowdqc.web.terms import Words
 
 TEXT, MARKDOWN, TABLE, IMAGE, AUDIO = "text", "markdown", "table", "image", "audio"
-CONTENTS: Mapping[str, str | Promise] = {
+CONTENTS: Mapping[str, Words] = {
     TEXT: gettext_lazy("Text"),
     MARKDOWN: gettext_lazy("Markdown"),
     TABLE: gettext_lazy("Table"),

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,12 +14,13 @@ from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact
+from crowdqc.web.terms import Words
 
 CHOOSE_ONE, CHOOSE_SEVERAL = "choose_one", "choose_several"
 SCALE, NUMBER = "scale", "number"
 SHORT_TEXT, LONG_TEXT = "short_text", "long_text"
 SPANS, RANK = "spans", "rank"
-KINDS: Mapping[str, str | Promise] = {
+KINDS: Mapping[str, Words] = {
     CHOOSE_ONE: gettext_lazy("Choose one"),
     CHOOSE_SEVERAL: gettext_lazy("Choose several"),
     SCALE: gettext_lazy("Scale"),
@@ -35,7 +35,7 @@ TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
 SINGLE_CODES = frozenset({CHOOSE_ONE, SCALE})  # answered by one of a known list of codes
 UNSURE, NOTHING = "unsure", "nothing"  # codes that no option may have
-COMPARISONS: Mapping[str, str | Promise] = {
+COMPARISONS: Mapping[str, Words] = {
     "is": gettext_lazy("is"),
     "is_not": gettext_lazy("is not"),
     "one_of": gettext_lazy("is one of"),

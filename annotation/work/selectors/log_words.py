@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from annotation.work.selectors.log import Event, is_run
 from crowdqc.numbers import count, plural
+from crowdqc.web.terms import Words
 
-Words = str | Promise
 MOST_KINDS = 5
 WORDS: dict[str, Words] = {
     "open": gettext_lazy("opened the page"),

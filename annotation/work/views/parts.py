@@ -8,14 +8,12 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Assignment, AssignmentItem, Task
 from annotation.task_types import get_type, part_of
 from annotation.work.selectors import work
-
-Words = str | Promise
+from crowdqc.web.terms import Words
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,11 @@ from evaluation.labels.selectors import decisions
 from evaluation.runs.run_types import require_fit
 
 
-def _get_item(request: HttpRequest, *ids: int) -> tuple[Task, Item]:
+def _get_item(
+    request: HttpRequest, project_id: int, task_id: int, item_id: int
+) -> tuple[Task, Item]:
     """An item of a labels task under the rules of its project."""
-    _access, task, item = get_item(request, *ids)
+    _access, task, item = get_item(request, project_id, task_id, item_id)
     require_fit(task, LABELS, Missing(_("This task does not ask for labels.")))
     return task, item
 

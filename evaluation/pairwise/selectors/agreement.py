@@ -451,7 +451,7 @@ def _lowering(
             Lowering(
                 id=pk,
                 name=rated_as.worker.pseudonym if rated_as else "",
-                judgments=judged.get(pk, row["n"]),
+                judgments=judged.get(pk, row["n"] or 0),
                 straight=line.get("share"),
                 seconds=seconds.get(pk),
                 competence=rated_as.estimate if rated_as else None,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import MINUS, count, interval, percent, plural, score
+from crowdqc.web.terms import Words
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.pairwise.selectors.runs import ShownRun
 
@@ -89,7 +89,7 @@ class Figures(Protocol):
     def why(self) -> str: ...
 
 
-def strength_of(alpha: float) -> str | Promise:
+def strength_of(alpha: float) -> Words:
     """How far judges agree, by Krippendorff's limits: a sentence about %(value)s."""
     return next((said for limit, said in STRENGTHS if alpha >= limit), WEAKEST)
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
-from crowdqc.numbers import nouns, plural, score
+from crowdqc.numbers import plural, score, several
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
@@ -201,7 +201,7 @@ def joined(
         return Verdict(said).then(another)
     if any(row.component == 1 and row.best for row in rows):
         by = plural(len(inside), "task")
-        place = first_place(rows, noun=nouns(noun), by=by)
+        place = first_place(rows, noun=several(noun), by=by)
         said = gettext("Nothing to do: the first place is sure, and more answers are not needed.")
         return place.then(NextStep(said) if place.sure else another)
     told = {"tasks": sum(one.board == 1 for one in inside), "least": LEAST[BOARD]}

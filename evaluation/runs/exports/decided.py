@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import CharField, Expression, F, OuterRef, Subquery, Value
+from django.db.models import CharField, F, OuterRef, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from evaluation.models import LabelDecision
@@ -12,7 +12,7 @@ _STANDING = LabelDecision.objects.filter(
 )
 _DECIDER = Concat(Value("decider-"), Cast(F("decider"), CharField()))
 # Of rows of ItemLabel: the decided label, and a number in place of the name of who decided.
-DECIDED: dict[str, Expression] = {
+DECIDED: dict[str, Subquery] = {
     "decided_label": Subquery(_STANDING.values("label")[:1]),
     "decided_by": Subquery(_STANDING.values(name=_DECIDER)[:1], output_field=CharField()),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Expression
+from django.db.models import Subquery
 
 from evaluation.methods.writing.signals import SIGNALS
 from evaluation.models import (
@@ -43,7 +43,7 @@ class Sheet:
     spread: (
         tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Iterable[Sequence[Any]]]] | None
     ) = None
-    beside: Mapping[str, Expression] = field(default_factory=dict)
+    beside: Mapping[str, Subquery] = field(default_factory=dict)
 
     @property
     def header(self) -> list[str]:

@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Task
 from crowdqc import numbers
+from crowdqc.web.terms import Words
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param
 from evaluation.methods.simulation.planning.planner import VERSION, plan, reach, study
@@ -80,8 +81,8 @@ class PlanStart:
 class Planner:
     """What the Plan page asks of the room that judges a task's answers."""
 
-    lead = ""
-    limits = ""
+    lead: Words = ""
+    limits: Words = ""
     units: Mapping[str, str] = {}  # of an option
 
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import count, nouns, percent
+from crowdqc.numbers import count, percent, several
 from evaluation.models import Run
 from evaluation.runs.run_types import asking_of
 
@@ -43,7 +43,7 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     if asked is None or asking is None or not asking.noun:
         return None
     counts = asked["counts"]
-    new = _("New %(nouns)s") % {"nouns": nouns(asking.noun)}
+    new = _("New %(nouns)s") % {"nouns": several(asking.noun)}
     figures = [_figure(new, counts["answered"])]
     if counts.get("there"):
         figures.append(_figure(_("There already"), counts["there"]))

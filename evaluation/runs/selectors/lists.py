@@ -17,7 +17,7 @@ from annotation.lists.state import by_number
 from annotation.models import Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
-from crowdqc.numbers import NBSP, count, duration, nouns, plural, word
+from crowdqc.numbers import NBSP, count, duration, plural, several, word
 from evaluation.bundles.kinds import KINDS as BUNDLED
 from evaluation.charts import boards as charts
 from evaluation.llm_runs.selectors import llm_runs
@@ -377,7 +377,7 @@ def first_run_words(
         "%(n)s more %(noun)s and the first run starts automatically",
         "%(n)s more %(nouns)s and the first run starts automatically",
         missing,
-    ) % {"n": word(missing).capitalize(), "noun": pgettext("noun", noun), "nouns": nouns(noun)}
+    ) % {"n": word(missing).capitalize(), "noun": pgettext("noun", noun), "nouns": several(noun)}
     if not missing:
         more = _("The first run starts automatically when no %(noun)s came for half a minute") % {
             "noun": pgettext("noun", noun)

@@ -10,7 +10,6 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
@@ -24,6 +23,7 @@ from annotation.task_types.writing.type import (
     STYLES,
     with_passages,
 )
+from crowdqc.web.terms import Words
 
 TOPICS_PER_PAGE = 50
 STAGES = (
@@ -68,8 +68,8 @@ class Form:
     """One questionnaire in the builder."""
 
     stage: str
-    label: str | Promise
-    told: str | Promise
+    label: Words
+    told: Words
     rows: Sequence[Mapping[str, Any]]
     templated: bool  # it is the template, word for word
 

@@ -9,15 +9,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
 from annotation.models import Item, Task, TaskVersion
 from annotation.task_types import get_type, part_of
 from crowdqc.numbers import several
-
-Words = str | Promise
+from crowdqc.web.terms import Words
 
 
 @dataclass(frozen=True)
