@@ -376,9 +376,9 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
         told = {"times": MANY_TIMES}
         said = _("It would take more than %(times)s times as many votes to separate the first two.")
         return said % told, _("more than %(times)s times as many") % told
-    told = {"n": count(rounded(top["needed"]))}
+    votes = {"n": count(rounded(top["needed"]))}
     said = _("About %(n)s votes would be needed to separate the first two.")
-    return said % told, _("about %(n)s") % told
+    return said % votes, _("about %(n)s") % votes
 
 
 def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
