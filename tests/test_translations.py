@@ -99,7 +99,7 @@ def test_no_page_says_what_plain_words_replaced() -> None:
 
 
 def test_templates_say_nothing_outside_the_translation_functions() -> None:
-    """In the rooms that are done (``bare_text.DONE``), so that nothing slips back."""
+    """But for ``bare_text.EXCEPT``, so that nothing slips back."""
     assert bare_text.left() == []
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
+from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -203,7 +205,16 @@ def _win_rates(told: Row) -> Iterator[Table]:
 
 
 def write(files: Mapping[str, bytes], manifest: Row) -> str:
-    """The report of a bundle's files. Raises Broken where the method has none."""
+    """The report of a bundle's files. Raises Broken where the method has none.
+
+    In English whoever asks for it: the reasons and names of a bundle's files are.
+    """
+    with translation.override(settings.LANGUAGE_CODE):
+        return render_to_string("evaluation/bundles/report.html", _context(files, manifest))
+
+
+def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
+    """What the report's template shows."""
     about = ABOUT.get(manifest["method"])
     if about is None:
         raise Broken(f"There is no report of {manifest['method']!r}.")
@@ -219,7 +230,7 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
         *_win_rates(told),
     ]
     counts = recipe["counts"]
-    context = {
+    return {
         "about": about,
         "manifest": manifest,
         "method": about.title or title_of(manifest["method"]),
@@ -258,7 +269,6 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
         "recipe": recipe,
         "environment": json.loads(files[ENVIRONMENT]),
     }
-    return render_to_string("evaluation/bundles/report.html", context)
 
 
 def _verdict(
@@ -328,6 +338,11 @@ class _Numbers(HTMLParser):
 
 def differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[int, list[str]]:
     """How many numbers the report has, and each that is not the bundle's, in words."""
+    with translation.override(settings.LANGUAGE_CODE):  # in which the report writes its numbers
+        return _differences(html, files, manifest)
+
+
+def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[int, list[str]]:
     read = _Numbers()
     read.feed(html)
     wrong = []

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from django.db.models import QuerySet
+from django.utils.translation import gettext_noop
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -82,7 +83,7 @@ class Texts(ShapeAdapter):
     shape = "texts"
     main_run = "aqer"
     told_figures = {"components": ("mean", "raw_best")}
-    fixed_words = (
+    fixed_words = gettext_noop(
         "At most 100 rounds; a run that has not settled by then fails and says so. Intervals are "
         "95% and need 5 answers. Where workers answered different questions, ranks go by scores "
         "adjusted for the questions."
@@ -93,7 +94,7 @@ class Texts(ShapeAdapter):
     answering = Questions()
     planner = TextPlanner()
     pools = ("answers", "systems")
-    without_models = (
+    without_models = gettext_noop(
         "People’s answers are scored by AQER, and answers that models gave elsewhere can be "
         "imported; they stand on the same board."
     )

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import gettext_noop, pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -31,7 +31,7 @@ class ItemLabels(ShapeAdapter):
     main_run = METHOD.slug
     new_noun = "label"
     told_figures = {"agreement": ("value",), "class": ("prevalence", "majority_share")}
-    fixed_words = (
+    fixed_words = gettext_noop(
         "All methods are computed on the same labels. Labels marked as unsure do not count. Known "
         "answers measure workers and methods; they never change a label. Intervals are 95%."
     )
@@ -52,7 +52,7 @@ class ItemLabels(ShapeAdapter):
         beside_said="Known answers: labels that are right, of the known answers that were shown",
         for_worker=False,
     )
-    without_models = (
+    without_models = gettext_noop(
         "Items are labelled by people, with competence, agreement and estimated labels. Labels "
         "given elsewhere can be imported."
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from annotation.authoring.selectors.builder.frame import Build
@@ -22,11 +24,15 @@ def of_pairs(build: Build) -> Precision:
     """The interval of one source's net preference over another, on one dimension."""
     meetings = PairBuild(build).meetings()
     if not meetings:
-        return Precision(why_not="all texts come from one source, so that none is compared")
+        return Precision(
+            why_not=gettext("all texts come from one source, so that none is compared")
+        )
     pairs = round(statistics.median(meetings.values()))
     votes = build.version.redundancy
     if pairs < 2:
-        return Precision(why_not="two sources meet in one pair only; an interval needs two")
+        return Precision(
+            why_not=gettext("two sources meet in one pair only; an interval needs two")
+        )
     values = {
         "workers": max(2, votes, build.cost().assignments),
         "items": pairs,
@@ -36,34 +42,55 @@ def of_pairs(build: Build) -> Precision:
     try:
         found = plan_precision("pairwise", PAIR_REPLICATES, **values)
     except BadParameter as problem:
-        return Precision(why_not=f"not simulated: {problem}")
+        return Precision(why_not=gettext("not simulated: %(problem)s") % {"problem": problem})
     half, error = (value / 2 for value in found["difference_width"])
-    chance, chance_error = found["separated"]
-    sentences = [
-        f"On one dimension, how much one source is preferred to another (share for it minus share "
-        f"for the other, from −1 to 1) will be known to ± {numbers.score(half)}, "
-        f"from {numbers.plural(pairs, 'pair')} that put the two side by side and "
-        f"{numbers.plural(votes, 'judge')} each.",
-        f"Two sources that differ by {numbers.score(GAP, 2)} are told apart with a chance of "
-        f"{numbers.percent(chance)} (simulation error {numbers.percent(chance_error)})"
-        f"{_enough(found['items_for_80_percent'], pairs)}.",
-        f"Simulated with a crowd that agrees and ties as CrowdRAG’s did; error of the width "
-        f"± {numbers.score(error)}. Comparisons with third sources, which a ranking uses as well, "
-        "and pairs that are asked again are not counted in.",
-    ]
     return Precision(
-        "preference between two sources",
+        gettext("preference between two sources"),
         half,
         error,
-        tuple(sentences),
+        _sentences(pairs, votes, found),
         recipe=recipe_words("pairwise", PAIR_REPLICATES, **values),
     )
 
 
-def _enough(needed: int | None, pairs: int) -> str:
-    if needed is None or needed <= pairs:
-        return ""
-    return f"; 80% would take about {numbers.count(_rounded(needed))} pairs of them"
+def _sentences(pairs: int, votes: int, found: Any) -> tuple[str, ...]:
+    half, error = (numbers.score(value / 2) for value in found["difference_width"])
+    chance, chance_error = map(numbers.percent, found["separated"])
+    needed = found["items_for_80_percent"]
+    told = {
+        "half": half,
+        "error": error,
+        "pairs": numbers.plural(pairs, "pair"),
+        "judges": numbers.plural(votes, "judge"),
+        "gap": numbers.score(GAP, 2),
+        "chance": chance,
+        "chance_error": chance_error,
+    }
+    apart = gettext(
+        "Two sources that differ by %(gap)s are told apart with a chance of %(chance)s (simulation "
+        "error %(chance_error)s)."
+    )
+    if needed is not None and needed > pairs:
+        told["needed"] = numbers.count(_rounded(needed))
+        apart = gettext(
+            "Two sources that differ by %(gap)s are told apart with a chance of %(chance)s "
+            "(simulation error %(chance_error)s); 80%% would take about %(needed)s pairs of them."
+        )
+    return (
+        gettext(
+            "On one dimension, how much one source is preferred to another (share for it minus "
+            "share for the other, from −1 to 1) will be known to ± %(half)s, from %(pairs)s that "
+            "put the two side by side and %(judges)s each."
+        )
+        % told,
+        apart % told,
+        gettext(
+            "Simulated with a crowd that agrees and ties as CrowdRAG’s did; error of the width "
+            "± %(error)s. Comparisons with third sources, which a ranking uses as well, and pairs "
+            "that are asked again are not counted in."
+        )
+        % told,
+    )
 
 
 def _rounded(value: int) -> int:
@@ -92,9 +119,9 @@ class Pairs(ShapeAdapter):
     shape = "pairs"
     answer_noun, item_noun = "judgment", "pair"
     main_run = "pairwise"
-    start_title = "Run the evaluation"
+    start_title = gettext_noop("Run the evaluation")
     new_noun = "judgment"
-    fixed_words = (
+    fixed_words = gettext_noop(
         "Votes are held against the pair as it is stored, whichever side it was shown on. Of "
         "somebody who met a pair twice the first vote counts. Nulls, cross-fitting and resampled "
         "labels follow in a run of their own, when this one is done."
@@ -106,7 +133,7 @@ class Pairs(ShapeAdapter):
     exclusion, after_exclusion = "pair_exclude", "pair_agreement"
     worker_score = COMPETENCE
     pools = ("competence",)
-    without_models = (
+    without_models = gettext_noop(
         "Pairs are judged by people, with competence, agreement and a ranking. Judgments that "
         "models gave elsewhere can be imported."
     )
@@ -124,7 +151,7 @@ class Ratings(ShapeAdapter):
     told_figures = {"agreement": ("alpha",)}
     results = "rating_results"
     worker_score = AGREEMENT
-    without_models = (
+    without_models = gettext_noop(
         "Texts are rated by people, with agreement and means. Scores that were published "
         "elsewhere can be imported."
     )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.authoring.actions import tasks
 from annotation.models import Task, User
@@ -69,7 +70,7 @@ def plan_of(task: Task) -> AdaptivePlan:
 def count_votes(task: Task, dimension: str) -> VoteCounts:
     """The pairs of the version in force; designed repeats keep their own number of votes."""
     if task.current is None:
-        raise Conflict("Publish the task first.")
+        raise Conflict(gettext("Publish the task first."))
     number = task.current.number
     held = dict(
         task.items.in_version(number)
@@ -78,7 +79,7 @@ def count_votes(task: Task, dimension: str) -> VoteCounts:
     )
     rows: list[ItemRow] = [row for row in judgments.items(task) if row.item_id in held]
     if not rows:
-        raise Conflict("The task has no pairs.")
+        raise Conflict(gettext("The task has no pairs."))
     source = {row.candidate_id: row.system_id for row in judgments.texts(task)}
     order = {pk: k for k, pk in enumerate(sorted(set(source.values())))}
     place = {row.item_id: k for k, row in enumerate(rows)}
@@ -136,17 +137,24 @@ def clean(task: Task, raw: dict[str, Any]) -> dict[str, Any]:
     """Settings of a plan; Invalid names the field."""
     names = [one.name for one in judgments.version_items(task.current)] if task.current else []
     if raw["dimension"] not in names:
-        raise Invalid("There is no such dimension.", fields={"dimension": ", ".join(names)})
+        raise Invalid(
+            gettext("There is no such dimension."), fields={"dimension": ", ".join(names)}
+        )
     if raw["target"] not in TARGETS:
-        raise Invalid("There is no such aim.", fields={"target": ", ".join(TARGETS)})
+        raise Invalid(gettext("There is no such aim."), fields={"target": ", ".join(TARGETS)})
     if not 1 <= raw["floor"] <= raw["ceiling"] <= 500:
         raise Invalid(
-            "The most votes are fewer than the least.", fields={"ceiling": "From the least to 500."}
+            gettext("The most votes are fewer than the least."),
+            fields={"ceiling": gettext("From the least to 500.")},
         )
     if not 0.5 < raw["certainty"] < 1:
-        raise Invalid("The certainty is out of range.", fields={"certainty": ".5 to 1."})
+        raise Invalid(
+            gettext("The certainty is out of range."), fields={"certainty": gettext(".5 to 1.")}
+        )
     if raw.get("budget") is not None and raw["budget"] < 1:
-        raise Invalid("The budget is out of range.", fields={"budget": "From 1, or empty."})
+        raise Invalid(
+            gettext("The budget is out of range."), fields={"budget": gettext("From 1, or empty.")}
+        )
     return {name: raw.get(name) for name in SETTINGS}
 
 
@@ -186,11 +194,11 @@ def switch_plan(*, by: User, task: Task, on: bool) -> AdaptivePlan:
     """
     plan = AdaptivePlan.objects.select_for_update().filter(task=task).first()
     if plan is None:
-        raise Conflict("Save and simulate the settings first.")
+        raise Conflict(gettext("Save and simulate the settings first."))
     if plan.enabled == on:
         return plan
     if on and plan.simulated.get("of") != signature(plan):
-        raise Conflict("Simulate these settings before switching them on.")
+        raise Conflict(gettext("Simulate these settings before switching them on."))
     plan.enabled = on
     plan.save(update_fields=["enabled"])
     record(by=by, project=task.project, action=f"adaptive.{'on' if on else 'off'}", on=task)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from crowdqc.errors import Invalid, Missing
 from evaluation.methods.bradley_terry.arena import BASE, CENTRE, SCALE, arena_ratings
@@ -37,9 +39,11 @@ def core_run(task: Task, number: int | None = None) -> Run:
     else:
         run = task.runs.filter(method=METHOD, state=RunState.DONE, number=number).first()
     if run is None and number is None:
-        raise Missing("This task has no official run. Name a run to export a trial.")
+        raise Missing(_("This task has no official run. Name a run to export a trial."))
     if run is None:
-        raise Missing(f"There is no run {number} of this task that is finished.")
+        raise Missing(
+            _("There is no run %(number)s of this task that is finished.") % {"number": number}
+        )
     return run
 
 
@@ -63,7 +67,8 @@ def board(run: Run, dimension: str, component: int = 1) -> dict[str, Any]:
         known = SystemScore.objects.filter(run=run, component=component)
         names = sorted(set(known.values_list("dimension", flat=True)))
         raise Invalid(
-            f"Run {run.number} has no board {component} on {dimension}.",
+            _("Run %(run)s has no board %(component)s on %(dimension)s.")
+            % {"run": run.number, "component": component, "dimension": dimension},
             fields={"dimension": ", ".join(name for name in names if name) or "none"},
         )
     rated = _ratings(run, dimension, [row.system_id for row in rows])
@@ -94,7 +99,10 @@ def _ratings(run: Run, dimension: str, systems: Sequence[int]) -> dict[str, list
         if row[name]
     ]
     if not cells:
-        raise Invalid(f"Run {run.number} has no matrix of wins on {dimension}.")
+        raise Invalid(
+            _("Run %(run)s has no matrix of wins on %(dimension)s.")
+            % {"run": run.number, "dimension": dimension}
+        )
     first, second, outcome, weight = zip(*cells, strict=True)
     names = [str(pk) for pk in systems]
     return arena_ratings(Pairs.build(first, second, outcome, players=names, weight=weight))

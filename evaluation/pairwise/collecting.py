@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Count, QuerySet, Sum
+from django.utils.translation import gettext
 
 from annotation.authoring.actions import tasks
 from annotation.models import Item, Task, User
@@ -73,7 +74,7 @@ def collect(*, by: User, task: Task, run: Run, times: float) -> Offer:
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     found = offer(task, run, times)
     if found is None:
-        raise Conflict("No more votes can be asked for now. Reload the page.")
+        raise Conflict(gettext("No more votes can be asked for now. Reload the page."))
     rows = _pairs(task).filter(redundancy__lt=found.judges).values_list("pk", flat=True)
     wanted = dict.fromkeys(rows, found.judges)
     tasks.set_wanted(by=by, task=task, wanted=wanted, why="to separate the first two systems")

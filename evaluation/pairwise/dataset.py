@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments as collected
@@ -94,7 +95,7 @@ class SnapshotParts:
 
 def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
     if task.current is None:
-        raise Conflict("The task was never published.")
+        raise Conflict(gettext("The task was never published."))
     items = {row.item_id: row for row in collected.items(task)}
     keys = {pk: row.print for pk, row in items.items()}
     rows = sorted((row for row in headers if row.item_id in items), key=lambda r: _order(r, keys))
@@ -111,7 +112,7 @@ def freeze_judgments(task: Task) -> Snapshot:
     read = _read(task, found.rows)
     people = [row for row in read.rows if row.worker_id is not None]
     if not people:
-        raise Conflict("No judgment counts yet, so there is nothing to rank.")
+        raise Conflict(gettext("No judgment counts yet, so there is nothing to rank."))
     ids = [row.answer_id for row in read.rows]
     counts = {
         "came": found.came,
@@ -267,8 +268,11 @@ def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
         raise Conflict(
-            f"The judgments of snapshot {snapshot.content_hash[:8]} (or their topics’ categories) "
-            "are no longer what they were when it was taken; start a new run."
+            gettext(
+                "The judgments of snapshot %(content_hash)s (or their topics’ categories) "
+                "are no longer what they were when it was taken; start a new run."
+            )
+            % {"content_hash": snapshot.content_hash[:8]}
         )
     return read
 

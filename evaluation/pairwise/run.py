@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
@@ -94,7 +96,7 @@ def fail(run: Run, done: Computed) -> str:
 PAIRS = RunType(
     pairwise.METHOD,
     ("pairs",),
-    "pairwise judgments",
+    gettext_noop("pairwise judgments"),
     # Steps are the stages that the methods name.
     (SNAPSHOT, *map(step_of, pairwise.STAGES)),
     compute,
@@ -104,7 +106,7 @@ PAIRS = RunType(
     tables=PAIR_TABLES,
     follow_up=CHECKS,
     chooses=True,
-    detail=lambda run: "one competence" if run.params.get("pooled") else "by dimension",
+    detail=lambda run: _("one competence") if run.params.get("pooled") else _("by dimension"),
     reads_texts=False,
     shared=SharedPage(
         "evaluation/runs/sharing/board.html", "evaluation.pairwise.selectors.shared.parts"
@@ -114,7 +116,7 @@ PAIRS = RunType(
 PAIR_CHECKS = RunType(
     pairwise_checks.METHOD,
     ("pairs",),
-    "pairwise judgments",
+    gettext_noop("pairwise judgments"),
     (SNAPSHOT, *map(step_of, pairwise_checks.STAGES), OVERLAP),
     compute,
     write,
@@ -126,7 +128,7 @@ PAIR_CHECKS = RunType(
 RATINGS = RunType(
     ratings.METHOD,
     ("ratings",),
-    "ratings",
+    gettext_noop("ratings"),
     (SNAPSHOT, *map(step_of, ratings.STAGES)),
     compute,
     write,

@@ -75,7 +75,7 @@ def start(
     chosen = kind.recipe
     if not kind.fits(task):
         text = _("%(method)s scores %(what)s, and this task asks for something else.")
-        raise Invalid(text % {"method": chosen.title, "what": kind.what})
+        raise Invalid(text % {"method": _(chosen.title), "what": _(kind.what)})
     if not 0 <= seed < 2**62:
         raise Invalid(_("The seed is out of range."), fields={"seed": _("A whole number from 0.")})
     clean = kind.clean_params(params or {})

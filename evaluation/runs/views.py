@@ -27,7 +27,7 @@ from evaluation.models import Run, RunState
 from evaluation.official import effect as official_effect
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types, schedules
-from evaluation.runs.adapters import adapter_of
+from evaluation.runs.adapters import ShapeAdapter, adapter_of
 from evaluation.runs.forms import RunForm, ScheduleForm
 from evaluation.runs.official import actions as official
 from evaluation.runs.official.selectors import in_force
@@ -191,6 +191,10 @@ def _method_of(request: HttpRequest, task: Task) -> str:
     return asked or runs.main_method(task)
 
 
+def _start_title(known: ShapeAdapter, title: str) -> str:
+    return _(known.start_title) if known.start_title else _("Run %(title)s") % {"title": title}
+
+
 def _start_page(
     request: HttpRequest, task: Task, method: str, form: RunForm, status: int = 200
 ) -> HttpResponse:
@@ -209,9 +213,8 @@ def _start_page(
         "title": reads.title_of(task),
         "form": form,
         "known": known,
-        "page_title": (known.start_title or _("Run %(title)s") % {"title": title})
-        if own
-        else title,
+        "fixed_words": _(known.fixed_words),
+        "page_title": _start_title(known, title) if own else title,
         "begins": _("The %(nouns)s that count now are frozen when the run begins.")
         % {"nouns": several(known.answer_noun)},
         "last": last,

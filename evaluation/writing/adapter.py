@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext, gettext_noop
 
+from crowdqc.numbers import plural
 from evaluation.llm_runs.answering import responses
 from evaluation.runs.adapters import FirstRun, ShapeAdapter
 
@@ -18,7 +19,6 @@ class Responses(ShapeAdapter):
     main_run = "writing"
     start_title = gettext_noop("Describe the responses")
     new_noun = "response"
-    first_run_when = f"there are {FIRST_RESPONSES} responses"
     fixed_words = gettext_noop(
         "Intervals are 95% and drawn over topics; fewer than 5 topics have none. Thresholds of the "
         "signals are those of the method and stand beside each signal. A worker’s pace is held "
@@ -35,6 +35,12 @@ class Responses(ShapeAdapter):
     without_models = gettext_noop(
         "Responses are written by people, and those of systems can be imported."
     )
+
+    @property
+    def first_run_when(self) -> str:
+        return gettext("there are %(responses)s") % {
+            "responses": plural(FIRST_RESPONSES, "response")
+        }
 
     def first_run(self, given: list[int]) -> FirstRun:
         return FirstRun(0, given, max(0, FIRST_RESPONSES - sum(given)))

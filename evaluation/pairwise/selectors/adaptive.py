@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
@@ -93,28 +95,28 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
     )
     return [
         {
-            "label": "Votes saved for the same result",
-            "value": "not reached" if math.isnan(share) else f"{100 * share:.0f}%",
+            "label": gettext_noop("Votes saved for the same result"),
+            "value": gettext_noop("not reached") if math.isnan(share) else f"{100 * share:.0f}%",
             "error": "" if math.isnan(error) else f"{100 * error:.0f}%",
             "says": f"equal {what}: {_number(float(saving['value'][at]))}",
         },
         {
-            "label": "Votes a pair",
+            "label": gettext_noop("Votes a pair"),
             "value": "" if math.isnan(needed) else f"{needed:.1f}",
             "error": "",
             "says": f"instead of {design.equal} on every pair",
         },
         {
-            "label": "Intervals that hold, even votes",
+            "label": gettext_noop("Intervals that hold, even votes"),
             "value": f"{100 * float(covered[0]):.0f}%",
             "error": f"{100 * float(missed[0]):.0f}%",
-            "says": "of the systems’ 95% CIs",
+            "says": gettext_noop("of the systems’ 95% CIs"),
         },
         {
-            "label": "Intervals that hold, adaptive",
+            "label": gettext_noop("Intervals that hold, adaptive"),
             "value": f"{100 * float(covered[1]):.0f}%",
             "error": f"{100 * float(missed[1]):.0f}%",
-            "says": "at as many votes; what it costs",
+            "says": gettext_noop("at as many votes; what it costs"),
         },
     ]
 
@@ -127,6 +129,8 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
     except (Invalid, Conflict) as problem:
         now, why = {}, problem.message
     simulated = plan.simulated if plan.simulated.get("of") == adaptive.signature(plan) else {}
+    if simulated:
+        simulated = {**simulated, "rows": [_shown(row) for row in simulated["rows"]]}
     return {
         "plan": plan,
         "now": now,
@@ -140,35 +144,41 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
     }
 
 
+def _shown(row: dict[str, str]) -> dict[str, str]:
+    """A row as it was kept, in the language of the page; what it says with numbers is English."""
+    said = {name: _(row[name]) for name in ("label", "value", "says") if row[name]}
+    return {**row, **said}
+
+
 def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
     """Votes, certain pairs, and what is saved or spent elsewhere, or would be if it were on."""
     return [
         {
-            "label": "Votes given",
+            "label": _("Votes given"),
             "value": count(now["votes"]),
-            "of": f"of {count(now['budget'])}",
+            "of": _("of %(budget)s") % {"budget": count(now["budget"])},
             "done": now["votes"],
             "total": now["budget"],
         },
         {
-            "label": "Pairs that are certain",
+            "label": _("Pairs that are certain"),
             "value": count(now["certain"]),
-            "of": f"of {count(now['pairs'])}",
+            "of": _("of %(pairs)s") % {"pairs": count(now["pairs"])},
         },
         {
-            "label": "Stopped early" if on else "Would stop now",
+            "label": _("Stopped early") if on else _("Would stop now"),
             "value": plural(now["early"], "pair"),
-            "note": "with fewer votes than the task asks for",
+            "note": _("with fewer votes than the task asks for"),
         },
         {
-            "label": "Votes saved there" if on else "Votes it would save",
+            "label": _("Votes saved there") if on else _("Votes it would save"),
             "value": count(now["saved"]),
-            "note": "free for other pairs, or never collected",
+            "note": _("free for other pairs, or never collected"),
         },
         {
-            "label": "Pairs with more" if on else "Would get more",
+            "label": _("Pairs with more") if on else _("Would get more"),
             "value": plural(now["beyond"], "pair"),
-            "note": "than the task asks for, since they are in doubt",
+            "note": _("than the task asks for, since they are in doubt"),
         },
     ]
 
@@ -176,17 +186,16 @@ def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
 def sentence(plan: AdaptivePlan, now: dict[str, Any]) -> str:
     """The state in one line."""
     if not now:
-        return "The settings do not fit the task yet."
+        return _("The settings do not fit the task yet.")
     if not plan.enabled:
-        return (
+        return _(
             "Every pair asks for the same number of votes. Nothing changes until you switch it on."
         )
     if now["finished"]:
-        return "Nothing more is asked for: every pair is certain, at its most, or out of budget."
-    return (
-        f"{plural(now['asked'], 'vote')} asked for beyond those given, "
-        f"{count(now['in_work'])} of the study’s pairs in progress."
-    )
+        return _("Nothing more is asked for: every pair is certain, at its most, or out of budget.")
+    return _(
+        "%(votes)s asked for beyond those given, %(in_work)s of the study’s pairs in progress."
+    ) % {"votes": plural(now["asked"], "vote"), "in_work": count(now["in_work"])}
 
 
 def histogram(now: dict[str, Any]) -> Any:
@@ -198,6 +207,6 @@ def histogram(now: dict[str, Any]) -> Any:
         bins,
         0,
         len(bins),
-        labels=("0 votes", plural(len(bins) - 1, "vote")),
-        what="Pairs by the number of their votes",
+        labels=(_("0 votes"), plural(len(bins) - 1, "vote")),
+        what=_("Pairs by the number of their votes"),
     )

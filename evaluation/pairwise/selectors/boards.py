@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
@@ -27,7 +28,7 @@ FIGURES = (
     *("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE),
     *("controlled", "length"),
 )
-TOGETHER = "All together"
+TOGETHER = gettext_noop("All together")
 RUNS_OFFERED = 8
 RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length and style
 PLACE = ("component", "estimate", "low", "high", "n")
@@ -107,7 +108,7 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
         best=best,
         worst=worst,
         group=group,
-        why="" if component else "never compared with another system",
+        why="" if component else gettext("never compared with another system"),
         dimension=dimension,
         wins=against_average(estimate if component else None),
         grade=grade.get("grade"),
@@ -183,7 +184,8 @@ def with_control(
             other.change = found["estimate"] - row.estimate
             other.uniterated, other.diamond = (
                 other.controlled,
-                f"{score(other.controlled, 2)} controlled for length and style",
+                gettext("%(controlled)s controlled for length and style")
+                % {"controlled": score(other.controlled, 2)},
             )
             if view == CONTROLLED:
                 other = _equal(other, found)
@@ -201,7 +203,7 @@ def _equal(row: SystemRow, found: Told) -> SystemRow:
         worst=found["rank_high"] or None,
         group=found["group"] or None,
         uniterated=raw,
-        diamond=f"raw score {score(raw, 2)}",
+        diamond=gettext("raw score %(raw)s") % {"raw": score(raw, 2)},
     )
 
 
@@ -261,9 +263,10 @@ def sentence(
     if not rows:
         return head
     if len(boards) > 1:
-        return f"{head} They stand on {plural(len(boards), 'board')}, which do not compare."
+        board_count = {"boards": plural(len(boards), "board")}
+        return head + " " + gettext("They stand on %(boards)s, which do not compare.") % board_count
     if not found:
-        return f"{head} Ranks were not asked for."
+        return head + " " + gettext("Ranks were not asked for.")
     return f"{head} {leaderboard.groups_sentence(found)}"
 
 
@@ -289,15 +292,14 @@ def first_words(rows: Sequence[SystemRow]) -> str:
     if top is None or top.low is None or top.high is None:
         return ""
     span = interval(against_average(top.low), against_average(top.high), 2)
-    return (
-        f"{top.label} wins {score(top.wins, 2)} of the decided votes against the average system "
-        f"(95% {span})."
-    )
+    return gettext(
+        "%(top)s wins %(wins)s of the decided votes against the average system (95%% %(span)s)."
+    ) % {"top": top.label, "wins": score(top.wins, 2), "span": span}
 
 
 def columns(asked: Sequence[AskedDimension], dimension: str) -> list[dict[str, Any]]:
     """The dimensions as heads of the table of ranks, all together last."""
-    heads = [(one.name, one.label) for one in asked] + [(POOLED, TOGETHER)]
+    heads = [(one.name, one.label) for one in asked] + [(POOLED, gettext(TOGETHER))]
     return [{"name": n, "label": label, "current": n == dimension} for n, label in heads]
 
 
@@ -363,8 +365,11 @@ class Meeting:
 
     @property
     def sentence(self) -> str:
-        ties = f", {plural(self.ties, 'tie')}" if self.ties else ""
-        return f"{count(self.wins)} won, {count(self.losses)} lost{ties}"
+        told = {"won": count(self.wins), "lost": count(self.losses)}
+        if not self.ties:
+            return gettext("%(won)s won, %(lost)s lost") % told
+        told["ties"] = plural(self.ties, "tie")
+        return gettext("%(won)s won, %(lost)s lost, %(ties)s") % told
 
 
 NOTHING = Meeting(0, 0, 0)

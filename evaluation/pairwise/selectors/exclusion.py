@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from annotation.models import Answer, Exclusion, Item, Membership, Task
 from annotation.task_types.pairwise.sides import NEUTRAL, STORED
 from annotation.work.snapshots.judgments import system_names
@@ -24,7 +27,12 @@ from evaluation.runs.engine import DEFAULT_SEED
 from evaluation.runs.exclusion_preview import Figure
 
 LISTED = 40  # labels that change, by pair
-WORDS = {"first": "first better", NEUTRAL: "neutral", "second": "second better", "": "none"}
+WORDS = {
+    "first": gettext_noop("first better"),
+    NEUTRAL: gettext_noop("neutral"),
+    "second": gettext_noop("second better"),
+    "": gettext_noop("none"),
+}
 Row = Mapping[str, Any]
 
 
@@ -44,10 +52,10 @@ class LeavingWorker:
 
     @property
     def sentence(self) -> str:
-        said = f"{plural(self.judgments, 'judgment')} of theirs"
+        told = {"judgments": plural(self.judgments, "judgment"), "counting": self.counting}
         if self.counting < self.judgments and self.standing is None:
-            said += f", {self.counting} of which count"
-        return f"{said}."
+            return _("%(judgments)s of theirs, %(counting)s of which count.") % told
+        return _("%(judgments)s of theirs.") % told
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,9 @@ def leaving_worker(task: Task, worker: Membership, core: Run | None) -> LeavingW
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
     own = list(main.filter(worker=worker).values_list("counts", flat=True))
     if not own:
-        raise Conflict(f"{worker.pseudonym} judged nothing in this task.")
+        raise Conflict(
+            _("%(pseudonym)s judged nothing in this task.") % {"pseudonym": worker.pseudonym}
+        )
     score = (
         WorkerScore.objects.filter(run=core, worker=worker, dimension="").first() if core else None
     )
@@ -133,7 +143,10 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     """
     frozen = judged.current_judgments(task)
     if worker.pk not in frozen.workers:
-        raise Conflict(f"No judgment of {worker.pseudonym} enters results, so nothing changes.")
+        raise Conflict(
+            _("No judgment of %(pseudonym)s enters results, so nothing changes.")
+            % {"pseudonym": worker.pseudonym}
+        )
     params = dict(core.params) if core is not None else {}
     try:
         found = pairwise_exclusion.exclusion_effect(
@@ -143,7 +156,9 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
             **params,
         )
     except (DataError, BadParameter) as problem:
-        raise Conflict(f"This cannot be foreseen: {problem}.") from problem
+        raise Conflict(
+            _("This cannot be foreseen: %(problem)s.") % {"problem": problem}
+        ) from problem
     alphas = [
         Figure(_label(frozen, row["dimension"]), row["before"], row["after"])
         for row in found.alpha.rows()
@@ -179,7 +194,7 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
 
 
 def _label(frozen: PairsDataset, dimension: int) -> str:
-    return frozen.asked[dimension].label if dimension >= 0 else "Mean"
+    return frozen.asked[dimension].label if dimension >= 0 else _("Mean")
 
 
 def _ranks(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str]) -> list[Rank]:
@@ -204,8 +219,13 @@ def _ranks(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str]) 
 def _moving(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str]) -> list[str]:
     """Who changes rank on a single dimension."""
     return [
-        f"{_label(frozen, row['dimension'])}: {names[frozen.sources[row['system']]]} from "
-        f"{row['rank_before'] or 'none'} to {row['rank_after'] or 'none'}"
+        _("%(dimension)s: %(name)s from %(before)s to %(after)s")
+        % {
+            "dimension": _label(frozen, row["dimension"]),
+            "name": names[frozen.sources[row["system"]]],
+            "before": row["rank_before"] or _("none"),
+            "after": row["rank_after"] or _("none"),
+        }
         for row in rows
         if row["dimension"] >= 0 and row["rank_before"] != row["rank_after"]
     ]
@@ -219,7 +239,10 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
         Label(
             items.get(frozen.pair_items[row["pair"]]),
             _label(frozen, row["dimension"]),
-            *(WORDS[STORED[row[side]] if row[side] >= 0 else ""] for side in ("before", "after")),
+            *(
+                _(WORDS[STORED[row[side]] if row[side] >= 0 else ""])
+                for side in ("before", "after")
+            ),
         )
         for row in rows
     ]
@@ -228,14 +251,28 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
 def _sentence(alpha: Figure, gold: dict[str, Any], systems: Sequence[Row]) -> str:
     """What would change, in one line."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
-    told = (
-        f"{count(gold['changed'])} of {plural(gold['n'], 'estimated label')} would change, "
-        f"{plural(moved, 'rank') if moved else 'no rank'} on the board"
-    )
+    told = {
+        "changed": count(gold["changed"]),
+        "labels": plural(gold["n"], "estimated label"),
+        "ranks": plural(moved, "rank") if moved else _("no rank"),
+    }
     if alpha.before is None or alpha.after is None:
-        return f"{told}."
-    ends = score(alpha.before, 3), score(alpha.after, 3)
-    if ends[0] == ends[1]:
-        return f"{told}; raw α would stay {ends[0]}."
-    way = "rise" if alpha.after > alpha.before else "fall"
-    return f"{told}; raw α would {way} from {ends[0]} to {ends[1]}."
+        return _("%(changed)s of %(labels)s would change, %(ranks)s on the board.") % told
+    before, after = score(alpha.before, 3), score(alpha.after, 3)
+    told |= {"before": before, "after": after}
+    if before == after:
+        said = _(
+            "%(changed)s of %(labels)s would change, %(ranks)s on the board; raw α would stay "
+            "%(before)s."
+        )
+    elif alpha.after > alpha.before:
+        said = _(
+            "%(changed)s of %(labels)s would change, %(ranks)s on the board; raw α would rise from "
+            "%(before)s to %(after)s."
+        )
+    else:
+        said = _(
+            "%(changed)s of %(labels)s would change, %(ranks)s on the board; raw α would fall from "
+            "%(before)s to %(after)s."
+        )
+    return said % told

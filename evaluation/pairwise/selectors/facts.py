@@ -7,6 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score, short_date
@@ -23,11 +24,10 @@ Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
 APART = "parts that share no pair"  # in what the method says
 UNLIKE_MOST = "labels leave the majority"
-NOBODY_COMPARES = "Workers cannot be compared"
 LEFT_OUT = (
-    ("uncounted", "Do not count"),
-    ("excluded", "Of workers left out"),
-    ("other_fields", "Asked something else"),
+    ("uncounted", gettext_noop("Do not count")),
+    ("excluded", gettext_noop("Of workers left out")),
+    ("other_fields", gettext_noop("Asked something else")),
 )
 
 
@@ -66,17 +66,17 @@ def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension
 
 def verdict(rows: Sequence[SystemRow], votes: int) -> Place:
     """Who can be first of the largest board by so many votes."""
-    return first_place(rows, noun="systems", by=f"{count(votes)} votes")
+    return first_place(rows, noun="systems", by=plural(votes, "vote"))
 
 
 def apart_words(parts: Sequence[Told]) -> str:
     """What it means that workers fall into parts which no shared pair connects."""
     if all(part["workers"] == 1 for part in parts):
-        return f"{NOBODY_COMPARES}: no two workers saw the same pair."
-    return (
-        f"{NOBODY_COMPARES} across {count(len(parts))} groups: no pair was seen by workers of two "
+        return _("Workers cannot be compared: no two workers saw the same pair.")
+    return _(
+        "Workers cannot be compared across %(parts)s groups: no pair was seen by workers of two "
         "groups."
-    )
+    ) % {"parts": count(len(parts))}
 
 
 def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
@@ -93,13 +93,15 @@ def of_run(told: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list
     What it says begins with the name of its dimension, if it is about one. ``pairs`` is the address
     of the list of pairs, where the page may link to it.
     """
-    labels = {one.name: one.label for one in asked} | {EVERY: "All together"}
+    labels = {one.name: one.label for one in asked} | {EVERY: _("All together")}
     said: dict[str, list[str]] = {}
     leaving: list[str] = []
+    apart = ""
     diagnostics = told.get("diagnostics", {})
     for text in diagnostics.get("warnings", []):
         if APART in text:  # numbers of parts help nobody: what they mean does
-            said.setdefault(apart_words(diagnostics.get("components", [])), [])
+            apart = apart_words(diagnostics.get("components", []))
+            said.setdefault(apart, [])
             continue
         name, colon, rest = text.partition(": ")
         if UNLIKE_MOST in text:  # each dimension with its own numbers
@@ -108,7 +110,9 @@ def of_run(told: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list
             said.setdefault(rest, []).append(labels[name])
         else:
             said.setdefault(text, [])
-    found = [_warning(text, names, len(labels)) for text, names in said.items()]
+    found = [
+        _warning(text, names, len(labels), grave=text == apart) for text, names in said.items()
+    ]
     return [*found, _unlike_most(leaving, len(labels), pairs)] if leaving else found
 
 
@@ -116,14 +120,14 @@ def _unlike_most(names: Sequence[str], every: int, pairs: str) -> Warning:
     return Warning(
         "",
         f"{_listed(names, every)}.",
-        "Some final labels differ from what most people chose.",
+        _("Some final labels differ from what most people chose."),
         pairs,
-        "Look at them" if pairs else "",
+        _("Look at them") if pairs else "",
     )
 
 
-def _warning(text: str, names: Sequence[str], every: int) -> Warning:
-    grave = text.startswith(NOBODY_COMPARES) or "no board" in text or "never compared" in text
+def _warning(text: str, names: Sequence[str], every: int, *, grave: bool) -> Warning:
+    grave = grave or "no board" in text or "never compared" in text
     level = "warn" if grave else ""
     text = f"{text[:1].upper()}{text[1:]}"
     if not names:
@@ -138,9 +142,9 @@ def _sentence(text: str) -> str:
 
 def _listed(names: Sequence[str], every: int) -> str:
     if len(names) >= every:
-        return "On every dimension"
+        return _("On every dimension")
     if len(names) == every - 1 and every > 2:
-        return "On nearly every dimension"
+        return _("On nearly every dimension")
     return ", ".join(names)
 
 
@@ -154,19 +158,20 @@ def published(runs: ShownRun) -> list[Warning]:
         return [
             Warning(
                 "accent",
-                "This is the published result.",
-                "It was imported as it stands; nothing of it was computed here.",
+                _("This is the published result."),
+                _("It was imported as it stands; nothing of it was computed here."),
                 reverse("pair_results", args=[project, task]),
-                "See ours",
+                _("See ours"),
             )
         ]
     return [
         Warning(
             "accent",
-            "A published result stands beside ours.",
-            f"Run {other.number}, imported {short_date(other.finished_at)}.",
+            _("A published result stands beside ours."),
+            _("Run %(other)s, imported %(finished_at)s.")
+            % {"other": other.number, "finished_at": short_date(other.finished_at)},
             reverse("pair_results", args=[project, task]) + f"?run={other.number}",
-            "See it",
+            _("See it"),
         )
     ]
 
@@ -177,15 +182,15 @@ def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, s
     parts = diagnostics.get("components", [])
     found = []
     if parts:
-        found.append(("Workers and pairs", plural(len(parts), "component")))
+        found.append((_("Workers and pairs"), plural(len(parts), "component")))
     found += _side(told.get("shared", []), dimension)
     by = diagnostics.get("clusters", {}).get(keyed)
     if by:
-        found.append(("Intervals by", by))
+        found.append((_("Intervals by"), by))
     left = (run.snapshot.counts if run.snapshot else {}).get("left_out", {})
-    found += [(label, count(left[name])) for name, label in LEFT_OUT if left.get(name)]
+    found += [(_(label), count(left[name])) for name, label in LEFT_OUT if left.get(name)]
     if not any(left.values()):
-        found.append(("Left out", "none"))
+        found.append((_("Left out"), _("none")))
     return found
 
 
@@ -195,9 +200,9 @@ def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
         return []
     value = score(against_average(row["estimate"]), 2)
     if row["low"] is None or row["high"] is None:
-        return [("Left wins between equals", value)]
+        return [(_("Left wins between equals"), value)]
     span = interval(against_average(row["low"]), against_average(row["high"]), 2)
-    return [("Left wins between equals", f"{value}, {span}")]
+    return [(_("Left wins between equals"), f"{value}, {span}")]
 
 
 def dimension_key(dimension: str) -> str:

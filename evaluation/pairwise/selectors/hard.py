@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count, F, Q, Sum
+from django.utils.translation import gettext
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, ChoiceValue, Item, Task
@@ -48,13 +49,17 @@ class Experts:
     @property
     def sentence(self) -> str:
         if self.run is not None:
-            return f"{plural(self.pairs, 'pair')}, {plural(self.judgments, 'judgment')}"
+            return gettext("%(pairs)s, %(judgments)s") % {
+                "pairs": plural(self.pairs, "pair"),
+                "judgments": plural(self.judgments, "judgment"),
+            }
         if not self.judgments:
-            return f"{plural(self.pairs, 'pair')}; nobody has judged yet"
-        return (
-            f"{plural(self.pairs, 'pair')}, {self.judgments} of {self.slots} judgments; α (E) "
-            "stands here after the first run"
-        )
+            return gettext("%(pairs)s; nobody has judged yet") % {
+                "pairs": plural(self.pairs, "pair")
+            }
+        return gettext(
+            "%(pairs)s, %(judgments)s of %(slots)s judgments; α (E) stands here after the first run"
+        ) % {"pairs": plural(self.pairs, "pair"), "judgments": self.judgments, "slots": self.slots}
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ def hard_pairs(
     shown = next((one for one in found if one.run is not None), found[0] if found else None)
     pilot_task, pilot = pilot_alpha(task)
     split = {(row["differentiable"], row["dimension"]): row for row in checks["split"]}
-    labels = [*((one.name, one.label) for one in asked), ("", "Mean")]
+    labels = [*((one.name, one.label) for one in asked), ("", gettext("Mean"))]
     return Hard(
         rows=[
             _apart(name, label, raw=raw, split=split, shown=shown, pilot=pilot)
@@ -152,7 +157,9 @@ def hardest(runs: ShownRun, limit: int) -> list[Item]:
     checks = figures_of(runs.checks, "pair") if runs.checks else {}
     rows = _hard(row for row in checks.get("pair", []) if row["n"])[:limit]
     if not rows:
-        raise Conflict("No pair is known to be hard: the checks find them, and found none yet.")
+        raise Conflict(
+            gettext("No pair is known to be hard: the checks find them, and found none yet.")
+        )
     items = Item.objects.in_bulk([row["pair"] for row in rows])
     return [items[row["pair"]] for row in rows if row["pair"] in items]
 
@@ -216,7 +223,7 @@ def _experts(task: Task, size: Row, judged: int, found: Found | None, crowd: Val
         judged = run.snapshot.counts["answers"]
     return Experts(
         task=task,
-        title=getattr(task, "title", "") or "Expert panel",
+        title=getattr(task, "title", "") or gettext("Expert panel"),
         pairs=size.get("n", 0),
         judgments=judged,
         slots=size.get("slots") or 0,

@@ -10,10 +10,11 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Answer, Task
 from annotation.work.snapshots.judgments import AskedDimension, system_names
-from crowdqc.numbers import count, interval, percent, plural, score
+from crowdqc.numbers import interval, percent, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import WIDE
@@ -25,7 +26,7 @@ from evaluation.runs.selectors.recipes import recipe_pairs
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
-NONE = "not compared"
+NONE = gettext_noop("not compared")
 
 
 def boards_by_judge(run: Run, told: Row, dimension: str) -> dict[int, dict[str, Any]]:
@@ -96,22 +97,36 @@ def _side(row: Row, scale: charts.Scale, name: str) -> dict[str, Any]:
     if row.get("component") and row.get("estimate") is not None:
         estimate = Estimate(row["estimate"], row["low"], row["high"])
     rank = rank_words(row.get("rank_low") or None, row.get("rank_high") or None)
-    board = f", board {row['component']}" if row.get("component", 0) > 1 else ""
+    if not estimate:
+        rank = _(NONE)
+    elif row.get("component", 0) > 1:
+        rank = _("%(rank)s, board %(board)s") % {"rank": rank, "board": row["component"]}
     plot = charts.forest_cell(scale, estimate, reference=0.0, name=name)
     # A system on one of the two boards.
-    return {"rank": f"{rank}{board}" if estimate else NONE, "plot": plot}
+    return {"rank": rank, "plot": plot}
 
 
 def _said(tau: Row) -> str:
     """How far the two boards agree, with the interval or the reason why there is none."""
-    over = f"over {plural(tau.get('systems', 0), 'system')}"
+    told = {"systems": plural(tau.get("systems", 0), "system"), "why": tau.get("reason", "")}
     if tau.get("tau") is None:
-        return f"No Kendall’s τ with people’s board: {tau.get('reason', 'nothing to compare')}."
-    head = f"Kendall’s τ with people’s board {score(tau['tau'], 2)}"
+        told["why"] = told["why"] or _("nothing to compare")
+        return _("No Kendall’s τ with people’s board: %(why)s.") % told
+    told["tau"] = score(tau["tau"], 2)
     if tau.get("low") is None:
-        return f"{head}, {over}; no interval: {tau['reason']}."
-    bounds = interval(tau["low"], tau["high"], 2)
-    return f"{head} (95%: {bounds}), {over} and {plural(tau['topics'], 'topic')}."
+        said = _("Kendall’s τ with people’s board %(tau)s, over %(systems)s; no interval: %(why)s.")
+        return said % told
+    told |= {
+        "interval": interval(tau["low"], tau["high"], 2),
+        "topics": plural(tau["topics"], "topic"),
+    }
+    return (
+        _(
+            "Kendall’s τ with people’s board %(tau)s (95%%: %(interval)s), over %(systems)s and "
+            "%(topics)s."
+        )
+        % told
+    )
 
 
 FIGURES = (
@@ -123,8 +138,19 @@ FIGURES = (
     *BOARD_FIGURES,
 )
 CORRECTED = "Table 9, corrected"
-ALL = "All together"
-LESS, MORE = "less often than", "more often than"
+ALL = gettext_noop("All together")
+LESS, MORE, ALIKE = "less", "more", "alike"  # than one person, held against the same majority
+AGREES = {
+    LESS: gettext_noop(
+        "goes with the majority of people less often than one person does (%(model)s, %(person)s)"
+    ),
+    MORE: gettext_noop(
+        "goes with the majority of people more often than one person does (%(model)s, %(person)s)"
+    ),
+    ALIKE: gettext_noop(
+        "goes with the majority of people as often as one person does (%(model)s, %(person)s)"
+    ),
+}
 Row = Mapping[str, Any]
 
 
@@ -165,12 +191,12 @@ class JudgeLine:
             return LESS
         if self.person.high is not None and self.majority.low > self.person.high:
             return MORE
-        return "as often as"
+        return ALIKE
 
     @property
     def person_word(self) -> str:
         """Where one person stands, if the two can be told apart."""
-        return {LESS: "higher", MORE: "lower"}.get(self.like_a_person, "")
+        return {LESS: _("higher"), MORE: _("lower")}.get(self.like_a_person, "")
 
 
 def judges(
@@ -248,17 +274,19 @@ def _judge(
     board: dict[str, Any] | None,
 ) -> dict[str, Any]:
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
-    every = next((line for line in lines if line.label == ALL), lines[0])
+    every = next(
+        (line for row, line in zip(rows, lines, strict=True) if not row["dimension"]), lines[0]
+    )
     told = []
     if every.same is not None:
         told.append(
-            f"same label in both orders on {percent(every.same)} of "
-            f"{plural(every.pairs_both, 'pair')}"
+            _("same label in both orders on %(same)s of %(pairs)s")
+            % {"same": percent(every.same), "pairs": plural(every.pairs_both, "pair")}
         )
     if every.like_a_person:
         told.append(
-            f"goes with the majority of people {every.like_a_person} one person does "
-            f"({percent(every.majority.value)}, {percent(every.person.value)})"
+            _(AGREES[every.like_a_person])
+            % {"model": percent(every.majority.value), "person": percent(every.person.value)}
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
@@ -277,7 +305,7 @@ def _judge(
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
     name = row["dimension"]
-    label = labels.get(name, name) if name else ALL
+    label = labels.get(name, name) if name else _(ALL)
     majority, one = _share(row, "majority", "majority_n"), _share(person, "majority", "majority_n")
     plot = drawn.share_cell(
         scale,
@@ -322,8 +350,11 @@ def _pairs(
 
 
 def _sentence(made: Sequence[dict[str, Any]], labels: int) -> str:
-    who = made[0]["name"] if len(made) == 1 else f"{count(len(made))} judges"
-    return f"{who}, {plural(labels, 'call')}, in canonical order beside people’s estimated labels."
+    who = made[0]["name"] if len(made) == 1 else plural(len(made), "judge")
+    return _("%(who)s, %(calls)s, in canonical order beside people’s estimated labels.") % {
+        "who": who,
+        "calls": plural(labels, "call"),
+    }
 
 
 def _printed(published: Run | None) -> list[Row]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.progress import TaskProgress
@@ -144,39 +146,45 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
     cost, currency = cost_of(task, came), task.project.currency
     beyond = came.given - came.wanted
     judgments: dict[str, Any] = {
-        "label": "Judgments so far",
+        "label": _("Judgments so far"),
         "value": count(came.given),
-        "of": f"of {count(came.wanted)}",
+        "of": _("of %(wanted)s") % {"wanted": count(came.wanted)},
         "done": came.given,
         "total": came.wanted,
     }
     if beyond < 0 and task.state == TaskState.CLOSED:  # the rest will not come
         judgments |= {"of": "", "total": came.given}
-        judgments["note"] = f"closed before all {count(came.wanted)} were given"
+        judgments["note"] = _("closed before all %(n)s were given") % {"n": count(came.wanted)}
     elif beyond > 0:
-        judgments["note"] = f"{count(beyond)} more than was wanted"
+        judgments["note"] = _("%(n)s more than was wanted") % {"n": count(beyond)}
     elif cost.leased:
-        judgments["note"] = f"{plural(cost.leased, 'assignment')} in progress"
+        judgments["note"] = _("%(assignments)s in progress") % {
+            "assignments": plural(cost.leased, "assignment")
+        }
     pairs: dict[str, Any] = {
-        "label": "Pairs complete",
+        "label": _("Pairs complete"),
         "value": count(came.complete),
-        "of": f"of {count(came.items)}",
+        "of": _("of %(items)s") % {"items": count(came.items)},
         "done": came.complete,
         "total": came.items,
     }
     if came.repeats:
-        pairs["note"] = f"of them {plural(came.repeats, 'designed repeat')}"
+        pairs["note"] = _("of them %(repeats)s") % {
+            "repeats": plural(came.repeats, "designed repeat")
+        }
     most = cost.spent + cost.ahead
     spent: dict[str, Any] = {
-        "label": "Cost so far",
+        "label": _("Cost so far"),
         "value": money(cost.spent, currency),
-        "of": f"of {money(most, currency)}",
-        "note": "at most",
+        "of": _("of %(most)s") % {"most": money(most, currency)},
+        "note": _("at most"),
     }
     if most:
         spent |= {"done": cost.spent, "total": most}
     if cost.waiting:
-        spent["note"] = f"at most; {money(cost.waiting, currency)} not yet approved"
+        spent["note"] = _("at most; %(money)s not yet approved") % {
+            "money": money(cost.waiting, currency)
+        }
     return [judgments, pairs, spent]
 
 
@@ -186,10 +194,10 @@ def lines(
     """What the runs do: the one in work, what is new since the last, nulls and intervals."""
     found = []
     if runs.active is not None:
-        found.append(_working(runs.active, f"Run {runs.active.number}"))
+        found.append(_working(runs.active))
     elif last is not None and last.state == RunState.FAILED:
-        text = f"Run {last.number} failed: {last.error}"
-        found.append(Line("bad", text, _run_url(last), "See it"))
+        text = _("Run %(last)s failed: %(error)s") % {"last": last.number, "error": last.error}
+        found.append(Line("bad", text, _run_url(last), _("See it")))
     if runs.core is not None:
         found += _news(runs.core, since)
         found += _checks(runs, newest)
@@ -202,12 +210,32 @@ def _run_url(run: Run) -> str:
     return reverse("run", args=[run.project_id, run.number])
 
 
-def _working(run: Run, name: str, waits: str = "waits") -> Line:
+def _working(run: Run) -> Line:
+    told = {"run": run.number, "done": percent(run), "step": _step(run)}
     if run.state == RunState.QUEUED:
-        return Line("waiting", f"{name} {waits} for a free worker", _run_url(run), "See it")
+        said = _("Run %(run)s waits for a free worker")
+        return Line("waiting", said % told, _run_url(run), _("See it"))
+    said = _("Run %(run)s in progress, %(done)s%%")
+    if told["step"]:
+        said = _("Run %(run)s in progress, %(done)s%%: %(step)s")
+    return Line("running", said % told, _run_url(run), _("See it"))
+
+
+def _working_checks(run: Run, core: Run) -> Line:
+    told = {"run": core.number, "done": percent(run), "step": _step(run)}
+    if run.state == RunState.QUEUED:
+        said = _("The extra checks of run %(run)s wait for a free worker")
+        return Line("waiting", said % told, _run_url(run), _("See it"))
+    said = _("The extra checks of run %(run)s in progress, %(done)s%%")
+    if told["step"]:
+        said = _("The extra checks of run %(run)s in progress, %(done)s%%: %(step)s")
+    return Line("running", said % told, _run_url(run), _("See it"))
+
+
+def _step(run: Run) -> str:
+    """What the run is doing, to stand within a sentence."""
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
-    at = f": {step[:1].lower()}{step[1:]}" if step else ""
-    return Line("running", f"{name} in progress, {percent(run)}%{at}", _run_url(run), "See it")
+    return f"{step[:1].lower()}{step[1:]}"
 
 
 def _news(core: Run, since: NewAnswers) -> list[Line]:
@@ -215,29 +243,45 @@ def _news(core: Run, since: NewAnswers) -> list[Line]:
     if core.method != CORE:
         return []
     if since.new:
-        return [Line("waiting", f"{plural(since.new, 'new judgment')} since run {core.number}")]
+        return [
+            Line(
+                "waiting",
+                _("%(new_judgments)s since run %(core)s")
+                % {"new_judgments": plural(since.new, "new judgment"), "core": core.number},
+            )
+        ]
     if since.changed:
         changed = plural(since.changed, "judgment")
-        return [Line("waiting", f"{changed} changed since run {core.number}")]
-    return [Line("done", f"Run {core.number} has every judgment that counts")]
+        return [
+            Line(
+                "waiting",
+                _("%(changed)s changed since run %(core)s")
+                % {"changed": changed, "core": core.number},
+            )
+        ]
+    return [Line("done", _("Run %(core)s has every judgment that counts") % {"core": core.number})]
 
 
 def _checks(runs: ShownRun, newest: Run | None) -> list[Line]:
     """The checks of the core run; ``newest`` is the last run of that kind, of any core."""
     if runs.core is None or runs.core.method != CORE:
         return []
-    name = f"The extra checks of run {runs.core.number}"
+    told = {"run": runs.core.number}
     if runs.checking is not None:
-        return [_working(runs.checking, name, "wait")]
+        return [_working_checks(runs.checking, runs.core)]
     if runs.checks is not None:
-        return [Line("done", f"{name} are done", _run_url(runs.checks), "See them")]
+        said = _("The extra checks of run %(run)s are done")
+        return [Line("done", said % told, _run_url(runs.checks), _("See them"))]
     if newest is not None and newest.state in ACTIVE and newest.source is not None:
-        before = f"those of run {newest.source.number}, {percent(newest)}% done"
-        return [Line("waiting", f"{name} follow {before}", _run_url(newest), "See it")]
+        told |= {"other": newest.source.number, "done": percent(newest)}
+        said = _("The extra checks of run %(run)s follow those of run %(other)s, %(done)s%% done")
+        return [Line("waiting", said % told, _run_url(newest), _("See it"))]
     if newest is not None and newest.source_id == runs.core.pk:
-        word_ = "failed" if newest.state == RunState.FAILED else "were cancelled"
-        return [Line("bad", f"{name} {word_}", _run_url(newest), "See why")]
-    return [Line("draft", f"{name} are not there")]
+        said = _("The extra checks of run %(run)s were cancelled")
+        if newest.state == RunState.FAILED:
+            said = _("The extra checks of run %(run)s failed")
+        return [Line("bad", said % told, _run_url(newest), _("See why"))]
+    return [Line("draft", _("The extra checks of run %(run)s are not there") % told)]
 
 
 def newest_checks(task: Task, runs: ShownRun) -> Run | None:
@@ -249,28 +293,41 @@ def newest_checks(task: Task, runs: ShownRun) -> Run | None:
 
 def first_words(first: FirstRun) -> tuple[str, str]:
     """How many judgments are missing until the first run, and why: two sentences."""
-    head = word(first.missing).capitalize()
-    more = "judgment" if first.missing == 1 else "judgments"
-    have = f"You have {plural(first.enough, 'worker')} with 5 or more"
-    if first.others:
-        others = word(len(first.others)) if len(first.others) > 1 else "1"
-        up_to = "" if len(first.others) == 1 else "up to "
-        have += f", and {others} with {up_to}{first.others[0]}"
-    if not first.enough and not first.others:
-        have = "Nobody has judged yet"
-    sentence = f"{head} more {more} and the first run starts automatically"
     if first.ready:
-        sentence = "The first run starts automatically when no judgment came for half a minute"
-    return (
-        sentence,
-        "Workers are weighed by what others say of the same pairs, so a run needs at least "
-        f"3 workers with 5 judgments each. {have}.",
+        said = _("The first run starts automatically when no judgment came for half a minute")
+    else:
+        said = ngettext(
+            "%(n)s more judgment and the first run starts automatically",
+            "%(n)s more judgments and the first run starts automatically",
+            first.missing,
+        ) % {"n": word(first.missing).capitalize()}
+    why = _(
+        "Workers are weighed by what others say of the same pairs, so a run needs at least 3 "
+        "workers with 5 judgments each."
     )
+    return said, f"{why} {_had(first)}"
+
+
+def _had(first: FirstRun) -> str:
+    """Who has judged how much before the first run."""
+    told: dict[str, str | int] = {"workers": plural(first.enough, "worker")}
+    if first.others:
+        told |= {"others": word(len(first.others)), "most": first.others[0]}
+        if len(first.others) == 1:
+            return _("You have %(workers)s with 5 or more, and 1 with %(most)s.") % told
+        return _("You have %(workers)s with 5 or more, and %(others)s with up to %(most)s.") % told
+    if not first.enough:
+        return _("Nobody has judged yet.")
+    return _("You have %(workers)s with 5 or more.") % told
 
 
 def _first(task: Task) -> Line:
     """Before any run: when the first one starts."""
     first = schedules.first_run(task)
     if first.ready:
-        return Line("waiting", "The first run starts when no judgment came for half a minute")
-    return Line("draft", f"{plural(first.missing, 'more judgment')} and the first run starts")
+        return Line("waiting", _("The first run starts when no judgment came for half a minute"))
+    return Line(
+        "draft",
+        _("%(more_judgments)s and the first run starts")
+        % {"more_judgments": plural(first.missing, "more judgment")},
+    )

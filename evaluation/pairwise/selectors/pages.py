@@ -11,6 +11,7 @@ from django.db.models import F, Func, JSONField, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, System, Task
@@ -96,8 +97,8 @@ class PairRow:
     @property
     def winner(self) -> str:
         """What the label says in words."""
-        named = {"first": self.first, "second": self.second, "neutral": "neither"}
-        return named.get(self.label.label, "no label")
+        named = {"first": self.first, "second": self.second, "neutral": gettext("neither")}
+        return named.get(self.label.label, gettext("no label"))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def pair_list(
 ) -> dict[str, Any]:
     """A page of pairs with the votes behind each label, of the core run shown."""
     if runs.core is None:
-        raise Missing("This task has no finished run.")
+        raise Missing(gettext("This task has no finished run."))
     run = runs.core
     told = count_separable(runs.checks)
     shown = Paginator(_labels(run, dimension, chosen, told), PER_PAGE).get_page(page)
@@ -214,7 +215,7 @@ def _list_rows(
 def posterior_bar(label: ItemLabel, width: float = 120.0) -> SafeString:
     """How probable each label is, as a bar."""
     values = [label.posterior.get(code) or 0.0 for code in STORED]
-    return chart_pairs.shares(values, ("A", "neutral", "B"), width=width, what="Posterior")
+    return chart_pairs.shares(values, ("A", "neutral", "B"), width=width, what=gettext("Posterior"))
 
 
 # One pair --------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def get_pair(task: Task, item_id: int) -> Item:
         .first()
     )
     if found is None:
-        raise Missing("This task has no such pair.")
+        raise Missing(gettext("This task has no such pair."))
     return found
 
 

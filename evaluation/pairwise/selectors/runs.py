@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Task
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
@@ -49,7 +51,7 @@ def shown_run(task: Task, number: int | None = None) -> ShownRun:
     else:
         core = next((r for r in done if r.number == number and r.method in (CORE, PUBLISHED)), None)
         if core is None:
-            raise Missing(f"This task has no finished run {number}.")
+            raise Missing(_("This task has no finished run %(number)s.") % {"number": number})
     following = list(mine.filter(source=core).order_by("-id")) if core is not None else []
     return ShownRun(
         core=core,

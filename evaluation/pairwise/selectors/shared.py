@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from evaluation.models import Run
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
@@ -13,7 +16,7 @@ from evaluation.pairwise.selectors.resistance.advice import place_of
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.selectors import lists as reads
 
-METHOD = (
+METHOD = gettext_noop(
     "People saw two texts at a time and said which is better. The Bradley-Terry model turns their "
     "choices into one score per system. The interval shows how sure that is; systems of one group "
     "cannot be separated."
@@ -43,8 +46,8 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         ),
         "basis": basis,
         "shown": heads[dimension],
-        "method": METHOD,
-        "measure": "Bradley-Terry score",
+        "method": _(METHOD),
+        "measure": _("Bradley-Terry score"),
         "units": "judgment,judgments",
         # Notes beside the board: whatever the run's figures say of how far it can be trusted.
         "notes": [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.task_types.pairwise.sides import STORED
@@ -91,5 +92,5 @@ def standings_strip(task: Task, dimension: str) -> dict[str, Any]:
     votes = sum(one.n for one in found) // 2
     return {
         "rows": found[:MOST],
-        "note": f"From {plural(votes, 'vote')}. Intervals come with a run.",
+        "note": _("From %(votes)s. Intervals come with a run.") % {"votes": plural(votes, "vote")},
     }

@@ -18,7 +18,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Candidate
 from annotation.work.snapshots.judgments import AskedDimension
@@ -36,7 +36,7 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict
 TOPICS_A_PAGE = 5
 LEVEL = 0.95
 MOST_GROUPS = 12  # shown by name; more are not a table any more
-ALL_STYLES, NO_STYLE = "All styles", gettext_lazy("Without a style")
+ALL_STYLES, NO_STYLE = gettext_noop("All styles"), gettext_lazy("Without a style")
 EXTRA = ("grade", "grade_low", "grade_high", "of")  # of a row of scores, as numbers
 
 
@@ -226,7 +226,7 @@ def _block(
     differences = _tested(pair[0], pair[1]) if pair[0] is not None and pair[1] is not None else []
     # One style, or all of them: a line a group, and the difference of the two chosen.
     return {
-        "style": style or NO_STYLE,
+        "style": _(ALL_STYLES) if style == ALL_STYLES else style or NO_STYLE,
         "groups": [_group(name, values, most) for name, values in list(own.items())[:MOST_GROUPS]],
         "differences": differences,
         "differing": sum(one.differs for one in differences),
@@ -275,7 +275,7 @@ def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
         "adjusted": None,
         "differs": False,
         "n": 0,
-        "reason": "no topic has both",
+        "reason": _("no topic has both"),
     }
     return [
         Difference(row["difference"], row["adjusted"], row["differs"], row["n"], row["reason"])
@@ -356,7 +356,7 @@ def _differing(last: dict[str, Any], first: str, second: str) -> str:
         "all": len(last["differences"]),
         "style": last["style"],
     }
-    if last["style"] == ALL_STYLES:
+    if last["style"] == _(ALL_STYLES):
         said = _(
             "Over all styles, %(first)s and %(second)s are shown to differ on %(n)s of %(all)s "
             "dimensions."

@@ -295,8 +295,8 @@ def _rows(
                 label=one.label,
                 score=own,
                 plot=plot,
-                guess=_bar(guess, "When guessing"),
-                chosen=_bar((chosen.left, chosen.neutral, chosen.right), "Chosen"),
+                guess=_bar(guess, _("When guessing")),
+                chosen=_bar((chosen.left, chosen.neutral, chosen.right), _("Chosen")),
                 sides=chosen,
                 mean=means.get(one.name),
             )

@@ -217,9 +217,12 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[dict[s
         inside = [row for row in listed if row.component == number]
         if number and many:
             people = plural(sizes[number], "worker")
-            heading = f"Group {number}: {people} who saw no pair of the others"
+            heading = _("Group %(number)s: %(people)s who saw no pair of the others") % {
+                "number": number,
+                "people": people,
+            }
         else:
-            heading = "" if number else "Not scored: too few shared pairs"
+            heading = "" if number else _("Not scored: too few shared pairs")
         # Workers who share pairs, directly or through others: only they compare.
         made.append({"number": number, "heading": heading, "rows": inside})
     return made

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import Access
@@ -26,34 +27,46 @@ SHORT = {"attrs": {"class": "short num"}}
 class PlanForm(forms.Form):
     """What a requester chooses; the actions decide."""
 
-    dimension = forms.ChoiceField(help_text="On whose votes a pair is judged to be certain.")
+    dimension = forms.ChoiceField(
+        label=gettext_lazy("Dimension"),
+        help_text=gettext_lazy("On whose votes a pair is judged to be certain."),
+    )
     target = forms.ChoiceField(
-        label="What is to become certain",
-        choices=[("ranking", "The order of the systems"), ("label", "Each pair’s label")],
-        help_text="Order: votes go to pairs that tell most about it. Labels: to pairs in doubt; "
-        "intervals of the systems then hold less often than they say.",
+        label=gettext_lazy("What is to become certain"),
+        choices=[
+            ("ranking", gettext_lazy("The order of the systems")),
+            ("label", gettext_lazy("Each pair’s label")),
+        ],
+        help_text=gettext_lazy(
+            "Order: votes go to pairs that tell most about it. Labels: to pairs in doubt; "
+            "intervals of the systems then hold less often than they say."
+        ),
     )
     certainty = forms.FloatField(
+        label=gettext_lazy("Certainty"),
         min_value=0.51,
         max_value=0.999,
-        help_text="From this chance on a pair gets no more votes.",
+        help_text=gettext_lazy("From this chance on a pair gets no more votes."),
         widget=forms.NumberInput(attrs={"class": "short num", "step": "0.01"}),
     )
     floor = forms.IntegerField(
-        label="Least votes a pair",
+        label=gettext_lazy("Least votes a pair"),
         min_value=1,
         max_value=500,
-        help_text="Every pair gets these, so that workers and pairs stay connected.",
+        help_text=gettext_lazy("Every pair gets these, so that workers and pairs stay connected."),
         widget=forms.NumberInput(**SHORT),
     )
     ceiling = forms.IntegerField(
-        label="Most votes a pair", min_value=1, max_value=500, widget=forms.NumberInput(**SHORT)
+        label=gettext_lazy("Most votes a pair"),
+        min_value=1,
+        max_value=500,
+        widget=forms.NumberInput(**SHORT),
     )
     budget = forms.IntegerField(
-        label="All votes together",
+        label=gettext_lazy("All votes together"),
         required=False,
         min_value=1,
-        help_text="Empty: as many as the task asks for without this.",
+        help_text=gettext_lazy("Empty: as many as the task asks for without this."),
         widget=forms.NumberInput(attrs={"class": "mid num"}),
     )
 
@@ -106,15 +119,19 @@ def _posted(request: HttpRequest, access: Access, task: Task, form: PlanForm) ->
         do = request.POST.get("do", "save")
         if do in ("on", "off"):
             collection.switch_plan(by=access.user, task=task, on=do == "on")
-            word = "on: votes go where they tell most" if do == "on" else "off"
-            messages.success(request, f"Adaptive collection is {word}.")
+            done = gettext("Adaptive collection is off.")
+            if do == "on":
+                done = gettext("Adaptive collection is on: votes go where they tell most.")
+            messages.success(request, done)
             return 302
         plan = collection.change(by=access.user, task=task, raw=form.cleaned_data)
         if do == "simulate":
             collection.keep_simulation(by=access.user, plan=plan, said=pair_adaptive.run(plan))
-            messages.success(request, "Simulated. Read what it would save, and what it costs.")
+            messages.success(
+                request, gettext("Simulated. Read what it would save, and what it costs.")
+            )
         else:
-            messages.success(request, "The settings are saved.")
+            messages.success(request, gettext("The settings are saved."))
     except (Invalid, Conflict) as error:
         add_errors(form, error)
         return error.status

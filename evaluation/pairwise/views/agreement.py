@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.accounts.projects.forms import add_errors
@@ -43,8 +44,8 @@ def _fill(
             task=task,
             initial={
                 "pairs": max(1, min(USUAL_PAIRS, hard.hard)),
-                "title": as_title(f"Hard pairs: {context['title']}"),
-                "panel_name": "Experts",
+                "title": as_title(gettext("Hard pairs: %(title)s") % {"title": context["title"]}),
+                "panel_name": gettext("Experts"),
             },
         )
     context.update(hard=hard, form=form, recipe=found.recipe)
@@ -108,7 +109,9 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         except Invalid as error:
             add_errors(form, error)
         else:
-            messages.success(request, "The panel’s task is a draft. Publish it and it opens.")
+            messages.success(
+                request, gettext("The panel’s task is a draft. Publish it and it opens.")
+            )
             return redirect("task", project_id, made.pk)
     _fill(task, runs, context, form)
     context["may_write"] = True

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_task
@@ -50,7 +51,9 @@ def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: boo
         chosen = pair_boards.default_dimension(asked)
     context.update(
         dimension=chosen,
-        dimension_label=next((one.label for one in asked if one.name == chosen), "All together"),
+        dimension_label=next(
+            (one.label for one in asked if one.name == chosen), gettext("All together")
+        ),
         dimension_chosen=named,
         picks="all" if pooled else "each",
     )
@@ -128,12 +131,14 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Ask for the votes that the board of a run offers to collect."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    require_fit(task, CORE, Missing("Only pairwise studies collect votes so."))
+    require_fit(task, CORE, Missing(gettext("Only pairwise studies collect votes so.")))
     number = parse_whole(request.POST.get("run", ""), 1, 10**9)
     dimension = request.POST.get("dimension", "")
     run = pair_runs.shown_run(task, number).core
     if run is None:
-        raise Conflict("This task has no finished run yet, so nothing is known to be lacking.")
+        raise Conflict(
+            gettext("This task has no finished run yet, so nothing is known to be lacking.")
+        )
     told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
     rows = pair_boards.board(run, told, pair_runs.dimensions(task), dimension)["raw"]
     found = pair_resistance.resistance(run, told, rows, dimension)
@@ -141,7 +146,9 @@ def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         by=access.user, task=task, run=run, times=found.times if found else 0.0
     )
     messages.success(
-        request, f"{plural(made.votes, 'more vote')} requested: {made.judges} judges per pair."
+        request,
+        gettext("%(more_votes)s requested: %(judges)s judges per pair.")
+        % {"more_votes": plural(made.votes, "more vote"), "judges": made.judges},
     )
     return redirect("pair_results", project_id, task_id)
 
@@ -150,8 +157,8 @@ def _scores(request: HttpRequest) -> list[dict[str, str]]:
     """The two scores as links that keep the rest of the address."""
     made = []
     for slug, label in (
-        (pair_boards.RAW, "Raw score"),
-        (pair_boards.CONTROLLED, "Controlled for length and style"),
+        (pair_boards.RAW, gettext("Raw score")),
+        (pair_boards.CONTROLLED, gettext("Controlled for length and style")),
     ):
         query = request.GET.copy()
         query["score"] = slug
@@ -265,7 +272,7 @@ def published(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     runs, context = study_frame(request, task, "agreement")
     found = pair_published.published(task, runs, context["asked"])
     if found is None:
-        raise Missing("Nothing published was imported beside this task.")
+        raise Missing(gettext("Nothing published was imported beside this task."))
     context["found"] = found
     return render(request, "evaluation/pairwise/published.html", context)
 
@@ -275,14 +282,14 @@ def published(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Agreement, the mean of every source, and how workers use the scale."""
     _, task = get_task(request, project_id, task_id)
-    require_fit(task, RATED, Missing("This task does not ask for ratings."))
+    require_fit(task, RATED, Missing(gettext("This task does not ask for ratings.")))
     run, asked = reads.shown_run(task, number_of(request)), pair_runs.dimensions(task)
     noun = get_type(task.type).noun_in(task.current.settings if task.current else {})
     context = {**run_frame(task, run), "nouns": f"{noun},{noun}s"}
     if run is None:
         first = schedules.first_run(task)
         sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "rating")
-        why = (
+        why = gettext(
             "Agreement and means need at least 3 workers with 5 ratings each; the first run "
             "starts automatically then."
         )

@@ -8,6 +8,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import TitleField, add_errors, form_key
 from annotation.models import Membership, Role, Task, User
@@ -21,19 +23,23 @@ class PanelForm(forms.Form):
     """Who judges the hard pairs again."""
 
     pairs = forms.IntegerField(
-        label="Pairs",
+        label=gettext_lazy("Pairs"),
         min_value=1,
         max_value=400,
-        help_text="The hardest ones, those on which the fewest dimensions agree, come first.",
+        help_text=gettext_lazy(
+            "The hardest ones, those on which the fewest dimensions agree, come first."
+        ),
     )
     key = form_key()
-    title = TitleField(label="Title of the new task", max_length=160)
-    panel_name = TitleField(label="Name of the panel", max_length=80)
+    title = TitleField(label=gettext_lazy("Title of the new task"), max_length=160)
+    panel_name = TitleField(label=gettext_lazy("Name of the panel"), max_length=80)
     workers = forms.CharField(
-        label="Experts",
+        label=gettext_lazy("Experts"),
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Pseudonyms of people who work in this project, one a line. Each judges every "
-        "pair once.",
+        help_text=gettext_lazy(
+            "Pseudonyms of people who work in this project, one a line. Each judges every "
+            "pair once."
+        ),
     )
 
     def __init__(self, *args: Any, task: Task, **kwargs: Any) -> None:
@@ -44,7 +50,9 @@ class PanelForm(forms.Form):
         """The memberships behind the pseudonyms; the first unknown one is named."""
         names = list(dict.fromkeys(re.split(r"[\s,;]+", self.cleaned_data["workers"].strip())))
         if len(names) > MOST_MEMBERS:
-            raise forms.ValidationError(f"{len(names)} people; {MOST_MEMBERS} at most.")
+            raise forms.ValidationError(
+                _("%(n)s people; %(most)s at most.") % {"n": len(names), "most": MOST_MEMBERS}
+            )
         found = {
             one.pseudonym: one
             for one in Membership.objects.filter(
@@ -56,7 +64,7 @@ class PanelForm(forms.Form):
         }
         unknown = [name for name in names if name not in found]
         if unknown:
-            raise forms.ValidationError(f"Nobody here is called {unknown[0]}.")
+            raise forms.ValidationError(_("Nobody here is called %(name)s.") % {"name": unknown[0]})
         return [found[name] for name in names]
 
 
@@ -64,11 +72,11 @@ class ExclusionForm(forms.Form):
     """Why somebody's answers are left out."""
 
     reason = forms.CharField(
-        label="Reason",
+        label=gettext_lazy("Reason"),
         max_length=300,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="The worker may ask for it; it stands in the audit log.",
-        error_messages={"required": "Write a reason; the worker may ask for it."},
+        help_text=gettext_lazy("The worker may ask for it; it stands in the audit log."),
+        error_messages={"required": gettext_lazy("Write a reason; the worker may ask for it.")},
     )
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
@@ -81,6 +89,8 @@ class ExclusionForm(forms.Form):
             add_errors(self, error)
             return False
         messages.success(
-            request, f"{worker.pseudonym} is left out from the next run on. Pay is not touched."
+            request,
+            _("%(pseudonym)s is left out from the next run on. Pay is not touched.")
+            % {"pseudonym": worker.pseudonym},
         )
         return True

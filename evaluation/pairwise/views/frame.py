@@ -6,6 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.access import Access, get_task
 from annotation.formats.exports.pairwise import exports_of
@@ -28,22 +30,22 @@ from evaluation.runs.selectors import next_steps
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
-    "board": ("Leaderboard", "pair_results"),
-    "wins": ("Win matrix", "pair_wins"),
-    "pairs": ("Pairs", "pair_list"),
-    "workers": ("Workers", "pair_workers"),
-    "agreement": ("Agreement", "pair_agreement"),
-    "order": ("Order effects", "pair_order"),
-    "grades": ("Grades", "pair_grades"),
-    "judges": ("Models as judges", "pair_judges"),
-    "adaptive": ("Collection", "pair_adaptive"),
+    "board": (gettext_lazy("Leaderboard"), "pair_results"),
+    "wins": (gettext_lazy("Win matrix"), "pair_wins"),
+    "pairs": (gettext_lazy("Pairs"), "pair_list"),
+    "workers": (gettext_lazy("Workers"), "pair_workers"),
+    "agreement": (gettext_lazy("Agreement"), "pair_agreement"),
+    "order": (gettext_lazy("Order effects"), "pair_order"),
+    "grades": (gettext_lazy("Grades"), "pair_grades"),
+    "judges": (gettext_lazy("Models as judges"), "pair_judges"),
+    "adaptive": (gettext_lazy("Collection"), "pair_adaptive"),
 }
 
 
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
     """A pairwise task under the rules of its project; Missing where it is of another type."""
     access, task = get_task(request, project_id, task_id, *roles)
-    require_fit(task, CORE, Missing("This task does not ask for pairs to be compared."))
+    require_fit(task, CORE, Missing(_("This task does not ask for pairs to be compared.")))
     return access, task
 
 
@@ -101,6 +103,9 @@ def study_frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, 
     context.update(
         run_choices=pair_boards.run_choices(task),
         export_tables=tuple(exports.PAIR_TABLES),
-        state_word=f"Run {run.number} finished {moment(run.finished_at)}" if run else "",
+        state_word=_("Run %(run)s finished %(finished_at)s")
+        % {"run": run.number, "finished_at": moment(run.finished_at)}
+        if run
+        else "",
     )
     return runs, context

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_worker
@@ -73,7 +74,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     _, task = study(request, project_id, task_id)
     runs, context = page(request, task, "workers")
     if "dimension" not in request.GET:  # people are looked at over all dimensions first
-        context.update(dimension="", dimension_label="All together")
+        context.update(dimension="", dimension_label=gettext("All together"))
     run, dimension = runs.core, context["dimension"]
     if run is None:
         return empty_page(request, task, runs, context)

@@ -58,7 +58,7 @@ def test_the_page_of_a_fragile_study_names_the_worker(
     assert f"all by worker {worker.pseudonym}" in text
     url = reverse("pair_worker", args=[task.project_id, task.pk, worker.pk])
     assert f'href="{url}?dimension=overall&amp;run={run.number}"' in html
-    assert text.count("Show the votes") == 2 and "one pair" not in text
+    assert text.count("Show the votes") == 2 and ", one pair" not in text
     assert "model-a (list) and model-a (essay) may both be the best: 132 votes are too" in text
     assert "model-b (essay) is third." in text
     assert "Rank 3: below the two above" in text

@@ -144,8 +144,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     }
 
 
-def _label(name: str, labels: Mapping[str, str], every: str = "All together") -> str:
-    return labels.get(name, name) if name else every
+def _label(name: str, labels: Mapping[str, str], every: str = "") -> str:
+    return labels.get(name, name) if name else every or _("All together")
 
 
 def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], SafeString]:

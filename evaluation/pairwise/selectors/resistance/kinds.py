@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crowdqc.files.cells import csv_text
 from crowdqc.numbers import interval, plural, score, word
@@ -17,9 +19,9 @@ from evaluation.pairwise.selectors.facts import verdict
 
 FIGURES = ("stratum", "stratum_system", "shift")
 LABELS = {
-    "easy": "Easy: the others agree",
-    "medium": "Medium",
-    "hard": "Hard: the others are split",
+    "easy": gettext_noop("Easy: the others agree"),
+    "medium": gettext_noop("Medium"),
+    "hard": gettext_noop("Hard: the others are split"),
 }
 PLACE = ("component", "estimate", "low", "high", "n")
 TABLE = "kinds"
@@ -86,10 +88,10 @@ def _by(told: Told, column: str, strata: Sequence[Told], rows: Sequence[SystemRo
     boards = sum(bool(one.rows) for one in found)
     shifts = mine("shift")
     said = [_shift(row, by_id) for row in shifts if row["system"] in by_id]
-    note = (
-        f"Intervals and ranks hold for these {word(boards)} boards at once (95%). "
-        "Scores are against the average system of the same kind."
-    )
+    note = _(
+        "Intervals and ranks hold for these %(boards)s boards at once (95%%). Scores "
+        "are against the average system of the same kind."
+    ) % {"boards": word(boards)}
     return KindsBy(label, found, "", note, said, charts.forest_axis(scale))
 
 
@@ -104,7 +106,7 @@ def _kind(
                 best=row["rank_low"] or None,
                 worst=row["rank_high"] or None,
                 group=row["group"] or None,
-                why="" if row["component"] else "not compared here",
+                why="" if row["component"] else _("not compared here"),
                 uniterated=None,
                 diamond="",
             )
@@ -119,7 +121,7 @@ def _kind(
         row.plot = charts.forest_cell(scale, known, reference=0.0, name=row.name)
     basis = f"{plural(told['pairs'], 'pair')}, {plural(told['votes'], 'vote')}"
     name: str = told["stratum"]
-    label = LABELS.get(name, name)
+    label = _(LABELS[name]) if name in LABELS else name
     said = verdict(rows, told["votes"]).sentence if rows else ""
     return Kind(label, basis, said, told["reason"], rows)
 
@@ -129,14 +131,20 @@ def _shift(row: Told, by_id: Mapping[int, SystemRow]) -> str:
     low, high = row["low"], row["high"]
     if row["difference"] < 0:
         better, worse, low, high = worse, better, -high, -low
-    return (
-        f"{by_id[row['system']].in_sentence} does better on {better} than on {worse}: "
-        f"{score(abs(row['difference']), 2)} (95% {interval(low, high, 2)})."
-    )
+    return _(
+        "%(system)s does better on %(better)s than on %(worse)s: %(difference)s "
+        "(95%% %(interval)s)."
+    ) % {
+        "system": by_id[row["system"]].in_sentence,
+        "better": better,
+        "worse": worse,
+        "difference": score(abs(row["difference"]), 2),
+        "interval": interval(low, high, 2),
+    }
 
 
 def _label(column: str) -> str:
-    return "Difficulty" if column == DIFFICULTY else column.replace("_", " ").capitalize()
+    return _("Difficulty") if column == DIFFICULTY else column.replace("_", " ").capitalize()
 
 
 def table(told: Told, rows: Sequence[SystemRow]) -> str:

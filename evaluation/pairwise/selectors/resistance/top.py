@@ -9,6 +9,8 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.models import Item
 from annotation.work.snapshots.answers import pseudonyms
@@ -23,7 +25,7 @@ FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
 MANY_TIMES = 20  # times the votes: so many more are not worth counting
 LEANS, LEAST = 0.7, 5  # of at least so many votes this share has a habit
 SHOWN_VOTES, QUESTION = 30, 60
-STEADY = "Removing a few votes would not change who leads."
+STEADY = gettext_noop("Removing a few votes would not change who leads.")
 Told = Mapping[str, Any]
 
 
@@ -93,10 +95,10 @@ def resistance(
         goal=_goal(lines),
         split=""
         if split is None or not split["pairs"]
-        else f"On {count(split['even'])} of {plural(split['pairs'], 'pair')} judges were split "
-        "evenly (60 to 40, or closer).",
+        else _("On %(even)s of %(pairs)s judges were split evenly (60 to 40, or closer).")
+        % {"even": count(split["even"]), "pairs": plural(split["pairs"], "pair")},
         facts=[
-            *([("Votes to separate 1 and 2", needed[1])] if needed[1] else []),
+            *([(_("Votes to separate 1 and 2"), needed[1])] if needed[1] else []),
             *_controlled_for(told, dimension),
         ],
         plan=bool(needed[1]),
@@ -153,7 +155,7 @@ class _Page:
         return row.in_sentence if row else ""
 
     def _pair(self, pk: int) -> str:
-        return f"Pair {self.pairs[pk].key}" if pk in self.pairs else "A pair"
+        return _("Pair %(key)s") % {"key": self.pairs[pk].key} if pk in self.pairs else _("A pair")
 
     def row(self, row: Told, top: Told) -> ChangeRow:
         without, beside, url, link = self._what(row)
@@ -171,39 +173,58 @@ class _Page:
     def _what(self, row: Told) -> tuple[str, str, str, str]:
         """What is left out, its kind, and the page on it."""
         if row["kind"] == "person":
-            name = self.people.get(row["worker"], "A worker")
-            return name, "one worker", self._url("pair_worker", row["worker"]), "Show the votes"
+            name = self.people.get(row["worker"], _("A worker"))
+            return (
+                name,
+                _("one worker"),
+                self._url("pair_worker", row["worker"]),
+                _("Show the votes"),
+            )
         if row["kind"] == "item":
             return (
                 self._pair(row["pair"]),
-                "one pair",
+                _("one pair"),
                 self._url("pair", row["pair"]),
-                "Show the pair",
+                _("Show the pair"),
             )
-        said = "the ones with most influence" if row["votes"] > 1 else "the one with most influence"
-        return plural(row["votes"], "vote"), said, "#change-votes", "Show the votes"
+        said = (
+            _("the ones with most influence")
+            if row["votes"] > 1
+            else _("the one with most influence")
+        )
+        return plural(row["votes"], "vote"), said, "#change-votes", _("Show the votes")
 
     def _why(self, row: Told, top: Told) -> str:
         """What the votes have in common."""
         if row["kind"] == "item" and row["pair"] in self.pairs:
             return f"“{_short(self.pairs[row['pair']].question)}”"
         if row["kind"] == "votes" and row["pair"] in self.pairs:
-            return f"all on pair {self.pairs[row['pair']].key}"
+            return _("all on pair %(key)s") % {"key": self.pairs[row["pair"]].key}
         if row["kind"] == "votes" and row["worker"] in self.people:
-            return f"all by worker {self.people[row['worker']]}"
+            return _("all by worker %(worker)s") % {"worker": self.people[row["worker"]]}
         return self._habit(row, top)
 
     def _habit(self, row: Told, top: Told) -> str:
         """Whether the votes are for longer texts, or for who is first."""
         longer, of = row["longer"], row["longer_of"]
         if of >= LEAST and longer / of >= LEANS:
-            return f"chose the longer text in {count(longer)} of {plural(of, 'vote')}"
+            return _("chose the longer text in %(longer)s of %(votes)s") % {
+                "longer": count(longer),
+                "votes": plural(of, "vote"),
+            }
         if of >= LEAST and longer / of <= 1 - LEANS:
-            return f"chose the shorter text in {count(of - longer)} of {plural(of, 'vote')}"
+            return _("chose the shorter text in %(shorter)s of %(votes)s") % {
+                "shorter": count(of - longer),
+                "votes": plural(of, "vote"),
+            }
         if row["met_first"]:
             name = self.name(top["system_a"])
-            return f"{count(row['for_first'])} of {count(row['votes'])} preferred {name}"
-        return f"on {plural(row['pairs'], 'pair')}"
+            return _("%(for_first)s of %(votes)s preferred %(name)s") % {
+                "for_first": count(row["for_first"]),
+                "votes": count(row["votes"]),
+                "name": name,
+            }
+        return _("on %(pairs)s") % {"pairs": plural(row["pairs"], "pair")}
 
     def style(self, told: Told, rows: Sequence[SystemRow], top: Told | None) -> list[ChangeRow]:
         """The line on length and style, where another is first without them."""
@@ -214,19 +235,22 @@ class _Page:
         why = ""
         if first is not None and first.words is not None and best.words is not None:
             more = round(first.words - best.words)
-            said = f"{count(abs(more))} words {'more' if more > 0 else 'fewer'}"
-            why = f"{first.in_sentence} writes {said}, at the median" if more else ""
+            writes = {"system": first.in_sentence, "n": count(abs(more))}
+            if more > 0:
+                why = _("%(system)s writes %(n)s words more, at the median") % writes
+            elif more:
+                why = _("%(system)s writes %(n)s words fewer, at the median") % writes
         query = self._query() | {"score": CONTROLLED}
         return [
             ChangeRow(
-                without="The effect of length and style",
+                without=_("The effect of length and style"),
                 beside="",
                 votes=0,
-                share="none",
+                share=_("none"),
                 then=best.in_sentence,
                 why=why,
                 url=f"?{urlencode(query)}",
-                link="Controlled board",
+                link=_("Controlled board"),
             )
         ]
 
@@ -246,29 +270,43 @@ class _Page:
         if top is None:
             return []
         if not _is_fragile(changes):
-            return [Warning("", STEADY, _still_open(rows), "#change-top", "What would change it")]
+            return [
+                Warning("", _(STEADY), _still_open(rows), "#change-top", _("What would change it"))
+            ]
         said = []
         votes, person, item = (
             next((row for row in changes if row["kind"] == kind), None)
             for kind in ("votes", "person", "item")
         )
         if votes is not None:
-            said.append(f"{count(votes['votes'])} of {plural(votes['of'], 'vote')}")
+            said.append(_votes_of(votes))
         if person is not None:
-            said.append(f"worker {self.people.get(person['worker'], '')}")
-        if item is not None:
-            said.append(
-                f"p{self._pair(item['pair'])[1:]}" if item["pair"] in self.pairs else "a pair"
-            )
-        listed = " or ".join([part for part in (", ".join(said[:-1]), said[-1]) if part])
-        text = f"Removing {listed} would change it."
-        return [Warning("warn", "The top is fragile.", text, "#change-top", "See what would")]
+            said.append(_("worker %(worker)s") % {"worker": self.people.get(person["worker"], "")})
+        if item is not None and item["pair"] in self.pairs:
+            said.append(_("pair %(key)s") % {"key": self.pairs[item["pair"]].key})
+        elif item is not None:
+            said.append(_("a pair"))
+        return [Warning("warn", *_would_change(said), "#change-top", _("See what would"))]
+
+
+def _votes_of(change: Told) -> str:
+    told = {"n": count(change["votes"]), "votes": plural(change["of"], "vote")}
+    return _("%(n)s of %(votes)s") % told
+
+
+def _would_change(said: Sequence[str]) -> tuple[str, str]:
+    """That the top is fragile, and what would change it: any one of these."""
+    listed = said[-1]
+    if len(said) > 1:
+        told = {"listed": ", ".join(said[:-1]), "last": listed}
+        listed = _("%(listed)s or %(last)s") % told
+    return _("The top is fragile."), _("Removing %(listed)s would change it.") % {"listed": listed}
 
 
 def _still_open(rows: Sequence[SystemRow]) -> str:
     """That who is first is open where several can be: steady is the order, not the best."""
     several = sum(row.component == 1 and row.best == 1 for row in rows) > 1
-    return "Who is truly best is still open." if several else ""
+    return _("Who is truly best is still open.") if several else ""
 
 
 def public_note(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
@@ -278,15 +316,15 @@ def public_note(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[W
         return []
     if not _is_fragile(changes):
         text = " ".join(part for part in (_robust(changes), _still_open(rows)) if part)
-        return [Warning("", STEADY, text)]
+        return [Warning("", _(STEADY), text)]
     votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
-    said = [f"{count(votes['votes'])} of {plural(votes['of'], 'vote')}"] if votes else []
+    said = [_votes_of(votes)] if votes else []
     kinds = {row["kind"] for row in changes}
-    said += [
-        words for kind, words in (("person", "one person"), ("item", "one pair")) if kind in kinds
-    ]
-    listed = " or ".join([part for part in (", ".join(said[:-1]), said[-1]) if part])
-    return [Warning("warn", "The top is fragile.", f"Removing {listed} would change it.")]
+    if "person" in kinds:
+        said.append(_("one person"))
+    if "item" in kinds:
+        said.append(_("one pair"))
+    return [Warning("warn", *_would_change(said))]
 
 
 def _short(text: str) -> str:
@@ -303,13 +341,21 @@ def _few(row: Told) -> bool:
 
 def _robust(changes: Sequence[Told]) -> str:
     votes = next((row for row in changes if row["kind"] == "votes"), None)
-    least = "" if votes is None else f" The fewest votes found that do are {count(votes['votes'])}."
-    return f"No {FEW_VOTES} votes, no single worker and no single pair would change the top.{least}"
+    said = _("No %(n)s votes, no single worker and no single pair would change the top.")
+    said %= {"n": FEW_VOTES}
+    if votes is None:
+        return said
+    least = _("The fewest votes found that do are %(n)s.") % {"n": count(votes["votes"])}
+    return f"{said} {least}"
 
 
 def _goal(lines: Sequence[ChangeRow]) -> str:
     then = {line.then for line in lines}
-    return f"the smallest changes that put {then.pop()} first" if len(then) == 1 else ""
+    return (
+        _("the smallest changes that put %(then)s first") % {"then": then.pop()}
+        if len(then) == 1
+        else ""
+    )
 
 
 def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
@@ -327,10 +373,12 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
     if not together or top["needed"] <= top["votes"]:
         return "", ""
     if top["needed"] > MANY_TIMES * top["votes"]:
-        said = f"more than {MANY_TIMES} times as many"
-        return f"It would take {said} votes to separate the first two.", said
-    about = f"about {count(rounded(top['needed']))}"
-    return f"{about.capitalize()} votes would be needed to separate the first two.", about
+        told = {"times": MANY_TIMES}
+        said = _("It would take more than %(times)s times as many votes to separate the first two.")
+        return said % told, _("more than %(times)s times as many") % told
+    votes = {"n": count(rounded(top["needed"]))}
+    said = _("About %(n)s votes would be needed to separate the first two.")
+    return said % votes, _("about %(n)s") % votes
 
 
 def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
@@ -350,7 +398,7 @@ def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
     """What differs between texts and is taken out of the controlled score."""
     names = [row["name"] for row in _all(told, "style", dimension)]
     own = ", ".join(name for name in names if name not in {"side", "tie"})
-    return [("Controlled for", own)] if own else []
+    return [(_("Controlled for"), own)] if own else []
 
 
 def _style_warnings(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
@@ -362,9 +410,9 @@ def _style_warnings(told: Told, rows: Sequence[SystemRow], dimension: str) -> li
     words = next((r for r in _all(told, "style", dimension) if r["name"] == "words"), None)
     if words is None or _best(rows) is None or words["low"] is None or words["high"] is None:
         return found
-    head = "Longer texts do not clearly win or lose."
+    head = _("Longer texts do not clearly win or lose.")
     if words["low"] > 0:
-        head = "Length helps."
+        head = _("Length helps.")
     elif words["high"] < 0:
-        head = "Length hurts."
+        head = _("Length hurts.")
     return [Warning("", head, ""), *found]
