@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_noop
 
 from evaluation.models import Run
 from evaluation.replacement.selectors import files, verdicts
@@ -13,7 +13,7 @@ from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Verdict
 
-METHOD = gettext_lazy(
+METHOD = gettext_noop(
     "Each annotator is left out in turn and compared with the model on items that others answered "
     "as well (alternative annotator test). A model passes when it is shown to be as good as at "
     "least half of the people, within ε."
@@ -31,7 +31,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
             % {"epsilon": found["epsilon_said"]},
         ),
         "basis": found["basis"],
-        "method": METHOD,
+        "method": _(METHOD),
         "measure": _(files.MEASURES["model"]),
         "units": "answer,answers",
         "notes": [],
