@@ -354,7 +354,7 @@ def cost_by_day(
     for tick in (t for t in nice_ticks(0, top, 4) if t <= ceiling):
         body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
         body += text("-8", y(tick) + 4, f"{tick:,.0f}", "end")
-    points, labels = [(1000 * x(day), y(value)) for day, value in days], ""
+    points = [(1000 * x(day), y(value)) for day, value in days]
     area = [*points, (points[-1][0], y(0)), (points[0][0], y(0))]
     shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
     if expected is not None and last > today:
@@ -376,12 +376,12 @@ def cost_by_day(
             _("budget %(money)s") % {"money": money(budget, currency, whole=True)},
             "word halo",
         )
-    body += stretched(shapes, height) + labels
+    body += stretched(shapes, height)
     body += f'<circle class="dot" cx="{percent_at(x(today))}" cy="{px(y(spent))}" r="4"/>'
     body += text(percent_at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
     body += _day_labels(first, today, last, height)
-    sentence = _cost_words(first, today, spent, budget, currency)
-    return wide_image(body, sentence=sentence, height=height)
+    words = _cost_words(first, today, spent, budget, currency)
+    return wide_image(body, sentence=words, height=height)
 
 
 def _cost_words(
