@@ -140,7 +140,7 @@ def agreement_over_time(blocks: Sequence[Block], *, height: float = 116.0) -> Sa
     )
     return wide_image(
         body,
-        sentence=f"{_('Agreement with the others’ labels.')} {said}",
+        sentence=_("Agreement with the others’ labels. %(said)s") % {"said": said},
         height=height,
         classes="wide flush",
     )

@@ -73,6 +73,11 @@ class Axis:
         return min(1.0, max(0.0, (value - self.low) / span))
 
 
+def _said(what: str, parts: Sequence[str], none: str) -> str:
+    """A chart's sentence: what it shows, and its parts; ``none`` where it has none."""
+    return f"{what}: {'; '.join(parts) or none}"
+
+
 def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
     """The outline of a histogram: b + 1 edges and b heights, down to 0 at both ends."""
     points: list[Point] = [(edges[0], 0.0)]
@@ -249,7 +254,7 @@ def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> Safe
         Axis(0.5, most + 0.5, ticks, name=_("rank of the passage")),
         Axis(0, top, nice_ticks(0, top, 4), percent),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or _('nothing cited')}",
+        sentence=_said(what, said, _("nothing cited")),
     )
 
 
@@ -282,7 +287,7 @@ def cumulative(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
         Axis(0, 1, (0, 0.5, 1), lambda value: score(value, 1) if 0 < value < 1 else f"{value:g}"),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or _('no statement cites a passage')}",
+        sentence=_said(what, said, _("no statement cites a passage")),
         references=[(threshold, "")],
     )
 
@@ -320,7 +325,7 @@ def density(
         Axis(0, 1, (0, 0.5, 1), percent, name=_("place in the text")),
         Axis(0, top, ticks),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or _('no citation')}",
+        sentence=_said(what, said, _("no citation")),
     )
 
 
@@ -360,7 +365,7 @@ def readability(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name=_("Flesch index")),
         Axis(0, 1.05 * top),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or _('nothing to show')}",
+        sentence=_said(what, said, _("nothing to show")),
         references=inside,
     )
 

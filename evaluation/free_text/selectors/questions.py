@@ -183,7 +183,8 @@ def _cluster(item: Item, told: Mapping[str, Any]) -> str:
                 }
                 if not _is_low(one):
                     return said
-                return f"{said} {gettext('The better workers wrote something else.')}"
+                other = gettext("The better workers wrote something else.")
+                return f"{said} {other}"
     return ""
 
 
