@@ -349,8 +349,7 @@ def cost_by_day(
     def y(value: Decimal | float) -> float:
         return 12 + (plot - 12) * (1 - float(value) / top)
 
-    body = ""
-    ceiling = float(budget) * 0.86 if budget else top
+    body, ceiling = "", float(budget) * 0.86 if budget else top
     for tick in (t for t in nice_ticks(0, top, 4) if t <= ceiling):
         body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
         body += text("-8", y(tick) + 4, f"{tick:,.0f}", "end")
@@ -380,8 +379,8 @@ def cost_by_day(
     body += f'<circle class="dot" cx="{percent_at(x(today))}" cy="{px(y(spent))}" r="4"/>'
     body += text(percent_at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
     body += _day_labels(first, today, last, height)
-    words = _cost_words(first, today, spent, budget, currency)
-    return wide_image(body, sentence=words, height=height)
+    said = _cost_words(first, today, spent, budget, currency)
+    return wide_image(body, sentence=said, height=height)
 
 
 def _cost_words(
