@@ -141,7 +141,7 @@ class ShapeAdapter:
         }
 
     @property
-    def fixed_words(self) -> str:
+    def fixed_words(self) -> Words:
         """What no option of a run changes, for the page that starts one."""
         return gettext(
             "Intervals are 95%%. The same seed on the same %(nouns)s gives the same numbers."

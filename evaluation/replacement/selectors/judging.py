@@ -127,7 +127,7 @@ def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
         if shown
         else _("Not shown"),
         "plot": charts.forest_cell(
-            scale, known_estimate(row["difference"], low, high), reference=0.0, name=title
+            scale, known_estimate(row["difference"], low, high), reference=0.0, name=str(title)
         ),
     }
 
