@@ -131,7 +131,7 @@ def ways(task: Task) -> list[Way]:
 
 def options_without_model(task: Task) -> str:
     """What can be done with the task without a model, in a sentence or two."""
-    return adapter_of(task).without_models
+    return str(adapter_of(task).without_models)
 
 
 def initial_options(task: Task, method: str, number: str) -> dict[str, Any]:
