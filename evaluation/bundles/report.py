@@ -155,7 +155,7 @@ def _figures(told: Row, dimensions: Mapping[str, str]) -> Iterator[Table]:
 
     def of_coefficient(one: Row) -> str:
         name = one["coefficient"]
-        label = COEFFICIENTS.get(name, (name, ""))[0]
+        label = str(COEFFICIENTS.get(name, (name, ""))[0])
         return f"{label}, {one['label']}" if one.get("label") else label
 
     yield _table(

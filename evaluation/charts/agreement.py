@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import NBSP, interval, percent, score
 from evaluation.charts import boards as charts
@@ -98,7 +99,7 @@ def drift(
         body += line("0", y(tick), "100%", y(tick), "grid")
         body += text("-8", y(tick) + 4, percent(tick), "end")
     before, after = (early, first, min(split, last)), (late, max(first, split + 1), last)
-    body += _means(((f"to {split}:", *before), ("later:", *after)), x, y)
+    body += _means(((_("to %(place)s:") % {"place": split}, *before), (_("later:"), *after)), x, y)
     if first <= split < last:
         body += line(percent_at(x(split + 0.5)), 0, percent_at(x(split + 0.5)), foot, "grid")
     step = max(1, -(-(last - first + 1) // 16))
@@ -109,14 +110,21 @@ def drift(
         body += f'<circle class="dot" cx="{where}" cy="{px(y(place.share))}" r="3.5"/>'
         if (place.number - first) % step == 0:
             body += text(where, foot + 16, str(place.number), "mid")
-    body += text("100%", height - 2, "place in the worker’s sequence", "end")
-    sentence = (
-        f"Share of neutral answers from place {first} ({percent(places[0].share)}) to {last} "
-        f"({percent(places[-1].share)})"
-    )
+    body += text("100%", height - 2, _("place in the worker’s sequence"), "end")
+    said = _("Share of neutral answers from place %(first)s (%(begin)s) to %(last)s (%(end)s)")
+    told = {
+        "first": first,
+        "begin": percent(places[0].share),
+        "last": last,
+        "end": percent(places[-1].share),
+    }
     if early is not None and late is not None:
-        sentence += f"; {percent(early, 1)} up to place {split}, {percent(late, 1)} after"
-    return wide_image(body, sentence=sentence, height=height)
+        said = _(
+            "Share of neutral answers from place %(first)s (%(begin)s) to %(last)s (%(end)s); "
+            "%(early)s up to place %(split)s, %(late)s after"
+        )
+        told |= {"early": percent(early, 1), "split": split, "late": percent(late, 1)}
+    return wide_image(body, sentence=said % told, height=height)
 
 
 def _means(
@@ -158,7 +166,7 @@ def share_cell(
         body += _bar(scale, against, y, "interval thin")
         x = scale.x(against.value)
         body += f'<rect class="square" x="{px(x - 3.5)}" y="{px(y - 3.5)}" width="7" height="7"/>'
-        said.append(f"one person {_said(against)}")
+        said.append(_("one person %(share)s") % {"share": _said(against)})
     if estimate is not None:
         y = half + 6 if against is not None else half
         body += _bar(scale, estimate, y, "interval")
@@ -166,7 +174,10 @@ def share_cell(
         said.insert(0, _said(estimate))
     sentence = f"{name}: " if name else ""
     return image(
-        body, sentence=sentence + ("; ".join(said) or "not known"), width=scale.width, height=height
+        body,
+        sentence=sentence + ("; ".join(said) or _("not known")),
+        width=scale.width,
+        height=height,
     )
 
 

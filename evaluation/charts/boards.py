@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import interval as interval_text
 from crowdqc.numbers import money, percent, power_of_ten, score, short_date
@@ -61,8 +62,11 @@ class Estimate:
     def sentence(self) -> str:
         """The estimate in words."""
         if self.low is None or self.high is None:
-            return f"{score(self.value)} without an interval"
-        return f"{score(self.value)}, 95% CI {interval_text(self.low, self.high)}"
+            return _("%(value)s without an interval") % {"value": score(self.value)}
+        return _("%(value)s, 95%% CI %(interval)s") % {
+            "value": score(self.value),
+            "interval": interval_text(self.low, self.high),
+        }
 
 
 def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
@@ -119,9 +123,13 @@ def _tick(value: float, scale: Scale) -> str:
 def forest_axis(scale: Scale, *, bottom: bool = False) -> SafeString:
     """Tick labels, for the head of the plot column and again for its foot past eight rows."""
     labels = "".join(text(px(scale.x(t)), 10, _tick(t, scale), "mid") for t in scale.ticks)
-    where = "below" if bottom else "above"
-    ends = f"{_tick(scale.ticks[0], scale)} to {_tick(scale.ticks[-1], scale)}"
-    return image(labels, sentence=f"Scale {where} the rows, {ends}", width=scale.width, height=13)
+    said = (
+        _("Scale below the rows, %(low)s to %(high)s")
+        if bottom
+        else _("Scale above the rows, %(low)s to %(high)s")
+    )
+    ends = {"low": _tick(scale.ticks[0], scale), "high": _tick(scale.ticks[-1], scale)}
+    return image(labels, sentence=said % ends, width=scale.width, height=13)
 
 
 def forest_cell(
@@ -144,16 +152,16 @@ def forest_cell(
     middle = height / 2
     body = _ground(scale, band, reference, height)
     if estimate is None:
-        return image(
-            body, sentence=f"{name}: not scored".lstrip(": "), width=scale.width, height=height
-        )
+        said = _("%(name)s: not scored") % {"name": name} if name else _("not scored")
+        return image(body, sentence=said, width=scale.width, height=height)
     body += _bar(scale, estimate.low, estimate.high, middle, "interval")
     body += _sign("dot", scale.x(estimate.value), middle)
     sentence = estimate.sentence()
     if secondary is not None:
         near = abs(scale.x(secondary) - scale.x(estimate.value)) < CLOSE
         body += _sign("diamond", scale.x(secondary), middle - (LIFT if near else 0))
-        sentence += f", {secondary_said or f'first-round {score(secondary)}'}"
+        said = secondary_said or _("first-round %(score)s") % {"score": score(secondary)}
+        sentence = f"{sentence}, {said}"
     if name:
         sentence = f"{name}: {sentence}"
     return image(body, sentence=sentence, width=scale.width, height=height)
@@ -169,20 +177,20 @@ def agreement_cell(
     name: str = "",
 ) -> SafeString:
     """Four estimates in a row, told apart by shape: square, ring, cross, and the dot to read."""
-    middle, said = HEAT_ROW / 2, [f"raw {score(raw, 2)}"]
+    middle, said = HEAT_ROW / 2, [_("raw %(score)s") % {"score": score(raw, 2)}]
     body = _ground(scale, height=HEAT_ROW)
     if crossfit is not None:
         body += _bar(scale, crossfit.low, crossfit.high, middle, "interval thin")
     body += _sign("square", scale.x(raw), middle)
     if null is not None:
         body += _sign("cross", scale.x(null), middle)
-        said.append(f"shuffled null {score(null, 2)}")
+        said.append(_("shuffled null %(score)s") % {"score": score(null, 2)})
     if corrected is not None:
         body += _sign("ring", scale.x(corrected), middle)
-        said.append(f"corrected {score(corrected, 2)}")
+        said.append(_("corrected %(score)s") % {"score": score(corrected, 2)})
     if crossfit is not None:
         body += _sign("dot", scale.x(crossfit.value), middle)
-        said.append(f"cross-fit {score(crossfit.value, 2)}")
+        said.append(_("cross-fit %(score)s") % {"score": score(crossfit.value, 2)})
     sentence = (f"{name}: " if name else "") + ", ".join(said)
     return image(body, sentence=sentence, width=scale.width, height=HEAT_ROW)
 
@@ -221,14 +229,19 @@ def convergence(
     last, x = changes[-1], _place(len(changes) - 1, rounds)
     side = "end" if x > 0.7 else ""
     body += f'<circle class="dot" cx="{percent_at(x)}" cy="{px(y(last))}" r="4"/>'
-    label = f"round {len(changes)}, {power_of_ten(last)}"
+    told = {"n": len(changes), "change": power_of_ten(last), "stop": power_of_ten(stop)}
+    label = _("round %(n)s, %(change)s") % told
     body += text(percent_at(x), y(last) + 19, label, f"strong halo {side}")
-    state = "under" if last < stop else "not yet under"
-    sentence = (
-        f"Change of the weights after {len(changes)} rounds: {power_of_ten(last)}, "
-        f"{state} the stop line of {power_of_ten(stop)}"
-    )
-    return wide_image(body, sentence=sentence, height=height)
+    if last < stop:
+        said = _(
+            "Change of the weights after %(n)s rounds: %(change)s, under the stop line of %(stop)s"
+        )
+    else:
+        said = _(
+            "Change of the weights after %(n)s rounds: %(change)s, not yet under the stop line of "
+            "%(stop)s"
+        )
+    return wide_image(body, sentence=said % told, height=height)
 
 
 def _place(index: int, count: int) -> float:
@@ -252,7 +265,7 @@ def _decades(top: int, foot: int, y: Callable[[float], float], stop: float) -> s
             parts.append(line("0", height, "100%", height, "grid"))
         parts.append(text("-8", height + 4, power_of_ten(10.0**exponent), "end"))
     parts.append(line("0", y(stop), "100%", y(stop), "reference"))
-    parts.append(text("4", y(stop) - 6, "stops below this line", "word halo"))
+    parts.append(text("4", y(stop) - 6, _("stops below this line"), "word halo"))
     return "".join(parts)
 
 
@@ -262,7 +275,7 @@ def _rounds_axis(rounds: int, height: float) -> str:
         text(percent_at(_place(k, rounds)), height - 3, str(k + 1), "mid")
         for k in range(0, rounds, step)
     ]
-    return "".join(labels) + text("100%", height - 3, "round", "end")
+    return "".join(labels) + text("100%", height - 3, _("round"), "end")
 
 
 def histogram(
@@ -295,10 +308,17 @@ def histogram(
         anchor = "" if share <= 0.1 else "end" if share >= 0.9 else "mid"
         body += line(percent_at(share), 0, percent_at(share), plot, "this")
         body += text(percent_at(share), plot + 11, this_label, f"strong {anchor}".strip())
-    sentence = f"{what or 'Distribution'} of {sum(counts)}"
+    said = _("%(what)s of %(n)s")
     if this_label:
-        sentence += f", from {labels[0]} to {labels[1]}; this one: {this_label}"
-    return wide_image(body, sentence=sentence, height=plot + 15, classes="wide flush")
+        said = _("%(what)s of %(n)s, from %(low)s to %(high)s; this one: %(this)s")
+    told = {
+        "what": what or _("Distribution"),
+        "n": sum(counts),
+        "low": labels[0],
+        "high": labels[1],
+        "this": this_label,
+    }
+    return wide_image(body, sentence=said % told, height=plot + 15, classes="wide flush")
 
 
 def cost_by_day(
@@ -329,12 +349,11 @@ def cost_by_day(
     def y(value: Decimal | float) -> float:
         return 12 + (plot - 12) * (1 - float(value) / top)
 
-    body = ""
-    ceiling = float(budget) * 0.86 if budget else top
+    body, ceiling = "", float(budget) * 0.86 if budget else top
     for tick in (t for t in nice_ticks(0, top, 4) if t <= ceiling):
         body += line("0", y(tick), "100%", y(tick), "grid" if tick else "base")
         body += text("-8", y(tick) + 4, f"{tick:,.0f}", "end")
-    points, labels = [(1000 * x(day), y(value)) for day, value in days], ""
+    points = [(1000 * x(day), y(value)) for day, value in days]
     area = [*points, (points[-1][0], y(0)), (points[0][0], y(0))]
     shapes = f'<path class="area" d="{path(area)}z"/>' + _curve(points, "line")
     if expected is not None and last > today:
@@ -345,22 +364,40 @@ def cost_by_day(
         body += text(
             "100%",
             foot,
-            f"{money(expected, currency, whole=True)} expected",
+            _("%(money)s expected") % {"money": money(expected, currency, whole=True)},
             f"word halo end{_if_wide(x(last) - x(today))}",
         )
     if budget is not None:
         body += line("0", y(budget), "100%", y(budget), "reference")
         body += text(
-            "4", y(budget) + 13, f"budget {money(budget, currency, whole=True)}", "word halo"
+            "4",
+            y(budget) + 13,
+            _("budget %(money)s") % {"money": money(budget, currency, whole=True)},
+            "word halo",
         )
-    body += stretched(shapes, height) + labels
+    body += stretched(shapes, height)
     body += f'<circle class="dot" cx="{percent_at(x(today))}" cy="{px(y(spent))}" r="4"/>'
     body += text(percent_at(x(today)), y(spent) - 10, money(spent, currency), "strong halo end")
     body += _day_labels(first, today, last, height)
-    sentence = f"Cost from {short_date(first)} to {short_date(today)}: {money(spent, currency)}"
-    if budget:
-        sentence += f", {percent(spent / budget)} of {money(budget, currency, whole=True)}"
-    return wide_image(body, sentence=sentence, height=height)
+    said = _cost_words(first, today, spent, budget, currency)
+    return wide_image(body, sentence=said, height=height)
+
+
+def _cost_words(
+    first: date, today: date, spent: Decimal, budget: Decimal | None, currency: str
+) -> str:
+    told = {
+        "first": short_date(first),
+        "today": short_date(today),
+        "spent": money(spent, currency),
+    }
+    if not budget:
+        return _("Cost from %(first)s to %(today)s: %(spent)s") % told
+    return _("Cost from %(first)s to %(today)s: %(spent)s, %(share)s of %(budget)s") % {
+        **told,
+        "share": percent(spent / budget),
+        "budget": money(budget, currency, whole=True),
+    }
 
 
 def _if_wide(share: float) -> str:
@@ -373,7 +410,7 @@ def _day_labels(first: date, today: date, last: date, height: float) -> str:
     span = max(1, (last - first).days)
     wanted = [(0, short_date(first), "")]
     wanted += [(d, "", "mid") for d in range(7, span, 7 * max(1, round(span / 35)))]
-    fixed = [((today - first).days, "today", "mid" if first < today < last else "end")]
+    fixed = [((today - first).days, _("today"), "mid" if first < today < last else "end")]
     if last > today:
         fixed.append((span, short_date(last), "end" + _if_wide((last - today).days / span)))
     room = span * 0.13

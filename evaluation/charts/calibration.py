@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import score
 from evaluation.charts.boards import Estimate
@@ -63,7 +64,8 @@ def reliability_curve(points: Sequence[Said], *, name: str, across: str, up: str
     told = "; ".join(f"{score(one.value, 2)}: {one.found.sentence()}" for one in points)
     return image(
         body,
-        sentence=f"{name}: {up} by {across}. {told}",
+        sentence=_("%(name)s: %(up)s by %(across)s.") % {"name": name, "up": up, "across": across}
+        + f" {told}",
         width=LEFT + SIZE + EDGE,
         height=EDGE + SIZE + FOOT,
     )

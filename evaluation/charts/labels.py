@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import percent, plural, score
 from evaluation.charts import boards as charts
@@ -38,7 +39,7 @@ def vote_shapes(counts: Sequence[int], labels: Sequence[str]) -> SafeString:
     """One shape a vote, in the order of the classes: circle, square, diamond, triangle, ring."""
     body, at = "", 0
     for place, n in enumerate(counts):
-        for _ in range(n):
+        for _vote in range(n):
             body += _shape(place, STEP * at + STEP / 2, HEIGHT / 2)
             at += 1
     said = ", ".join(f"{label} {n}" for label, n in zip(labels, counts, strict=True) if n)
@@ -77,21 +78,24 @@ def posterior_line(value: float) -> SafeString:
     """A probability as the filled part of a short line."""
     body = line("0", 6, px(LINE), 6, "base")
     body += line("0", 6, px(LINE * min(1.0, max(0.0, value))), 6, "interval")
-    return image(body, sentence=f"Posterior {score(value, 2)}", width=LINE, height=12)
+    return image(
+        body, sentence=_("Posterior %(value)s") % {"value": score(value, 2)}, width=LINE, height=12
+    )
 
 
 def share_axis(scale: Scale) -> SafeString:
     """Tick labels in per cent, for the head of the plot column."""
     labels = "".join(text(px(scale.x(t)), 10, percent(t), "mid") for t in scale.ticks)
-    ends = f"{percent(scale.ticks[0])} to {percent(scale.ticks[-1])}"
-    return image(labels, sentence=f"Scale above the rows, {ends}", width=scale.width, height=13)
+    ends = {"low": percent(scale.ticks[0]), "high": percent(scale.ticks[-1])}
+    sentence = _("Scale above the rows, %(low)s to %(high)s") % ends
+    return image(labels, sentence=sentence, width=scale.width, height=13)
 
 
 def prevalence_cell(
     scale: Scale, estimate: Estimate, majority: float | None, *, name: str
 ) -> SafeString:
     """The share of a class with its interval, and the share by majority vote as a diamond."""
-    said = None if majority is None else f"majority vote {percent(majority)}"
+    said = None if majority is None else _("majority vote %(share)s") % {"share": percent(majority)}
     return charts.forest_cell(scale, estimate, secondary=majority, secondary_said=said, name=name)
 
 
@@ -126,13 +130,17 @@ def agreement_over_time(blocks: Sequence[Block], *, height: float = 116.0) -> Sa
         body += f'<circle class="dot" cx="{where}" cy="{px(y(block.share))}" r="3.5"/>'
         body += text(where, foot + 15, str(block.last), "mid")
     said = "; ".join(
-        f"labels {block.first} to {block.last}: {percent(block.share)}, "
-        f"{percent(block.low)} to {percent(block.high)}"
+        _("labels %(first)s to %(last)s: %(share)s, %(low)s to %(high)s")
+        % {
+            "first": block.first,
+            "last": block.last,
+            **{name: percent(getattr(block, name)) for name in ("share", "low", "high")},
+        }
         for block in blocks
     )
     return wide_image(
         body,
-        sentence=f"Agreement with the others’ labels. {said}",
+        sentence=_("Agreement with the others’ labels. %(said)s") % {"said": said},
         height=height,
         classes="wide flush",
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.numbers import percent, plural
@@ -17,6 +19,12 @@ from evaluation.charts.svg import image, line, px, text
 BAR, ROW = 12.0, 18.0  # px, heights of a bar and of a line of votes
 STEP, GAP, NAMES = 11.0, 9.0, 150.0  # px, a vote, between assignments, room for names
 PARTS = ("part-a", "part-n", "part-b")
+# As displayed, and in words.
+SIDES = (
+    (LEFT, gettext_noop("left")),
+    (NEUTRAL, gettext_noop("neutral")),
+    (RIGHT, gettext_noop("right")),
+)
 
 
 def shares(
@@ -78,6 +86,9 @@ def vote_strip(
         every += [side for side in sides if side]
     for k in range(9, n, 10):
         body += text(px(where[k]), height - 2, str(k + 1), "mid")
-    said = ", ".join(f"{every.count(side)} {side}" for side in (LEFT, NEUTRAL, RIGHT))
-    sentence = f"{plural(n, 'pair')} in the order judged, votes as displayed: {said}"
+    said = ", ".join(f"{every.count(side)} {_(words)}" for side, words in SIDES)
+    sentence = _("%(pairs)s in the order judged, votes as displayed: %(votes)s") % {
+        "pairs": plural(n, "pair"),
+        "votes": said,
+    }
     return image(body, sentence=sentence, width=max(x, NAMES + 40), height=height)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import percent, score
 from evaluation.charts.svg import (
@@ -52,8 +53,15 @@ def winning_curve(
     for tick in nice_ticks(0.0, last, 6):
         body += text(percent_at(x(tick)), foot + 16, score(tick, 2), "mid")
     body += text("100%", HEIGHT - 2, "ε", "end")
-    sentence = (
-        f"{name}: winning rate from {percent(rates[0])} at ε = 0 to {percent(rates[-1])} at "
-        f"ε = {score(last, 2)}; {percent(rates[at])} at ε = {score(epsilons[at], 2)}"
-    )
+    sentence = _(
+        "%(name)s: winning rate from %(first)s at ε = 0 to %(last)s at ε = %(end)s; %(rate)s at "
+        "ε = %(epsilon)s"
+    ) % {
+        "name": name,
+        "first": percent(rates[0]),
+        "last": percent(rates[-1]),
+        "end": score(last, 2),
+        "rate": percent(rates[at]),
+        "epsilon": score(epsilons[at], 2),
+    }
     return wide_image(body, sentence=sentence, height=HEIGHT)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import clock, duration, plural
 from evaluation.charts.folded import Timeline
@@ -82,13 +83,18 @@ def _sentence(writing: Writing) -> str:
     pasted = [p for p in writing.pastes if p.source != "unexplained"]
     outside = sum(p.source == "outside" for p in pasted)
     jumps = len(writing.pastes) - len(pasted)
-    said = [f"{plural(len(pasted), 'paste')}, {outside} from outside"]
+    said = [
+        _("%(pastes)s, %(n)s from outside") % {"pastes": plural(len(pasted), "paste"), "n": outside}
+    ]
     if jumps:
         said.append(plural(jumps, "jump that no paste explains", "jumps that no paste explains"))
     said.append(plural(len(writing.absences), "absence"))
     if writing.timeline and writing.timeline.folds:
         said.append(plural(len(writing.timeline.folds), "long pause folded", "long pauses folded"))
-    return f"Writing of {duration(writing.length)}: {'; '.join(said)}"
+    return _("Writing of %(duration)s: %(parts)s") % {
+        "duration": duration(writing.length),
+        "parts": "; ".join(said),
+    }
 
 
 def _lane(index: int, name: str) -> str:
@@ -177,7 +183,7 @@ def _lengths(writing: Writing, line: Timeline) -> str:
 
     The longest are written first; a pause that an absence fills is not written twice.
     """
-    spans = [(a, b, "") for a, b in writing.absences]
+    spans = [(a, b, False) for a, b in writing.absences]
     for fold in line.folds:
         away = sum(
             min(b, fold.end) - max(a, fold.start)
@@ -185,11 +191,13 @@ def _lengths(writing: Writing, line: Timeline) -> str:
             if a < fold.end and b > fold.start
         )
         if away < 0.8 * (fold.end - fold.start):
-            spans.append((fold.start, fold.end, "pause "))
+            spans.append((fold.start, fold.end, True))
     taken: list[tuple[float, float]] = [(line.share(a), line.share(b)) for a, b in writing.absences]
     drawn: list[str] = []
-    for start, end, kind in sorted(spans, key=lambda span: span[0] - span[1]):
-        words = f"{kind}{duration(end - start)}"
+    for start, end, paused in sorted(spans, key=lambda span: span[0] - span[1]):
+        words = duration(end - start)
+        if paused:
+            words = _("pause %(duration)s") % {"duration": words}
         left, right = line.share(start), line.share(end)
         room = (len(words) + 1) * CHARACTER
         late = right > 0.9

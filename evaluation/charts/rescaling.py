@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import percent, plural
 from evaluation.charts.svg import image, line, percent_at, px, text, wide_image
@@ -36,8 +37,19 @@ def scale_use(rows: Sequence[Mapping[str, Any]], *, who: str) -> SafeString:
     for k, row in enumerate(reversed(rows)):
         body += _lane(row, TOP + LANE * k, total)
         if row["n"]:
-            said.append(f"{row['label']} {percent(row['n'] / total)} become {row['mean']:.0f}")
-    sentence = f"{who}, {plural(total, 'rating')}: {', '.join(said)} on average"
+            said.append(
+                _("%(label)s %(share)s become %(score)s")
+                % {
+                    "label": row["label"],
+                    "share": percent(row["n"] / total),
+                    "score": f"{row['mean']:.0f}",
+                }
+            )
+    sentence = _("%(who)s, %(ratings)s: %(scores)s on average") % {
+        "who": who,
+        "ratings": plural(total, "rating"),
+        "scores": ", ".join(said),
+    }
     return wide_image(body, sentence=sentence, height=height, classes="scale-use")
 
 
@@ -91,5 +103,8 @@ def moved_item(before: float, after: float, scores: Sequence[float]) -> SafeStri
         'height="8"/>'
     )
     body += f'<circle class="dot" cx="{x(after)}" cy="{px(middle)}" r="4"/>'
-    sentence = f"From {before:.0f} before to {after:.0f} after, of 0 to 100"
+    sentence = _("From %(before)s before to %(after)s after, of 0 to 100") % {
+        "before": f"{before:.0f}",
+        "after": f"{after:.0f}",
+    }
     return image(body, sentence=sentence, width=width, height=28)

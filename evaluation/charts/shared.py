@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from django.utils.html import escape
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import interval, plural, score
 from evaluation.charts.boards import ROW
@@ -49,7 +50,7 @@ def board_svg(
         y += 20
         parts.append(text("16", y, part, "dim"))
     y += 24
-    parts.append(text(px(NUMBERS), y, f"{measure}, 95% CI", "dim end"))
+    parts.append(text(px(NUMBERS), y, _("%(measure)s, 95%% CI") % {"measure": measure}, "dim end"))
     shown = left = 0
     for board in boards:
         if board["heading"]:
@@ -71,7 +72,11 @@ def board_svg(
         y += 12
     if left:
         y += 8
-        parts.append(text("16", y, f"And {plural(left, 'more row')} on the page.", "dim"))
+        parts.append(
+            text(
+                "16", y, _("And %(rows)s on the page.") % {"rows": plural(left, "more row")}, "dim"
+            )
+        )
     height = px(y + 14)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="t d" '
@@ -92,7 +97,7 @@ def _row(row: Any, y: float) -> str:
     if row.plot and row.estimate is not None:
         parts.append(text(px(SCORES), middle, score(row.estimate, 2), "end"))
     known = row.low is not None and row.high is not None
-    told = interval(row.low, row.high, 2) if known else "no interval"
+    told = interval(row.low, row.high, 2) if known else _("no interval")
     return "".join([*parts, text(px(NUMBERS), middle, told, "dim end")])
 
 

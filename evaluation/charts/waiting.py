@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from evaluation.charts.svg import image, line, path, px
 
@@ -18,7 +19,7 @@ def waiting_line(values: Sequence[float | None], queue: str) -> SafeString:
     if not known:
         return image(
             body,
-            sentence=f"Jobs waiting in {queue} over 24 hours: not known yet",
+            sentence=_("Jobs waiting in %(queue)s over 24 hours: not known yet") % {"queue": queue},
             width=WIDTH,
             height=HEIGHT,
         )
@@ -34,7 +35,11 @@ def waiting_line(values: Sequence[float | None], queue: str) -> SafeString:
     body += "".join(f'<path class="line" d="{path(piece)}"/>' for piece in pieces)
     x, y = pieces[-1][-1]
     body += f'<circle class="dot" cx="{px(x)}" cy="{px(y)}" r="2.6"/>'
-    sentence = f"Jobs waiting in {queue} over 24 hours: {top:.0f} at most, {known[-1]:.0f} last"
+    sentence = _("Jobs waiting in %(queue)s over 24 hours: %(most)s at most, %(last)s last") % {
+        "queue": queue,
+        "most": f"{top:.0f}",
+        "last": f"{known[-1]:.0f}",
+    }
     if max(known) == 0:
-        sentence = f"Jobs waiting in {queue} over 24 hours: none"
+        sentence = _("Jobs waiting in %(queue)s over 24 hours: none") % {"queue": queue}
     return image(body, sentence=sentence, width=WIDTH, height=HEIGHT)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import MINUS, percent, score
 from evaluation.charts.svg import (
@@ -28,7 +30,17 @@ from evaluation.charts.svg import (
 
 PEOPLE, MODELS, SOURCES = "people", "models", "sources"
 TOP, FOOT = 8.0, 20.0  # px above the plot, and below it for the labels of the axis
+KINDS = {
+    PEOPLE: gettext_noop("people"),
+    MODELS: gettext_noop("models"),
+    SOURCES: gettext_noop("sources"),
+}
 Point = tuple[float, float]
+
+
+def kind_words(kind: str) -> str:
+    """What the chart's sentence calls a kind."""
+    return _(KINDS.get(kind, kind))
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,11 @@ class Axis:
         """Where a value lies, 0 to 1; what is outside is held at the edge."""
         span = (self.high - self.low) or 1.0
         return min(1.0, max(0.0, (value - self.low) / span))
+
+
+def _said(what: str, parts: Sequence[str], none: str) -> str:
+    """A chart's sentence: what it shows, and its parts; ``none`` where it has none."""
+    return f"{what}: {'; '.join(parts) or none}"
 
 
 def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
@@ -156,7 +173,7 @@ def _sign(kind: str, where: str, y: float) -> str:
 def sign(kind: str) -> SafeString:
     """The legend's sign of a kind: its line with its shape."""
     body = f'<path class="trace {kind}" d="M0 6h28"/>' + _sign(kind, "14", 6)
-    return image(body, sentence=kind, width=28, height=12)
+    return image(body, sentence=kind_words(kind), width=28, height=12)
 
 
 def distribution(
@@ -179,7 +196,8 @@ def distribution(
         for kind, _, median in named
     ]
     said = "; ".join(
-        f"{kind}: median {median:.0f} of {sum(counts)}"
+        _("%(kind)s: median %(median)s of %(n)s")
+        % {"kind": kind_words(kind), "median": f"{median:.0f}", "n": sum(counts)}
         for kind, counts, median in named
         if median is not None
     )
@@ -189,7 +207,8 @@ def distribution(
         x,
         Axis(0, 1.05 * top),
         height=height,
-        sentence=f"Distribution of {what}. {said or 'Nothing to show'}",
+        sentence=_("Distribution of %(what)s. %(said)s")
+        % {"what": what, "said": said or _("Nothing to show")},
     )
 
 
@@ -220,16 +239,22 @@ def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> Safe
         if points:
             first, last = points[0], points[-1]
             said.append(
-                f"{row.kind} cite rank {first[0]} in {percent(first[1])} and rank {last[0]} in "
-                f"{percent(last[1])}"
+                _("%(kind)s cite rank %(first)s in %(share)s and rank %(last)s in %(end)s")
+                % {
+                    "kind": kind_words(row.kind),
+                    "first": first[0],
+                    "share": percent(first[1]),
+                    "last": last[0],
+                    "end": percent(last[1]),
+                }
             )
     ticks = [1, *(t for t in nice_ticks(1, most, 4) if t > 1 and t == round(t))]
     return panel(
         curves,
-        Axis(0.5, most + 0.5, ticks, name="rank of the passage"),
+        Axis(0.5, most + 0.5, ticks, name=_("rank of the passage")),
         Axis(0, top, nice_ticks(0, top, 4), percent),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or 'nothing cited'}",
+        sentence=_said(what, said, _("nothing cited")),
     )
 
 
@@ -249,13 +274,20 @@ def cumulative(
             continue
         below = next((v for edge, v in points if edge >= threshold), points[-1][1])
         curves.append(Curve(kind, [(edges[0], 0.0), *points], marks=[(threshold, below)]))
-        said.append(f"{kind} {percent(below)} below {threshold:g}")
+        said.append(
+            _("%(kind)s %(share)s below %(threshold)s")
+            % {
+                "kind": kind_words(kind),
+                "share": percent(below),
+                "threshold": f"{threshold:g}",
+            }
+        )
     return panel(
         curves,
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
         Axis(0, 1, (0, 0.5, 1), lambda value: score(value, 1) if 0 < value < 1 else f"{value:g}"),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or 'no statement cites a passage'}",
+        sentence=_said(what, said, _("no statement cites a passage")),
         references=[(threshold, "")],
     )
 
@@ -283,14 +315,17 @@ def density(
             )
         )
         if first is not None:
-            said.append(f"{kind} cite first at {percent(first)} of the text")
+            said.append(
+                _("%(kind)s cite first at %(place)s of the text")
+                % {"kind": kind_words(kind), "place": percent(first)}
+            )
     ticks = [t for t in nice_ticks(0, top, 3) if t <= top]
     return panel(
         curves,
-        Axis(0, 1, (0, 0.5, 1), percent, name="place in the text"),
+        Axis(0, 1, (0, 0.5, 1), percent, name=_("place in the text")),
         Axis(0, top, ticks),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or 'no citation'}",
+        sentence=_said(what, said, _("no citation")),
     )
 
 
@@ -317,18 +352,20 @@ def readability(
             )
         )
         if median is not None:
-            said.append(f"{'sources' if kind == SOURCES else 'texts'} median {median:.0f}")
+            sources = _("sources median %(median)s")
+            texts = _("texts median %(median)s")
+            said.append((sources if kind == SOURCES else texts) % {"median": f"{median:.0f}"})
     inside = [
         (value, label)
-        for value, label in ((30.0, ""), (50.0, "college to the left"))
+        for value, label in ((30.0, ""), (50.0, _("college to the left")))
         if edges[0] < value < edges[-1]
     ]
     return panel(
         curves,
-        Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name="Flesch index"),
+        Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name=_("Flesch index")),
         Axis(0, 1.05 * top),
         height=height,
-        sentence=f"{what}: {'; '.join(said) or 'nothing to show'}",
+        sentence=_said(what, said, _("nothing to show")),
         references=inside,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy
 
 from evaluation.checklists.filled import run as filled
 from evaluation.checklists.making import diversity
@@ -17,7 +17,7 @@ class Attributes(ShapeAdapter):
     main_run = diversity.SLUG
     told_figures = {"diversity": ("n", "value", "estimate", "mean", "count")}
     results = "think_aloud_results"
-    without_models = gettext_noop(
+    without_models = gettext_lazy(
         "People think aloud, and every stage of the checklist can be written by hand."
     )
 
@@ -34,6 +34,6 @@ class Checks(ShapeAdapter):
         "question": ("share", "alpha"),
     }
     results = "checklist_results"
-    without_models = gettext_noop(
+    without_models = gettext_lazy(
         "People answer the checklist, and answers from elsewhere can be imported."
     )

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 from django.db.models import QuerySet
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -26,16 +27,19 @@ FEWEST, MOST = 4, 60
 
 def _redundancy(votes: int, now: float, more: float) -> tuple[str, ...]:
     """A warning where few people answer a question, and what one more would bring."""
-    brings = (
-        f"Scores will correlate with workers’ quality by about {numbers.score(now, 2)}; with "
-        f"{votes + 1} answers per question by about {numbers.score(more, 2)}, if the same people "
-        "write them. Real crowds reach less than simulated ones."
-    )
+    brings = _(
+        "Scores will correlate with workers’ quality by about %(now)s; with "
+        "%(votes)s answers per question by about %(more)s, if the same people write "
+        "them. Real crowds reach less than simulated ones."
+    ) % {"now": numbers.score(now, 2), "votes": votes + 1, "more": numbers.score(more, 2)}
     if votes >= FEW:
         return (brings,)
     return (
-        f"Ask for {FEW} or more answers per question: with {votes} a score depends mostly on whose "
-        "answers it was compared with.",
+        _(
+            "Ask for %(few)s or more answers per question: with %(votes)s a score "
+            "depends mostly on whose answers it was compared with."
+        )
+        % {"few": FEW, "votes": votes},
         brings,
     )
 
@@ -45,15 +49,15 @@ def of_texts(build: Build) -> Precision:
     cost, votes = build.cost(), build.version.redundancy
     per, items = cost.per_assignment, build.questions
     if votes < 2:
-        return Precision(why_not="one answer a question, so that none is compared")
+        return Precision(why_not=_("one answer a question, so that none is compared"))
     if per < 2:
-        return Precision(why_not="one question an assignment; an interval needs two")
+        return Precision(why_not=_("one question an assignment; an interval needs two"))
     # The width depends on answers a worker and answers a question, not on how many questions
     # there are; so a large task is simulated by a part of it.
     items = max(per, min(items, int(math.sqrt(LARGEST * per / votes))))
     workers = max(3, votes, math.ceil(items * votes / per))
     if workers * items > 5 * LARGEST:
-        return Precision(why_not="too large to be simulated here")
+        return Precision(why_not=_("too large to be simulated here"))
     values = {"workers": workers, "items": items, "votes": votes}
     # The same people, each with more questions.
     more = {**values, "workers": max(workers, votes + 1), "votes": votes + 1}
@@ -62,18 +66,27 @@ def of_texts(build: Build) -> Precision:
     try:
         found, after = (plan_precision(MODEL, replicates, **one) for one in (values, more))
     except BadParameter as problem:
-        return Precision(why_not=f"not simulated: {problem}")
+        return Precision(why_not=_("not simulated: %(problem)s") % {"problem": problem})
     half, error = (value / 2 for value in found["score_width"])
     sentences = (
         *_redundancy(votes, found["score_truth"][0], after["score_truth"][0]),
-        f"A worker’s score will be known to ± {numbers.score(half)}, from "
-        f"{numbers.plural(per, 'answer')} each and {numbers.plural(votes, 'answer')} a question, "
-        "if everybody takes one assignment.",
-        "Simulated with workers of three qualities, a third each (model F2); error of the width "
-        f"± {numbers.score(error)}.",
+        _(
+            "A worker’s score will be known to ± %(half)s, from %(each)s each and "
+            "%(answers)s a question, if everybody takes one assignment."
+        )
+        % {
+            "half": numbers.score(half),
+            "each": numbers.plural(per, "answer"),
+            "answers": numbers.plural(votes, "answer"),
+        },
+        _(
+            "Simulated with workers of three qualities, a third each (model F2); error "
+            "of the width ± %(error)s."
+        )
+        % {"error": numbers.score(error)},
     )
     return Precision(
-        "a score", half, error, sentences, recipe=recipe_words(MODEL, replicates, **values)
+        _("a score"), half, error, sentences, recipe=recipe_words(MODEL, replicates, **values)
     )
 
 
@@ -83,7 +96,7 @@ class Texts(ShapeAdapter):
     shape = "texts"
     main_run = "aqer"
     told_figures = {"components": ("mean", "raw_best")}
-    fixed_words = gettext_noop(
+    fixed_words = gettext_lazy(
         "At most 100 rounds; a run that has not settled by then fails and says so. Intervals are "
         "95% and need 5 answers. Where workers answered different questions, ranks go by scores "
         "adjusted for the questions."
@@ -94,7 +107,7 @@ class Texts(ShapeAdapter):
     answering = Questions()
     planner = TextPlanner()
     pools = ("answers", "systems")
-    without_models = gettext_noop(
+    without_models = gettext_lazy(
         "People’s answers are scored by AQER, and answers that models gave elsewhere can be "
         "imported; they stand on the same board."
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots.answers import AnswerText
@@ -34,7 +35,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
 SLUG, VERSION = "entailment", "1.0"
-PREPARE, ASK = "Answers", "Asking the model"
+PREPARE, ASK = gettext_noop("Answers"), gettext_noop("Asking the model")
 PROMPT = "entailment"
 FIGURE = "entailed"  # [hash of the premise, hash of the hypothesis, probability] a pair of texts
 ASKED = "run:"  # before the number of the run that asked
@@ -78,24 +79,32 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     model = chat_model(task, params["model"])
     pairs = _meetings(task)
     if not pairs:
-        raise Conflict("No question has answers of two workers, so none can entail another.")
-    how = "by the probability of yes" if model.can.get("logprobs") else "by yes or no"
+        raise Conflict(
+            gettext("No question has answers of two workers, so none can entail another.")
+        )
     sentence = (
-        f"{model.name} judges {plural(len(pairs), 'ordered pair')} of answers to one question, "
-        f"{how}; pairs with the same words are asked once."
-    )
+        gettext(
+            "%(model)s judges %(pairs)s of answers to one question, by the probability of yes; "
+            "pairs with the same words are asked once."
+        )
+        if model.can.get("logprobs")
+        else gettext(
+            "%(model)s judges %(pairs)s of answers to one question, by yes or no; pairs with the "
+            "same words are asked once."
+        )
+    ) % {"model": model.name, "pairs": plural(len(pairs), "ordered pair")}
     return Plan(model, _asks(pairs), sentence)
 
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     url = reverse("run_start", args=[run.project_id, run.task_id])
-    return "AQER can begin its first round by these votes.", url, "Run AQER"
+    return gettext("AQER can begin its first round by these votes."), url, gettext("Run AQER")
 
 
 ASKING = LLMRunSpec(
     SLUG,
     VERSION,
-    "Entailment between answers, by a model",
+    gettext_noop("Entailment between answers, by a model"),
     plan,
     OPTIONS,
     noun="vote",
@@ -159,7 +168,7 @@ def write(run: Run, done: Asked) -> Outcome:
     return Outcome({}, {"asked": done.told, FIGURE: done.pairs, "recipe": recipe})
 
 
-RUNS = RunType(ASKING, ("texts",), "free text", (PREPARE, ASK), compute, write)
+RUNS = RunType(ASKING, ("texts",), gettext_noop("free text"), (PREPARE, ASK), compute, write)
 
 
 # Read by a run of AQER -------------------------------------------------------------------------
@@ -170,7 +179,14 @@ def asked_runs(task: Task) -> list[tuple[str, str]]:
     rows = task.runs.filter(method=SLUG, state=RunState.DONE).order_by("-number")
     figures = RunFigure.objects.filter(run__in=rows, name="asked").values_list("run_id", "data")
     names = {pk: data["model"] for pk, data in figures}
-    return [(f"{ASKED}{run.number}", f"{names[run.pk]}, as run {run.number} asked") for run in rows]
+    return [
+        (
+            f"{ASKED}{run.number}",
+            gettext("%(model)s, as run %(run)s asked")
+            % {"model": names[run.pk], "run": run.number},
+        )
+        for run in rows
+    ]
 
 
 class AskedEntailment:
@@ -185,7 +201,8 @@ class AskedEntailment:
         run = task.runs.filter(method=SLUG, state=RunState.DONE, number=number or 0).first()
         if run is None:
             raise Conflict(
-                f"This task has no finished run {named.removeprefix(ASKED)} that asked a model."
+                gettext("This task has no finished run %(run)s that asked a model.")
+                % {"run": named.removeprefix(ASKED)}
             )
         told = dict(run.figures.filter(name__in=("asked", FIGURE)).values_list("name", "data"))
         self.number = run.number
@@ -198,7 +215,10 @@ class AskedEntailment:
         missing = sum(key not in self.chances for key in keys)
         if missing:
             raise Conflict(
-                f"Run {self.number} has no vote on {plural(missing, 'pair')} of answers. Ask the "
-                "model again, then choose that run."
+                gettext(
+                    "Run %(run)s has no vote on %(pairs)s of answers. Ask the model again, then "
+                    "choose that run."
+                )
+                % {"run": self.number, "pairs": plural(missing, "pair")}
             )
         return np.array([self.chances[key] for key in keys])

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Task
 from crowdqc.numbers import interval, plural, score
@@ -19,17 +22,16 @@ MODEL = "f2"  # thirds of three qualities
 VOTES = tuple(range(2, 9))
 STUDIES = 20  # simulated for each; 20 ms each
 OPEN = 0.12  # 1.96 / sqrt(STUDIES) standard deviations, of a range of 3.7
-CELLS = 400  # workers x questions of one, about
-RANGE = f"Lowest to highest of {STUDIES} studies"
+CELLS = 400  # workers x questions of one, about, as ``limits`` say
 
 
 class TextPlanner(Planner):
     """How far AQER scores follow workers' quality, in a crowd of three qualities."""
 
-    lead = "How many answers per question, for scores that follow workers’ quality."
-    limits = (
+    lead = gettext_lazy("How many answers per question, for scores that follow workers’ quality.")
+    limits = gettext_lazy(
         "Workers are of three qualities, a third each, and answers are vectors. A part of the task "
-        f"is simulated, with about {CELLS} pairs of worker and question. Real crowds reach less "
+        "is simulated, with about 400 pairs of worker and question. Real crowds reach less "
         "than simulated ones."
     )
 
@@ -42,16 +44,16 @@ class TextPlanner(Planner):
                 0.9,
                 0.1,
                 0.999,
-                label="Wanted",
-                help="Correlation of scores with workers’ quality, up to 1.",
+                label=_("Wanted"),
+                help=_("Correlation of scores with workers’ quality, up to 1."),
             ),
             whole_number(
                 "per_worker",
                 min(max(2, per), 50),
                 2,
                 50,
-                label="Answers per worker",
-                help="More answers tell more of a worker.",
+                label=_("Answers per worker"),
+                help=_("More answers tell more of a worker."),
             ),
         )
 
@@ -67,21 +69,31 @@ class TextPlanner(Planner):
         return PlanPage(
             verdict,
             note,
-            "Correlation of scores with workers’ quality",
-            f"{plural(per, 'answer')} per worker, workers of three qualities",
+            _("Correlation of scores with workers’ quality"),
+            _("%(answers)s per worker, workers of three qualities")
+            % {"answers": plural(per, "answer")},
             reached_curves(
                 reached,
                 target=target,
-                axis="answers per question",
-                sentence=f"Correlation by answers per question; with {last.votes}: "
-                f"{score(last.share, 2)}",
+                axis=_("answers per question"),
+                sentence=_("Correlation by answers per question; with %(votes)s: %(share)s")
+                % {"votes": last.votes, "share": score(last.share, 2)},
                 words=lambda value: score(value, 2),
             ),
             (
-                ("interval", f"mean, lowest and highest of {STUDIES} simulated studies"),
-                ("reference", f"wanted, {score(target, 2)}"),
+                (
+                    "interval",
+                    _("mean, lowest and highest of %(studies)s simulated studies")
+                    % {"studies": STUDIES},
+                ),
+                ("reference", _("wanted, %(target)s") % {"target": score(target, 2)}),
             ),
-            ("Answers per question", "Correlation", RANGE, "A score is known to ±"),
+            (
+                _("Answers per question"),
+                _("Correlation"),
+                _("Lowest to highest of %(studies)s studies") % {"studies": STUDIES},
+                _("A score is known to ±"),
+            ),
             [
                 [
                     (str(one.votes), ""),
@@ -120,20 +132,31 @@ def verdict_of(reached: list[Reached], target: float) -> tuple[str, str]:
     if mean is None:
         last = reached[-1]
         return (
-            f"{last.votes} answers per question do not reach a correlation of {wanted}.",
-            f"They reach about {score(last.share, 2)}. More answers per worker bring more.",
+            _("%(votes)s answers per question do not reach a correlation of %(wanted)s.")
+            % {"votes": last.votes, "wanted": wanted},
+            _("They reach about %(share)s. More answers per worker bring more.")
+            % {"share": score(last.share, 2)},
         )
-    verdict = (
-        f"{plural(mean, 'answer')} per question reach a correlation of {wanted} on average, in "
+    verdict = _(
+        "%(answers)s per question reach a correlation of %(wanted)s on average, in "
         "simulated crowds."
-    )
+    ) % {"answers": plural(mean, "answer"), "wanted": wanted}
     if mean < FEW:
         return verdict, (
-            f"Ask for {FEW} or more all the same: with fewer a score depends mostly on whose "
-            "answers it was compared with."
+            _(
+                "Ask for %(few)s or more all the same: with fewer a score depends mostly on "
+                "whose answers it was compared with."
+            )
+            % {"few": FEW}
         )
     if sure is None:
-        return verdict, f"No number up to {reached[-1].votes} reaches it in all {STUDIES} studies."
+        return verdict, _("No number up to %(votes)s reaches it in all %(studies)s studies.") % {
+            "votes": reached[-1].votes,
+            "studies": STUDIES,
+        }
     if sure == mean:
-        return verdict, f"All {STUDIES} simulated studies reach it."
-    return verdict, f"With {plural(sure, 'answer')} per question all {STUDIES} studies reach it."
+        return verdict, _("All %(studies)s simulated studies reach it.") % {"studies": STUDIES}
+    return verdict, _("With %(answers)s per question all %(studies)s studies reach it.") % {
+        "answers": plural(sure, "answer"),
+        "studies": STUDIES,
+    }

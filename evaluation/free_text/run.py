@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
@@ -42,16 +43,20 @@ ENCODER = Param(
     "encoder",
     DEFAULT_ENCODER,
     TEXT,
-    label="Encoder",
-    help="What turns an answer into numbers. Vectors are kept, so a text is encoded once.",
+    label=gettext_noop("Encoder"),
+    help=gettext_noop(
+        "What turns an answer into numbers. Vectors are kept, so a text is encoded once."
+    ),
 )
 ENTAILMENT = Param(
     "entailment",
     "",
     TEXT,
-    label="Entailment by",
-    help="Only for a first round by entailment: a cross-encoder for natural language inference, or "
-    "a language model that was asked about the answers.",
+    label=gettext_noop("Entailment by"),
+    help=gettext_noop(
+        "Only for a first round by entailment: a cross-encoder for natural language inference, or "
+        "a language model that was asked about the answers."
+    ),
 )
 # What says of which data a run is; the method knows none of it.
 OF_THE_RUN = ("encoder", "entailment", "panel", "also")
@@ -91,12 +96,13 @@ def with_models(settings: dict[str, Any]) -> dict[str, Any]:
     if named.startswith(entailment.ASKED):
         return {**found, ENTAILMENT.name: named}
     if not named:
-        there = ", ".join(folders.model_folders(folders.is_classifier)) or "none is installed"
-        said = (
-            "The first round by entailment needs a cross-encoder from a folder named in "
-            f"CROWDQC_ENCODER_DIRS: {there}. Or ask a language model first: "
-            f"“{entailment.ASKING.title}”."
+        there = ", ".join(folders.model_folders(folders.is_classifier)) or gettext(
+            "none is installed"
         )
+        said = gettext(
+            "The first round by entailment needs a cross-encoder from a folder named in "
+            "CROWDQC_ENCODER_DIRS: %(there)s. Or ask a language model first: “%(title)s”."
+        ) % {"there": there, "title": gettext(entailment.ASKING.title)}
         raise Invalid(said, fields={ENTAILMENT.name: said})
     slug = folders.clean_folder(named, folders.is_classifier, ENTAILMENT.name)
     return {**found, ENTAILMENT.name: slug}
@@ -192,7 +198,9 @@ def fail(run: Run, done: results.Computed) -> str:
 def entailment_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
     """The cross-encoders that are installed and models that were asked, for the form of a run."""
     there, asked = folders.model_folders(folders.is_classifier), entailment.asked_runs(task)
-    none = "None" if there or asked else "None is installed, and no model was asked"
+    none = (
+        gettext("None") if there or asked else gettext("None is installed, and no model was asked")
+    )
     return {
         ENTAILMENT.name: [
             ("", none),
@@ -216,7 +224,7 @@ def refuse_unasked(task: Task, params: Mapping[str, Any]) -> None:
 RUNS = RunType(
     METHOD,
     ("texts",),
-    "free text",
+    gettext_noop("free text"),
     TEXT_STEPS,
     compute,
     write,

@@ -22,6 +22,8 @@ from django.db.models import (
 )
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.access import Access
 from annotation.authoring.actions.tasks import set_priorities, set_wanted
@@ -41,7 +43,7 @@ from evaluation.payouts.selectors.review import ReadAnswer
 from evaluation.runs.official.selectors import official_run
 
 MOST_GROUPS = 60
-KNOWN = "Its answer is known, so nobody is asked for one that counts."
+KNOWN = gettext_noop("Its answer is known, so nobody is asked for one that counts.")
 
 
 # Items -----------------------------------------------------------------------------------------
@@ -63,17 +65,17 @@ def _apart(run: Run | None) -> Apart | None:
     labels = ItemLabel.objects.filter(run=run, item=OuterRef("pk")).order_by().values("item")
     if ItemLabel.objects.filter(run=run).exists():
         return Apart(
-            Column("apart", "Entropy", sort=("apart",), number=True, down=True, term="entropy"),
+            Column("apart", _("Entropy"), sort=("apart",), number=True, down=True, term="entropy"),
             Subquery(labels.annotate(mean=Avg("entropy")).values("mean")),
-            Filter("apart", "Entropy", (Choice("high", "Over .50", Q(apart__gt=0.5)),)),
+            Filter("apart", _("Entropy"), (Choice("high", _("Over .50"), Q(apart__gt=0.5)),)),
         )
     scores = ItemScore.objects.filter(run=run, item=OuterRef("pk"), dimension="")
     if not ItemScore.objects.filter(run=run).exists():
         return None
     return Apart(
-        Column("apart", "Agreement", sort=("apart",), number=True),
+        Column("apart", _("Agreement"), sort=("apart",), number=True),
         Subquery(scores.values(near=Cast(KT("extra__agreement"), FloatField()))[:1]),
-        Filter("apart", "Agreement", (Choice("low", "Under .50", Q(apart__lt=0.5)),)),
+        Filter("apart", _("Agreement"), (Choice("low", _("Under .50"), Q(apart__lt=0.5)),)),
     )
 
 
@@ -93,12 +95,12 @@ def item_listing(access: Access, task: Task) -> Listing:
     """The items of a task, in their order."""
     apart = _apart(official_run(task))
     columns = [
-        Column("item", "Item", sort=("position",), fixed=True),
-        Column("group", "Text", sort=("group__position",)),
-        Column("answers", "Answers", sort=("answered",), number=True, down=True),
-        Column("wanted", "Wanted", sort=("redundancy",), number=True, down=True, shown=False),
-        Column("state", "State"),
-        Column("priority", "Priority", sort=("priority",), number=True, down=True, shown=False),
+        Column("item", _("Item"), sort=("position",), fixed=True),
+        Column("group", _("Text"), sort=("group__position",)),
+        Column("answers", _("Answers"), sort=("answered",), number=True, down=True),
+        Column("wanted", _("Wanted"), sort=("redundancy",), number=True, down=True, shown=False),
+        Column("state", _("State")),
+        Column("priority", _("Priority"), sort=("priority",), number=True, down=True, shown=False),
     ]
     filters = [_item_states(task)]
     if apart is not None:
@@ -107,20 +109,20 @@ def item_listing(access: Access, task: Task) -> Listing:
     groups = ItemGroup.objects.filter(task=task, items__isnull=False).distinct()[: MOST_GROUPS + 1]
     if 1 < len(groups) <= MOST_GROUPS:
         texts = [Choice(str(one.pk), one.title or one.key, Q(group=one.pk)) for one in groups]
-        filters.append(Filter("text", "Text", texts))
+        filters.append(Filter("text", _("Text"), texts))
     pairs = task.items.filter(first__isnull=False).exists()
     inside = ("first__text", "second__text", "first__system__name", "second__system__name")
     return Listing(
         slug=f"items-{task.pk}",
         nouns="item,items",
-        caption="Items of the task",
+        caption=_("Items of the task"),
         rows=_items(task, apart),
         columns=columns,
         template="evaluation/items/_item.html",
         order="item",
         last=("group__position", "pk"),
         search=("key", "question", "group__title", "group__key", *(inside if pairs else ())),
-        search_label="Search text or ID",
+        search_label=_("Search text or ID"),
         filters=filters,
         bulk=_item_actions(access, task) if access.is_requester else (),
         name_of=lambda item: item.key,
@@ -132,17 +134,17 @@ def _item_states(task: Task) -> Filter:
     now = Q(until=None)
     full = Q(held__gte=F("redundancy"))
     states = [
-        Choice("open", "Open", now & Q(expected__isnull=True) & ~full),
-        Choice("complete", "Complete", now & Q(expected__isnull=True) & full),
-        Choice("known", "Known answer", now & Q(expected__isnull=False)),
-        Choice("earlier", "Earlier versions", ~now),
+        Choice("open", _("Open"), now & Q(expected__isnull=True) & ~full),
+        Choice("complete", _("Complete"), now & Q(expected__isnull=True) & full),
+        Choice("known", _("Known answer"), now & Q(expected__isnull=False)),
+        Choice("earlier", _("Earlier versions"), ~now),
     ]
-    return Filter("state", "State", states, tabs=True)
+    return Filter("state", _("State"), states, tabs=True)
 
 
 def _item_actions(access: Access, task: Task) -> Sequence[Bulk]:
     def known(rows: Sequence[Item]) -> Reasons:
-        return {row.pk: KNOWN for row in rows if row.expected is not None}
+        return {row.pk: _(KNOWN) for row in rows if row.expected is not None}
 
     def priority(level: int) -> Any:
         def act(rows: Sequence[Item], values: Mapping[str, Any]) -> Reasons:
@@ -158,26 +160,26 @@ def _item_actions(access: Access, task: Task) -> Sequence[Bulk]:
     return (
         Bulk(
             "first",
-            "Ask first",
-            "Moved to the front:",
+            _("Ask first"),
+            _("Moved to the front:"),
             priority(1),
-            sentence="They are handed out before the others.",
+            sentence=_("They are handed out before the others."),
             why_not=known,
         ),
         Bulk(
             "in_turn",
-            "Ask in turn",
-            "Back in turn:",
+            _("Ask in turn"),
+            _("Back in turn:"),
             priority(0),
-            sentence="They are handed out in their usual order.",
+            sentence=_("They are handed out in their usual order."),
             why_not=known,
         ),
         Bulk(
             "stop",
-            "Stop collecting",
-            "Stopped collecting for",
+            _("Stop collecting"),
+            _("Stopped collecting for"),
             stop,
-            sentence="Nobody else is given them. Work in hand may be finished and is paid.",
+            sentence=_("Nobody else is given them. Work in hand may be finished and is paid."),
             why_not=known,
             danger=True,
         ),
@@ -190,21 +192,24 @@ def _item_actions(access: Access, task: Task) -> Sequence[Bulk]:
 class ReasonForm(forms.Form):
     """Why answers do not count."""
 
-    reason = forms.CharField(max_length=200, label="Reason")
+    reason = forms.CharField(max_length=200, label=gettext_lazy("Reason"))
 
 
 COUNTING = Filter(
     "counts",
-    "Counts",
-    (Choice("yes", "Count", Q(counts=True)), Choice("no", "Do not count", Q(counts=False))),
+    gettext_lazy("Counts"),
+    (
+        Choice("yes", gettext_lazy("Count"), Q(counts=True)),
+        Choice("no", gettext_lazy("Do not count"), Q(counts=False)),
+    ),
     tabs=True,
 )
 AUTHORS = Filter(
     "by",
-    "By",
+    gettext_lazy("By"),
     (
-        Choice("people", "People", Q(worker__isnull=False)),
-        Choice("models", "Models", Q(system__isnull=False)),
+        Choice("people", gettext_lazy("People"), Q(worker__isnull=False)),
+        Choice("models", gettext_lazy("Models"), Q(system__isnull=False)),
     ),
 )
 
@@ -225,16 +230,16 @@ def answer_listing(access: Access, task: Task) -> Listing:
         )
     )
     columns = [
-        Column("answer", "Answer", fixed=True),
-        Column("item", "Item", sort=("item__position", "item__key")),
-        Column("author", "By", sort=("worker__pseudonym", "system__name")),
-        Column("given", "Submitted", sort=("pk",), down=True),
-        Column("counts", "Counts"),
+        Column("answer", _("Answer"), fixed=True),
+        Column("item", _("Item"), sort=("item__position", "item__key")),
+        Column("author", _("By"), sort=("worker__pseudonym", "system__name")),
+        Column("given", _("Submitted"), sort=("pk",), down=True),
+        Column("counts", _("Counts")),
     ]
     if run is not None and AnswerScore.objects.filter(run=run).exists():
         score = AnswerScore.objects.filter(run=run, answer=OuterRef("pk"), dimension="")
         rows = rows.annotate(score=Subquery(score.values("estimate")[:1]))
-        columns.insert(3, Column("score", "Score", sort=("score",), number=True, down=True))
+        columns.insert(3, Column("score", _("Score"), sort=("score",), number=True, down=True))
 
     def read(found: list[Answer]) -> list[ReadAnswer]:
         for one in found:
@@ -244,14 +249,14 @@ def answer_listing(access: Access, task: Task) -> Listing:
     return Listing(
         slug=f"answers-{task.pk}",
         nouns="answer,answers",
-        caption="Answers of the task",
+        caption=_("Answers of the task"),
         rows=rows,
         columns=columns,
         template="evaluation/items/_answer.html",
         order="-given",
         last=("-pk",),
         search=("item__key", "item__question", "worker__pseudonym", "system__name", _with_words),
-        search_label="Search text, item or author",
+        search_label=_("Search text, item or author"),
         filters=(COUNTING, AUTHORS),
         bulk=_answer_actions(access),
         read=read,
@@ -261,12 +266,12 @@ def answer_listing(access: Access, task: Task) -> Listing:
 
 def _name(answer: Answer) -> str:
     author = answer.worker.pseudonym if answer.worker else str(answer.system)
-    return f"{author} on {answer.item.key}"
+    return _("%(author)s on %(key)s") % {"author": author, "key": answer.item.key}
 
 
 def _answer_actions(access: Access) -> Sequence[Bulk]:
     def already(counts: bool) -> Any:
-        words = "It counts already." if counts else "It does not count already."
+        words = _("It counts already.") if counts else _("It does not count already.")
         return lambda rows: {row.pk: words for row in rows if row.counts is counts}
 
     def act(counts: bool) -> Any:
@@ -278,20 +283,22 @@ def _answer_actions(access: Access) -> Sequence[Bulk]:
     return (
         Bulk(
             "uncount",
-            "Do not count",
-            "No longer counted:",
+            _("Do not count"),
+            _("No longer counted:"),
             act(False),
-            sentence="They leave the results, and their slots open for others. Pay is decided "
-            "separately.",
+            sentence=_(
+                "They leave the results, and their slots open for others. Pay is decided "
+                "separately."
+            ),
             why_not=already(False),
             form=ReasonForm,
         ),
         Bulk(
             "count",
-            "Count again",
-            "Counted again:",
+            _("Count again"),
+            _("Counted again:"),
             act(True),
-            sentence="They enter the results again, where their slot is still free.",
+            sentence=_("They enter the results again, where their slot is still free."),
             why_not=already(True),
         ),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop, pgettext_lazy
+from django.utils.translation import pgettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Answer, Task
@@ -31,7 +31,7 @@ class ItemLabels(ShapeAdapter):
     main_run = METHOD.slug
     new_noun = "label"
     told_figures = {"agreement": ("value",), "class": ("prevalence", "majority_share")}
-    fixed_words = gettext_noop(
+    fixed_words = _(
         "All methods are computed on the same labels. Labels marked as unsure do not count. Known "
         "answers measure workers and methods; they never change a label. Intervals are 95%."
     )
@@ -45,14 +45,14 @@ class ItemLabels(ShapeAdapter):
         said=_("how often the right label is given, by field"),
         line=_("Field"),
         votes=_("Labels"),
-        every="every label",
+        every=_("every label"),
         no_interval=_("too few shared items"),
         shared=pgettext_lazy("noun", "item"),
         beside=_("Known answers"),
-        beside_said="Known answers: labels that are right, of the known answers that were shown",
+        beside_said=_("Known answers: labels that are right, of the known answers that were shown"),
         for_worker=False,
     )
-    without_models = gettext_noop(
+    without_models = _(
         "Items are labelled by people, with competence, agreement and estimated labels. Labels "
         "given elsewhere can be imported."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.work.snapshots import labels as collected
@@ -123,7 +124,10 @@ def plan(
 
 def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
     """The curve of workers whose single labels are right ``accuracy`` of the time."""
-    crowd = f"single labels right {percent(accuracy)}, {plural(labels, 'class', 'classes')}"
+    crowd = _("single labels right %(accuracy)s, %(classes)s") % {
+        "accuracy": percent(accuracy),
+        "classes": plural(labels, "class", "classes"),
+    }
     key = f"stated:{accuracy:.4f}:{labels}"
     return plan(redundancy.stated(accuracy, labels), crowd, key, **sizes)
 
@@ -133,11 +137,11 @@ def precision_of(build: Build) -> Precision:
     fields = collected.fields_of(build.version)
     votes, cost = build.version.redundancy, build.cost()
     if not fields:
-        return Precision(why_not="no field in which one option is chosen")
+        return Precision(why_not=_("no field in which one option is chosen"))
     if votes < 2:
-        return Precision(why_not="one label per item, so that none is compared")
+        return Precision(why_not=_("one label per item, so that none is compared"))
     if build.questions < 2:
-        return Precision(why_not="fewer than 2 items")
+        return Precision(why_not=_("fewer than 2 items"))
     field = fields[0]
     per_worker = max(2, cost.per_assignment)
     try:
@@ -149,18 +153,34 @@ def precision_of(build: Build) -> Precision:
             votes=(min(votes, VOTES[-1]),),
         )
     except BadParameter as problem:
-        return Precision(why_not=f"not simulated: {problem}")
+        return Precision(why_not=_("not simulated: %(problem)s") % {"problem": problem})
     row = found.rows[0]
     if row.dawid_skene is None or row.low is None or row.high is None:
-        return Precision(why_not="not simulated")
+        return Precision(why_not=_("not simulated"))
     half = (row.high - row.low) / 2
     sentences = (
-        f"If single labels are right {percent(USUAL)} of the time, about "
-        f"{percent(row.dawid_skene)} of the estimated labels of “{field.label}” will be right "
-        f"(Dawid-Skene; {percent(row.low)} to {percent(row.high)} in 95 of 100 studies), from "
-        f"{plural(row.votes, 'worker')} per item.",
-        f"By majority vote {percent(row.majority)}. Simulated with {count(found.items)} items and "
-        f"{plural(per_worker, 'label')} per worker.",
+        _(
+            "If single labels are right %(usual)s of the time, about %(right)s of "
+            "the estimated labels of “%(field)s” will be right (Dawid-Skene; %(low)s to "
+            "%(high)s in 95 of 100 studies), from %(workers)s per item."
+        )
+        % {
+            "usual": percent(USUAL),
+            "right": percent(row.dawid_skene),
+            "field": field.label,
+            "low": percent(row.low),
+            "high": percent(row.high),
+            "workers": plural(row.votes, "worker"),
+        },
+        _(
+            "By majority vote %(majority)s. Simulated with %(items)s items and "
+            "%(labels)s per worker."
+        )
+        % {
+            "majority": percent(row.majority),
+            "items": count(found.items),
+            "labels": plural(per_worker, "label"),
+        },
     )
     error = half / math.sqrt(REPLICATES)
-    return Precision("the share of right labels", half, error, sentences, recipe=found.recipe)
+    return Precision(_("the share of right labels"), half, error, sentences, recipe=found.recipe)

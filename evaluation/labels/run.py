@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
@@ -32,8 +33,8 @@ FIELD = Param(
     "",
     TEXT,
     high=40,
-    label="Field",
-    help="The question whose answers are scored.",
+    label=gettext_noop("Field"),
+    help=gettext_noop("The question whose answers are scored."),
 )
 
 
@@ -90,17 +91,18 @@ def refuse(task: Task, params: Mapping[str, Any]) -> None:
     """Raise Invalid where the task has no field of this name in which one option is chosen."""
     known = [one.name for one in collected.fields_of(task.current)]
     if params[FIELD.name] and params[FIELD.name] not in known:
-        listed = ", ".join(known) or "The task has none in which one option is chosen."
+        listed = ", ".join(known) or gettext("The task has none in which one option is chosen.")
         raise Invalid(
-            f"The task has no field {params[FIELD.name]!r} that can be scored.",
+            gettext("The task has no field %(field)s that can be scored.")
+            % {"field": repr(params[FIELD.name])},
             fields={FIELD.name: listed},
         )
 
 
 RUNS = RunType(
-    replace(METHOD, title="Label study"),
+    replace(METHOD, title=gettext_noop("Label study")),
     ("labels",),
-    "labels",
+    gettext_noop("labels"),
     (SNAPSHOT, *MODELS),
     compute,
     write,

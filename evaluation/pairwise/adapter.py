@@ -121,7 +121,7 @@ class Pairs(ShapeAdapter):
     main_run = "pairwise"
     start_title = gettext_noop("Run the evaluation")
     new_noun = "judgment"
-    fixed_words = gettext_noop(
+    fixed_words = _(
         "Votes are held against the pair as it is stored, whichever side it was shown on. Of "
         "somebody who met a pair twice the first vote counts. Nulls, cross-fitting and resampled "
         "labels follow in a run of their own, when this one is done."
@@ -133,7 +133,7 @@ class Pairs(ShapeAdapter):
     exclusion, after_exclusion = "pair_exclude", "pair_agreement"
     worker_score = COMPETENCE
     pools = ("competence",)
-    without_models = gettext_noop(
+    without_models = _(
         "Pairs are judged by people, with competence, agreement and a ranking. Judgments that "
         "models gave elsewhere can be imported."
     )
@@ -151,7 +151,7 @@ class Ratings(ShapeAdapter):
     told_figures = {"agreement": ("alpha",)}
     results = "rating_results"
     worker_score = AGREEMENT
-    without_models = gettext_noop(
+    without_models = _(
         "Texts are rated by people, with agreement and means. Scores that were published "
         "elsewhere can be imported."
     )

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import System, Task
 from annotation.models.tasks import TaskState
@@ -27,7 +29,7 @@ from evaluation.runs.adapters import adapter_of
 UNSURE, RANDOM = "unsure", "random"
 WAYS = {UNSURE: active.MIX, RANDOM: 1.0}  # the share of the equal chance in each
 USUAL, MOST = 100, 5000  # items to ask about, if nobody says
-OF_TEXTS = (
+OF_TEXTS = gettext_lazy(
     "Items cannot be chosen for answers in own words. A choice pays off where a model’s answers "
     "stand in for a share or a mean, weighted by each item’s chance; texts have neither. Let "
     "people answer more items in random order instead; they all count in the test."
@@ -112,13 +114,15 @@ def candidates(task: Task, field: ChoiceField, system_id: int) -> Candidates:
     model labelled nothing.
     """
     if task.current is None or task.state not in (TaskState.OPEN, TaskState.PAUSED):
-        raise Conflict("Open the task first; nobody can answer its items now.")
+        raise Conflict(_("Open the task first; nobody can answer its items now."))
     if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
-        raise Conflict("Adaptive collection decides where answers go. Switch it off first.")
+        raise Conflict(_("Adaptive collection decides where answers go. Switch it off first."))
     rows = collected.choices_of(task, field, adapter_of(task).counting_rows(task))
     names = dataset.names_of(rows)
     if system_id not in names:
-        raise Invalid("This model labelled nothing here.", fields={"model": "Choose another."})
+        raise Invalid(
+            _("This model labelled nothing here."), fields={"model": _("Choose another.")}
+        )
     frozen = dataset.to_arrays(rows, field, names)
     shown = task.items.in_version(task.current.number).filter(expected__isnull=True, repeat=False)
     live = set(shown.values_list("pk", flat=True))
@@ -159,8 +163,12 @@ def system_named(task: Task, name: str) -> int:
     named = [one.pk for one in systems if str(one) == name]
     named = named or [one.pk for one in systems if one.name == name]
     if len(named) != 1:
-        said = "Several have it: add the prompt strategy" if named else "The project has none"
-        raise Invalid("Name one model.", fields={"model": f"{said} (“{name}”)."})
+        said = (
+            _("Several are called “%(name)s”: add the prompt strategy.")
+            if named
+            else _("The project has none called “%(name)s”.")
+        )
+        raise Invalid(_("Name one model."), fields={"model": said % {"name": name}})
     return named[0]
 
 
@@ -169,15 +177,18 @@ def check_wanted(found: Candidates, wanted: int, way: str) -> None:
     most = min(found.free, MOST)
     if most < LABELS:
         raise Invalid(
-            f"Only {found.free} items are left that the model labelled and nobody else; an "
-            f"interval needs {LABELS}.",
-            fields={"wanted": "Let the model label more items first."},
+            _(
+                "Only %(free)s items are left that the model labelled and nobody else; an "
+                "interval needs %(least)s."
+            )
+            % {"free": found.free, "least": LABELS},
+            fields={"wanted": _("Let the model label more items first.")},
         )
     if not LABELS <= wanted <= most:
-        said = f"From {LABELS} to {most}."
-        raise Invalid("The number of items is out of range.", fields={"wanted": said})
+        said = _("From %(least)s to %(most)s.") % {"least": LABELS, "most": most}
+        raise Invalid(_("The number of items is out of range."), fields={"wanted": said})
     if way not in WAYS:
-        raise Invalid("There is no such way to choose.", fields={"way": ", ".join(WAYS)})
+        raise Invalid(_("There is no such way to choose."), fields={"way": ", ".join(WAYS)})
 
 
 def suggested(free: int, needed: float | None, items: int) -> int:

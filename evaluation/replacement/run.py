@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots import choices as collected
@@ -26,7 +27,7 @@ from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
 
 SLUG = METHOD.slug
-TESTS = "Tests"
+TESTS = gettext_noop("Tests")
 SHARED = SharedPage(
     "evaluation/replacement/shared/page.html", "evaluation.replacement.selectors.shared.parts"
 )
@@ -36,8 +37,8 @@ FIELD = Param(
     "",
     TEXT,
     high=40,
-    label="Field",
-    help="The question whose answers are compared.",
+    label=gettext_noop("Field"),
+    help=gettext_noop("The question whose answers are compared."),
 )
 
 
@@ -123,15 +124,16 @@ def refuse(task: Task, params: Mapping[str, Any]) -> None:
     known = [one.name for one in collected.fields_of(task)]
     if params[FIELD.name] and params[FIELD.name] not in known:
         raise Invalid(
-            f"The task has no field {params[FIELD.name]!r} that can be compared.",
-            fields={FIELD.name: ", ".join(known) or "The task has none."},
+            gettext("The task has no field %(field)s that can be compared.")
+            % {"field": repr(params[FIELD.name])},
+            fields={FIELD.name: ", ".join(known) or gettext("The task has none.")},
         )
 
 
 RUNS = RunType(
     METHOD,
     ("labels", "pairs", "ratings", "checks"),
-    "labels, judgments of pairs, ratings and checklists",
+    gettext_noop("labels, judgments of pairs, ratings and checklists"),
     (SNAPSHOT, TESTS),
     compute,
     write,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from annotation.models import System
 from annotation.work.snapshots.choices import ChoiceField
@@ -87,7 +88,7 @@ def fit(run: Run, data: ChoicesDataset, hooks: Hooks, *, encoder: str) -> Comput
 RUNS = RunType(
     METHOD,
     ("texts",),
-    "free text",
+    gettext_noop("free text"),
     (SNAPSHOT, EMBEDDINGS, TESTS),
     compute,
     choice_runs.write,

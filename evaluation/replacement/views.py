@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import STAFF, get_task
@@ -49,7 +50,9 @@ def _frame(
     """The task, its run and what both pages share."""
     access, task = get_task(request, project_id, task_id)
     otherwise = Missing(
-        "Models can be tested on free text, labels, judgments of pairs, ratings and checklists."
+        gettext(
+            "Models can be tested on free text, labels, judgments of pairs, ratings and checklists."
+        )
     )
     method = reads.method_of(task)
     require_fit(task, method, otherwise)
@@ -77,7 +80,7 @@ def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Leanings, calibration, drift and versions of one model, and all models as a panel."""
     _, run, context = _frame(request, project_id, task_id, "judges")
     if run is None:
-        raise Missing("Test the models first; then this page says how they judge.")
+        raise Missing(gettext("Test the models first; then this page says how they judge."))
     told = run_reads.figures_of(run, *judging.FIGURES)
     context.update(
         judging.page(run, told, number_of(request, "model")),
@@ -92,7 +95,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """One table of a run as CSV (``?table=``), or one chart of its page as SVG (``?chart=``)."""
     task, run, _ = _frame(request, project_id, task_id, "")
     if run is None:
-        raise Missing("Test the models first; then there is something to download.")
+        raise Missing(gettext("Test the models first; then there is something to download."))
     told = run_reads.figures_of(run)
     name = request.GET.get("chart") or request.GET.get("table", "")
     file = f"task-{task.pk}-run-{run.number}-{name}"
@@ -121,7 +124,7 @@ def ask(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     if run is not None and run.method != reads.SLUG:
         raise Missing(next_items.OF_TEXTS)
     if run is None:
-        raise Missing("Test the models first; then people can be asked about more items.")
+        raise Missing(gettext("Test the models first; then people can be asked about more items."))
     given = request.POST if request.method == "POST" else request.GET
     told = run_reads.figures_of(run, "frame", "model", "curve", "combined")
     chosen = asking.chosen_of(
@@ -142,8 +145,11 @@ def ask(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         except (Invalid, Conflict) as error:
             wrong, status = asking.in_words(error), error.status
         else:
-            first = f"{plural(len(made.drawn), 'item')} will be handed out first."
-            messages.success(request, f"{first} Run the test again once people have answered them.")
+            asked = gettext(
+                "%(items)s will be handed out first. Run the test again once people have answered "
+                "them."
+            )
+            messages.success(request, asked % {"items": plural(len(made.drawn), "item")})
             return redirect("replacement", project_id, task_id)
     context = {
         "task": task,

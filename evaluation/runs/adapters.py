@@ -64,7 +64,7 @@ class CompetenceWords:
     said: Words
     line: Words
     votes: Words
-    every: str
+    every: Words
     no_interval: Words
     shared: Words  # what links workers whose figures compare
     beside: Words
@@ -87,7 +87,7 @@ BY_DIMENSION = CompetenceWords(
     said=_("the probability of not guessing, by dimension"),
     line=_("Dimension"),
     votes=_("Votes"),
-    every="every vote",
+    every=_("every vote"),
     no_interval=_("too few shared pairs"),
     shared=pgettext_lazy("noun", "pair"),
     beside=_("Agreement with others"),
@@ -127,7 +127,7 @@ class ShapeAdapter:
     cites: bool = False  # people write from passages, so that only a paste from elsewhere is told
 
     # Models
-    without_models: str = ""  # what can be done without any
+    without_models: Words = ""  # what can be done without any
     planner: Planner | None = None  # of the Plan page; none where no plan is simulated
     # How models answer the items: of evaluation.llm_runs.answering, which is above this room.
     answering: Any = None
@@ -141,7 +141,7 @@ class ShapeAdapter:
         }
 
     @property
-    def fixed_words(self) -> str:
+    def fixed_words(self) -> Words:
         """What no option of a run changes, for the page that starts one."""
         return gettext(
             "Intervals are 95%%. The same seed on the same %(nouns)s gives the same numbers."

@@ -213,7 +213,7 @@ def _start_page(
         "title": reads.title_of(task),
         "form": form,
         "known": known,
-        "fixed_words": _(known.fixed_words),
+        "fixed_words": known.fixed_words,
         "page_title": _start_title(known, title) if own else title,
         "begins": _("The %(nouns)s that count now are frozen when the run begins.")
         % {"nouns": several(known.answer_noun)},

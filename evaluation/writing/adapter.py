@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from crowdqc.numbers import plural
 from evaluation.llm_runs.answering import responses
@@ -19,7 +19,7 @@ class Responses(ShapeAdapter):
     main_run = "writing"
     start_title = gettext_noop("Describe the responses")
     new_noun = "response"
-    fixed_words = gettext_noop(
+    fixed_words = gettext_lazy(
         "Intervals are 95% and drawn over topics; fewer than 5 topics have none. Thresholds of the "
         "signals are those of the method and stand beside each signal. A worker’s pace is held "
         "against their own other responses."
@@ -32,7 +32,7 @@ class Responses(ShapeAdapter):
     results = "writing_results"
     cites = True
     answering = responses.Responses()
-    without_models = gettext_noop(
+    without_models = gettext_lazy(
         "Responses are written by people, and those of systems can be imported."
     )
 

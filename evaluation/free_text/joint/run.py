@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from evaluation.free_text import run as text_runs
 from evaluation.methods.aqer.joint import METHOD
@@ -116,7 +117,7 @@ def _rows(frozen: AnswersDataset, result: Result) -> tuple[list[Row], list[Row]]
 RUNS = RunType(
     METHOD,
     ("texts",),
-    "free text",
+    gettext_noop("free text"),
     text_runs.RUNS.steps,
     text_runs.compute,
     write,

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER
@@ -19,9 +20,9 @@ from evaluation.runs.selectors.verdicts import first_place
 
 SHOWN = 200  # best answers listed
 ALIKE = {
-    "workers": "Two workers",
-    "systems": "Two language models",
-    "between": "A worker and a model",
+    "workers": gettext_lazy("Two workers"),
+    "systems": gettext_lazy("Two language models"),
+    "between": gettext_lazy("A worker and a model"),
 }
 
 
@@ -49,7 +50,11 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     place = first_place(rows, noun="authors", by=_("their answers"))
     models = sum(row.model for row in rows)
     alone = joint["mode"] == "systems"
-    people = "" if alone else f"{plural(len(rows) - models, 'worker')} and "
+    voters = {
+        "workers": plural(len(rows) - models, "worker"),
+        "models": plural(models, "language model"),
+    }
+    said = _("%(models)s vote.") if alone else _("%(workers)s and %(models)s vote.")
     return {
         "verdict": place.then(next_steps.of_place(place, run.task)),
         "boards": made,
@@ -57,7 +62,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         "alone": alone,
         "merged": merged(told.get("merged") or []),
         "moves": moves(told.get("without_models") or {}, rows),
-        "basis": f"{people}{plural(models, 'language model')} vote.",
+        "basis": said % voters,
         "alike": [
             (name, joint["alike"][slug])
             for slug, name in ALIKE.items()
@@ -85,7 +90,7 @@ def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:
     lines.sort(key=lambda one: (one["place"], one["place_with"]))
     return {
         "reason": told["reason"],
-        "by": "adjusted score" if told["by"] == "adjusted" else "score",
+        "by": _("adjusted score") if told["by"] == "adjusted" else _("score"),
         "lines": lines[:SHOWN],
         "hidden": max(0, len(lines) - SHOWN),
         "sentence": _moved(lines),
@@ -100,14 +105,23 @@ def _moved(lines: Sequence[Mapping[str, Any]]) -> str:
         next(one["row"].name for one in lines if one[key] == 1) for key in ("place", "place_with")
     )
     first = (
-        f"{joint} is closest to the shared answer, with and without the models’ votes."
+        _("%(joint)s is closest to the shared answer, with and without the models’ votes.")
+        % {"joint": joint}
         if joint == without
-        else f"With the models’ votes {joint} is closest to the shared answer, without them "
-        f"{without}."
+        else _(
+            "With the models’ votes %(joint)s is closest to the shared answer, without "
+            "them %(without)s."
+        )
+        % {"joint": joint, "without": without}
     )
     other = sum(bool(one["moved"]) for one in lines)
-    said = f"{other} of {plural(len(lines), 'author')} change places." if other else ""
-    return f"{first} {said or 'Nobody changes places.'}"
+    said = _("Nobody changes places.")
+    if other:
+        said = _("%(n)s of %(authors)s change places.") % {
+            "n": other,
+            "authors": plural(len(lines), "author"),
+        }
+    return f"{first} {said}"
 
 
 def merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
@@ -21,7 +22,7 @@ from evaluation.runs.selectors import lists as run_reads
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """People and language models on one board, all of whom vote."""
     _, task = get_task(request, project_id, task_id)
-    require_fit(task, SLUG, Missing("Only answers in free text are scored by AQER."))
+    require_fit(task, SLUG, Missing(gettext("Only answers in free text are scored by AQER.")))
     run = reads.shown_run(task, number_of(request))
     context = method_frame(task, run, view="joint", method=SLUG)
     if run is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from crowdqc.numbers import plural
 from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors.warnings import plural_answers
@@ -15,9 +17,14 @@ def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     return {part["number"]: part for part in told.get("components", [])}
 
 
+def _sentences(*said: str) -> str:
+    """Those that say something, one behind the other."""
+    return " ".join(one for one in said if one)
+
+
 def state_words(run: Run) -> str:
     """``Run 3 finished``."""
-    return f"Run {run.number} finished"
+    return _("Run %(run)s finished") % {"run": run.number}
 
 
 def workers_board(
@@ -43,7 +50,9 @@ def workers_board(
     if len(parts) == 1:
         ending = board.groups_sentence(groups)
     else:
-        ending = f"They stand on {plural(len(parts), 'board')}, which do not compare."
+        ending = _("They stand on %(boards)s, which do not compare.") % {
+            "boards": plural(len(parts), "board")
+        }
     return {"boards": made, "page": shown, "ending": ending}
 
 
@@ -61,18 +70,27 @@ def workers(
         "names": {row.id: row.name for row in rows},
         "any_log": any(row.pasted is not None for row in rows),
         "state_words": state_words(run),
-        "sentence": f"{plural(counts.get('workers', 0), 'worker')}, "
-        f"{plural(counts.get('answers', 0), 'answer')} to "
-        f"{plural(counts.get('questions', 0), 'question')}. {_typically(told)}{found['ending']}",
+        "sentence": _sentences(
+            _("%(workers)s, %(answers)s to %(questions)s.")
+            % {
+                "workers": plural(counts.get("workers", 0), "worker"),
+                "answers": plural(counts.get("answers", 0), "answer"),
+                "questions": plural(counts.get("questions", 0), "question"),
+            },
+            _typically(told),
+            found["ending"],
+        ),
     }
 
 
 def _typically(told: Mapping[str, Any]) -> str:
-    """``Typically 3 answers per question. ``, of one board alone."""
+    """``Typically 3 answers per question.``, of one board alone."""
     found = told.get("redundancy", [])
     if len(found) != 1:
         return ""
-    return f"Typically {plural_answers(found[0]['answers'])} per question. "
+    return _("Typically %(answers)s per question.") % {
+        "answers": plural_answers(found[0]["answers"])
+    }
 
 
 def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +124,12 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "own_included": not params.get("leave_one_out", True),
         "state_words": state_words(run),
-        "sentence": f"{plural(counts.get('systems', 0), 'system')}, "
-        f"{plural(counts.get('system_answers', 0), 'answer')}. {ending}",
+        "sentence": _sentences(
+            _("%(systems)s, %(answers)s.")
+            % {
+                "systems": plural(counts.get("systems", 0), "system"),
+                "answers": plural(counts.get("system_answers", 0), "answer"),
+            },
+            ending,
+        ),
     }

@@ -62,7 +62,7 @@ def _described(
             said.setdefault(text, {**side[at], "same": 0})["same"] += 1
         made.append(
             {
-                "name": f"Camp {letter}",
+                "name": _("Camp %(letter)s") % {"letter": letter},
                 "answers": len(side),
                 "weight": group["share_of_weight"],
                 "typical": list(said.values())[:TYPICAL],
@@ -137,7 +137,7 @@ def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:
             {
                 "groups": [
                     {
-                        "name": f"Camp {letter}",
+                        "name": _("Camp %(letter)s") % {"letter": letter},
                         "workers": sorted(names.get(pk, "a worker") for pk in one["workers"]),
                         "share": percent(one["share_of_answers"]),
                         "weight": percent(one["share_of_weight"]),
@@ -151,7 +151,9 @@ def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:
     reasons = [part["reason"] for part in told.get("camps", []) if part["found"] is None]
     return {
         "camps": camps,
-        "why_none": f"Not examined: {reasons[0]}." if reasons and not camps else "",
+        "why_none": _("Not examined: %(reasons)s.") % {"reasons": reasons[0]}
+        if reasons and not camps
+        else "",
         "ignored": _ignored(run, told),
     }
 
@@ -175,7 +177,8 @@ def _ignored(run: Run, told: Told) -> list[Row]:
                 "task_results_question", args=[run.project_id, run.task_id, one["question"]]
             ),
             "text": said[one["answer"]].text if one["answer"] in said else "",
-            "size": f"{one['size']} of {plural(one['of'], 'answer')}",
+            "size": _("%(size)s of %(answers)s")
+            % {"size": one["size"], "answers": plural(one["of"], "answer")},
             "weight": percent(one["share_of_weight"]),
         }
         for one in low

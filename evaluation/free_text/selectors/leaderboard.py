@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from crowdqc.numbers import NBSP, plural, word
 from evaluation.charts import boards as charts
@@ -79,7 +80,7 @@ class Board:
 def rank_words(low: int | None, high: int | None) -> str:
     """``2`` or ``2–4``; "none" where no rank is known."""
     if low is None or high is None:
-        return "none"
+        return _("none")
     return str(low) if low == high else f"{low}–{high}"
 
 
@@ -142,11 +143,12 @@ def flags(log: Mapping[str, Any], answered: int) -> list[dict[str, Any]]:
     """What a reviewer may want to look at: much pasting, many "I don't know"."""
     found = []
     if (log.get("pasted") or 0) >= PASTED_SHARE:
-        found.append({"text": "Paste"})
+        found.append({"text": _("Paste")})
     declined = log.get("declined", 0)
     if declined >= 2 and declined >= DECLINED_SHARE * answered:
         # Evidence from the log beside a score; never a verdict.
-        found.append({"text": f"{declined}{NBSP}×{NBSP}“don’t know”"})
+        times = f"{declined}{NBSP}×{NBSP}"
+        found.append({"text": _("%(times)s“don’t know”") % {"times": times}})
     return found
 
 
@@ -201,30 +203,51 @@ def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
     """A group of the board in words; its ranks are those that its ``members`` can have."""
     best = min((row.best for row in members if row.best), default=None)
     worst = max((row.worst for row in members if row.worst), default=None)
-    ranks = f"{'Rank' if best == worst else 'Ranks'} {rank_words(best, worst)}"
-    size, below = len(members), group["first"] - 1
-    lies = f"the {word(below)} above" if below > 1 else "the one above"
+    same, below, size = best == worst, group["first"] - 1, len(members)
+    rank = (_("Rank %(ranks)s") if same else _("Ranks %(ranks)s")) % {
+        "ranks": rank_words(best, worst)
+    }
+    above = _("the %(n)s above") % {"n": word(below)} if below > 1 else _("the one above")
     if size == 1:
-        under = group.get("clear_below", 0)
-        sides = [f"below {lies}"] if below and group["clear_above"] else []
-        if under:
-            sides.append(f"above the {word(under)} below" if under > 1 else "above the one below")
-        return f"{ranks}: {' and '.join(sides)}" if sides else ranks
-    text = f"{ranks}: these {word(size)} cannot be separated"
-    if worst is not None and worst > below + size:
-        # Why more can be first than stand in the first group.
-        text += ", and some below may be as good"
-    return f"{text}, and lie below {lies}" if group["clear_above"] else text
+        return _alone(rank, above if below and group["clear_above"] else "", group)
+    # Why more can be first than stand in the first group: some below may be as good.
+    more, clear = worst is not None and worst > below + size, group["clear_above"]
+    if more and clear:
+        said = _(
+            "%(rank)s: these %(size)s cannot be separated, and some below may be as good, and lie "
+            "below %(above)s"
+        )
+    elif more:
+        said = _("%(rank)s: these %(size)s cannot be separated, and some below may be as good")
+    elif clear:
+        said = _("%(rank)s: these %(size)s cannot be separated, and lie below %(above)s")
+    else:
+        said = _("%(rank)s: these %(size)s cannot be separated")
+    return said % {"rank": rank, "size": word(size), "above": above}
+
+
+def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:
+    """The heading of one row by itself; ``above``: those that it surely lies below, if any."""
+    under = group.get("clear_below", 0)
+    below = _("the %(n)s below") % {"n": word(under)} if under > 1 else _("the one below")
+    told = {"rank": rank, "above": above, "below": below}
+    if above and under:
+        return _("%(rank)s: below %(above)s and above %(below)s") % told
+    if above:
+        return _("%(rank)s: below %(above)s") % told
+    return _("%(rank)s: above %(below)s") % told if under else rank
 
 
 def groups_sentence(groups: Sequence[Mapping[str, Any]]) -> str:
     """How many groups a board of one component has, where the borders between them are sure."""
     if not groups:
-        return "Nobody has enough answers for an interval yet."
+        return _("Nobody has enough answers for an interval yet.")
     if len(groups) == 1:
-        return "They cannot be told apart."
+        return _("They cannot be told apart.")
     if all(group["clear_above"] for group in groups[1:]):
-        return f"{word(len(groups)).capitalize()} groups can be told apart, nothing finer."
+        return _("%(groups)s groups can be told apart, nothing finer.") % {
+            "groups": word(len(groups)).capitalize()
+        }
     return ""  # the verdict and the headings say it
 
 
@@ -255,7 +278,10 @@ def boards(
         made.append(
             Board(
                 number=number,
-                heading=f"Board {number}: {plural(len(inside), noun)}" if many else "",
+                heading=_("Board %(number)s: %(inside)s")
+                % {"number": number, "inside": plural(len(inside), noun)}
+                if many
+                else "",
                 axis=charts.forest_axis(scale),
                 foot=charts.forest_axis(scale, bottom=True),
                 long=len(shown) >= FOOT_AXIS_FROM,
@@ -268,7 +294,7 @@ def boards(
         )
     lost = [row for row in page if not row.component]
     if lost and made:
-        made[-1].groups.append({"heading": "On no board", "rows": lost})
+        made[-1].groups.append({"heading": _("On no board"), "rows": lost})
     return made
 
 
@@ -307,12 +333,14 @@ def _grouped(
         inside = [row for row in shown if row.group == number]
         if inside:
             members = [row for row in rows if row.group == number]
-            more = "" if len(inside) == len(members) else " (continued on another page)"
-            made.append({"heading": heading(told, members) + more, "rows": inside})
+            said = heading(told, members)
+            if len(inside) < len(members):
+                said = _("%(heading)s (continued on another page)") % {"heading": said}
+            made.append({"heading": said, "rows": inside})
     unsure = [row for row in shown if not row.sure]
     if unsure:
         # Rows that cannot be separated, under their heading in words.
-        made.append({"heading": "Not scored", "rows": unsure})
+        made.append({"heading": _("Not scored"), "rows": unsure})
     return made
 
 

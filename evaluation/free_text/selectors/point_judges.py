@@ -10,6 +10,7 @@ import numpy as np
 from django.core.paginator import Paginator
 from django.urls import reverse
 from django.utils.translation import gettext as _t
+from django.utils.translation import gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
@@ -30,9 +31,10 @@ from evaluation.runs.selectors.words import results_page
 METHOD = "judge_points"
 SEED = 20417  # of the resamples of an agreement, so that a page says the same twice
 OFFERED = 20
-NO_RANK = rank_words(None, None)
-AQER_MISSING = "AQER has not run yet; once it has, its board stands beside this one."
-PEOPLE_MISSING = "People’s board has not run yet; once it has, it stands beside this one."
+AQER_MISSING = gettext_noop("AQER has not run yet; once it has, its board stands beside this one.")
+PEOPLE_MISSING = gettext_noop(
+    "People’s board has not run yet; once it has, it stands beside this one."
+)
 Told = Mapping[str, Any]
 SPAN = ("estimate", "low", "high")
 # Whose points are ranked -> the table of their scores, and the fields of their names.
@@ -99,11 +101,14 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         "sentence": _sentence(run, asked),
         "verdict": _verdict(run, main, boards, asked, dimension),
         "notes": [_note(text) for text in told.get("notes", [])],
-        "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what="Scores")
+        "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what=_t("Scores"))
         if sum(bins)
         else None,
         "spread_sentence": _spread(asked),
-        "spread_rows": [(f"{10 * k} to {10 * k + 10}", n) for k, n in enumerate(bins)],
+        "spread_rows": [
+            (_t("%(low)s to %(high)s") % {"low": 10 * k, "high": 10 * k + 10}, n)
+            for k, n in enumerate(bins)
+        ],
         "facts": _facts(asked),
         "reasons": list(asked["reasons"].items()),
         "recipe": recipe_pairs(run, told.get("recipe")),
@@ -116,11 +121,27 @@ def _note(text: str) -> str:
 
 def _sentence(run: Run, asked: Told) -> str:
     counts = asked["counts"]
-    noun = "answer" if adapter_of(run.task).scores_answers else "score"
-    given = plural(counts["answered"] + counts["defaulted"], noun)
-    head = f"{given} scored from 0 to 100" if noun == "answer" else f"{given} from 0 to 100"
-    lost = f", {counts['failed']:,} calls failed" if counts["failed"] else ""
-    return f"{head}; {counts['defaulted']:,} defaulted to 50{lost}."
+    scores_answers = adapter_of(run.task).scores_answers
+    given = plural(
+        counts["answered"] + counts["defaulted"], "answer" if scores_answers else "score"
+    )
+    if scores_answers:
+        said = (
+            _t(
+                "%(given)s scored from 0 to 100; %(defaulted)s defaulted to 50, %(failed)s calls "
+                "failed."
+            )
+            if counts["failed"]
+            else _t("%(given)s scored from 0 to 100; %(defaulted)s defaulted to 50.")
+        )
+    else:
+        said = (
+            _t("%(given)s from 0 to 100; %(defaulted)s defaulted to 50, %(failed)s calls failed.")
+            if counts["failed"]
+            else _t("%(given)s from 0 to 100; %(defaulted)s defaulted to 50.")
+        )
+    told = {name: count(counts[name]) for name in ("defaulted", "failed")}
+    return said % {"given": given, **told}
 
 
 def _verdict(
@@ -180,8 +201,8 @@ def _spread(asked: Told) -> str:
     """What the distribution says at first sight: a judge that says one thing judges nothing."""
     different = asked["different"]
     if different == 1:
-        return "Every score is the same number: this model tells nothing apart."
-    return f"{count(different)} different numbers were named."
+        return _t("Every score is the same number: this model tells nothing apart.")
+    return _t("%(different)s different numbers were named.") % {"different": count(different)}
 
 
 def _facts(asked: Told) -> list[tuple[str, str]]:
@@ -189,10 +210,10 @@ def _facts(asked: Told) -> list[tuple[str, str]]:
     given = counts["answered"] + counts["defaulted"]
     share = counts["defaulted"] / given if given else None
     return [
-        ("Asked", count(counts["asked"])),
-        ("Known from before", count(counts["cached"])),
-        ("No number, so 50", f"{count(counts['defaulted'])}, {percent(share)}"),
-        ("Failed", count(counts["failed"])),
+        (_t("Asked"), count(counts["asked"])),
+        (_t("Known from before"), count(counts["cached"])),
+        (_t("No number, so 50"), f"{count(counts['defaulted'])}, {percent(share)}"),
+        (_t("Failed"), count(counts["failed"])),
     ]
 
 
@@ -221,7 +242,7 @@ def _board(
     shown.object_list = [
         _line(named, rest, others.get(pk), main, scale) for pk, named, rest in parts
     ]
-    ranked = any(line["judge"].rank != NO_RANK for line in shown.object_list)
+    ranked = any(line["judge"].rank != rank_words(None, None) for line in shown.object_list)
     # The workers or the systems; ``sentence`` says how far the two judges agree.
     return {
         "noun": noun,
@@ -245,7 +266,11 @@ def _line(
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
     beside = None
     if main is not None:
-        beside = _cell(other) if other else Cell("none", None, None, None, "not on its board")
+        beside = (
+            _cell(other)
+            if other
+            else Cell(rank_words(None, None), None, None, None, _t("not on its board"))
+        )
     # A worker or system on both boards.
     return {
         "name": name,
@@ -269,8 +294,8 @@ def _cell(values: Sequence[Any]) -> Cell:
 def _said(noun: str, run: Run, main: Run | None, dimension: str) -> str:
     """How far the judge goes with the task's own method, in words."""
     if adapter_of(run.task).scores_answers:
-        return _agree(noun, run, main) if main is not None else AQER_MISSING
-    return _texts_agree(run, main, dimension) if main is not None else PEOPLE_MISSING
+        return _agree(noun, run, main) if main is not None else _t(AQER_MISSING)
+    return _texts_agree(run, main, dimension) if main is not None else _t(PEOPLE_MISSING)
 
 
 def _agree(noun: str, run: Run, main: Run) -> str:
@@ -287,7 +312,11 @@ def _agree(noun: str, run: Run, main: Run) -> str:
     )
     both = [row for row in mine if row[0] in theirs]
     if not both:
-        return f"No {noun}’s answers were scored by both."
+        return (
+            _t("No worker’s answers were scored by both.")
+            if noun == "worker"
+            else _t("No system’s answers were scored by both.")
+        )
     authors, items = (
         {pk: k for k, pk in enumerate(sorted({row[at] for row in both}))} for at in (1, 2)
     )
@@ -305,16 +334,22 @@ def _agree(noun: str, run: Run, main: Run) -> str:
 
 def _agreement(found: Agreement, noun: str) -> str:
     if found.rho is None:
-        return f"No rank correlation with AQER: {found.reason}."
-    head = f"Spearman’s ρ with AQER {score(found.rho, 2)}"
-    over = f"over {plural(found.authors, noun)}"
+        return _t("No rank correlation with AQER: %(reason)s.") % {"reason": found.reason}
+    told = {"rho": score(found.rho, 2), "authors": plural(found.authors, noun)}
     if found.low is None:
-        return f"{head}, {over}; no interval: {found.reason}."
-    bounds = interval(found.low, found.high, 2)
-    return (
-        f"{head} (95%: {bounds}), {over} with {FEWEST} answers or more; "
-        f"{plural(found.questions, 'question')} resampled."
-    )
+        return _t("Spearman’s ρ with AQER %(rho)s, over %(authors)s; no interval: %(reason)s.") % {
+            **told,
+            "reason": found.reason,
+        }
+    return _t(
+        "Spearman’s ρ with AQER %(rho)s (95%%: %(bounds)s), over %(authors)s with %(fewest)s "
+        "answers or more; %(questions)s resampled."
+    ) % {
+        **told,
+        "bounds": interval(found.low, found.high, 2),
+        "fewest": FEWEST,
+        "questions": plural(found.questions, "question"),
+    }
 
 
 def _texts_agree(run: Run, main: Run, dimension: str) -> str:
@@ -330,7 +365,7 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     topics = {row.candidate_id: row.topic for row in judgments.texts(run.task)}
     both = [pk for pk in sorted(mine) if pk in theirs and pk in topics]
     if not both:
-        return "No text has both points and a score from people on this dimension."
+        return _t("No text has both points and a score from people on this dimension.")
     names = sorted({topics[pk] for pk in both})
     group = np.array([names.index(topics[pk]) for pk in both])
     found = spearman(
@@ -338,11 +373,21 @@ def _texts_agree(run: Run, main: Run, dimension: str) -> str:
     )
     good = np.flatnonzero(found.defined)
     if not len(good):
-        return "No topic has texts that both tell apart."
+        return _t("No topic has texts that both tell apart.")
     mean = author_means(np.zeros(len(good), dtype=np.int64), good, found.value[good])[0]
-    left = f"; {len(names) - len(good)} undefined" if len(good) < len(names) else ""
-    head = f"Within topics, points and people’s scores have a mean ρ of {score(mean.estimate, 2)}"
+    counted = plural(len(good), "topic")
+    if len(good) < len(names):
+        counted = _t("%(topics)s; %(n)s undefined") % {
+            "topics": counted,
+            "n": len(names) - len(good),
+        }
+    told = {"estimate": score(mean.estimate, 2), "topics": counted}
     if mean.low is None or mean.high is None:
-        return f"{head}, over {plural(len(good), 'topic')}{left}; an interval needs {FEWEST}."
-    bounds = interval(max(-1.0, mean.low), min(1.0, mean.high), 2)
-    return f"{head} (95%: {bounds}), over {plural(len(good), 'topic')}{left}."
+        return _t(
+            "Within topics, points and people’s scores have a mean ρ of %(estimate)s, over "
+            "%(topics)s; an interval needs %(fewest)s."
+        ) % {**told, "fewest": FEWEST}
+    return _t(
+        "Within topics, points and people’s scores have a mean ρ of %(estimate)s (95%%: "
+        "%(bounds)s), over %(topics)s."
+    ) % {**told, "bounds": interval(max(-1.0, mean.low), min(1.0, mean.high), 2)}

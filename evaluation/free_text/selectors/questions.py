@@ -9,6 +9,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
+from django.utils.translation import gettext
 
 from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER, declined
@@ -91,7 +92,7 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
     """All answers to one question; Missing where the run saw none."""
     own = ItemScore.objects.filter(run=run, item=item, dimension="").first()
     if own is None:
-        raise Missing(f"Run {run.number} has no answer to this question.")
+        raise Missing(gettext("Run %(run)s has no answer to this question.") % {"run": run.number})
     found = list(
         AnswerScore.objects.filter(run=run, answer__item=item, dimension="")
         .select_related("answer__worker", "answer__system")
@@ -173,11 +174,17 @@ def _cluster(item: Item, told: Mapping[str, Any]) -> str:
     for part in told.get("clusters", []):
         for one in part.get("listed", []):
             if one["question"] == item.pk:
-                return (
-                    f"{one['size']} of {plural(one['of'], 'answer')} are nearly the same and hold "
-                    f"{percent(one['share_of_weight'])} of the weight."
-                    + (" The better workers wrote something else." if _is_low(one) else "")
-                )
+                said = gettext(
+                    "%(size)s of %(answers)s are nearly the same and hold %(share)s of the weight."
+                ) % {
+                    "size": one["size"],
+                    "answers": plural(one["of"], "answer"),
+                    "share": percent(one["share_of_weight"]),
+                }
+                if not _is_low(one):
+                    return said
+                other = gettext("The better workers wrote something else.")
+                return f"{said} {other}"
     return ""
 
 

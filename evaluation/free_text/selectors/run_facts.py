@@ -52,12 +52,19 @@ def facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Small facts: name and value."""
     parts = told.get("components", [])
     missing, cells = sum(p["missing"] for p in parts), sum(p["cells"] for p in parts)
-    found = [("Answers missing", f"{count(missing)} of {count(cells)}" if missing else "none")]
+    found = [
+        (
+            _("Answers missing"),
+            _("%(missing)s of %(cells)s") % {"missing": count(missing), "cells": count(cells)}
+            if missing
+            else _("none"),
+        )
+    ]
     left = told.get("left_out", {})
     if left.get("uncounted"):
-        found.append(("Do not count", count(left["uncounted"])))
+        found.append((_("Do not count"), count(left["uncounted"])))
     if left.get("repeated"):
-        found.append(("Given twice, left out", count(left["repeated"])))
+        found.append((_("Given twice, left out"), count(left["repeated"])))
     return found
 
 
@@ -66,12 +73,12 @@ def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     parts = told.get("components", [])
     rounds = max((part["rounds"] for part in parts), default=0)
     found = [
-        ("Rounds until it converged", count(rounds)),
-        ("Graph", plural(len(parts), "component")),
+        (_("Rounds until it converged"), count(rounds)),
+        (_("Graph"), plural(len(parts), "component")),
     ]
     bounds = [one for one in told.get("bounds", []) if "worst" in one and not one["vacuous"]]
     if bounds:
-        found.append(("Error bound, eq. (8)", score(bounds[0]["worst"], 2)))
+        found.append((_("Error bound, eq. (8)"), score(bounds[0]["worst"], 2)))
     return found
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from crowdqc.numbers import plural
 from evaluation.free_text.selectors import boards as pages
 from evaluation.free_text.selectors import leaderboard as board
@@ -13,7 +16,7 @@ from evaluation.models import Run
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
-METHOD = (
+METHOD = gettext_noop(
     "AQER compares what people wrote to the same questions. Whoever writes close to the others who "
     "do so too scores high. The interval shows how sure that is; it does not say that an answer is "
     "right."
@@ -25,14 +28,14 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     told = reads.figures_of(run)
     rows = board.sorted_rows(board.worker_rows(run, {}), "score", ascending=False)
     for place, row in enumerate(rows, 1):
-        row.id, row.name, row.flags = 0, f"Worker {place}", []
+        row.id, row.name, row.flags = 0, _("Worker %(place)s") % {"place": place}, []
     people = pages.workers_board(told, rows, page=page)
     systems = pages.systems(run, told)
     counts = told.get("recipe", {}).get("counts", {})
     return {
         "boards": [
-            *(_board(one, "Workers", systems["rows"]) for one in people["boards"]),
-            *(_board(one, "Language models", rows) for one in systems["boards"]),
+            *(_board(one, _("Workers"), systems["rows"]) for one in people["boards"]),
+            *(_board(one, _("Language models"), rows) for one in systems["boards"]),
         ],
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
@@ -41,12 +44,15 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
             note=systems["sentence"] if systems["rows"] else "",
         ),
         "basis": (
-            f"{plural(counts.get('answers', 0), 'answer')} to "
-            f"{plural(counts.get('questions', 0), 'question')} by "
-            f"{plural(counts.get('workers', 0), 'worker')}."
+            _("%(answers)s to %(questions)s by %(workers)s.")
+            % {
+                "answers": plural(counts.get("answers", 0), "answer"),
+                "questions": plural(counts.get("questions", 0), "question"),
+                "workers": plural(counts.get("workers", 0), "worker"),
+            }
         ),
-        "method": METHOD,
-        "measure": "Score",
+        "method": _(METHOD),
+        "measure": _("Score"),
         "units": "answer,answers",
         "notes": [],
         "facts": [*run_facts.facts(told), *run_facts.fine_facts(told)],

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.work.snapshots import answers
-from crowdqc.numbers import percent, plural, score, word
+from crowdqc.numbers import count, percent, plural, score, word
+from crowdqc.web.terms import Words
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import ItemScore, Run
 
 SHOWN_CLUSTERS = 3
 EXCERPT = 60
 SHOWN_NAMES = 4  # of the workers of a group
+EVIDENCE = gettext_lazy("Evidence")
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Warning:
     head: str
     text: str
     url: str = ""
-    link: str = "Evidence"
+    link: Words = EVIDENCE
 
 
 def item_numbers(run: Run) -> dict[int, int]:
@@ -73,17 +77,21 @@ def _redundancy(told: Mapping[str, Any]) -> list[Warning]:
     return [
         Warning(
             "warn",
-            f"Only {plural_answers(answers)} per question.",
-            f"Below {FEW}, a score depends mostly on whose answers it was compared with. "
-            "Do not use it for decisions about single workers. Collect one more answer per "
-            "question first.",
+            _("Only %(answers)s per question.") % {"answers": plural_answers(answers)},
+            _(
+                "Below %(few)s, a score depends mostly on whose answers it was compared "
+                "with. Do not use it for decisions about single workers. Collect one more "
+                "answer per question first."
+            )
+            % {"few": FEW},
         )
     ]
 
 
 def plural_answers(answers: float) -> str:
     """A median number of answers: ``1 answer``, ``2.5 answers``."""
-    return f"{answers:g} answer{'' if answers == 1 else 's'}"
+    several = 1 if answers == 1 else 2
+    return ngettext("%(count)s answer", "%(count)s answers", several) % {"count": f"{answers:g}"}
 
 
 def _graph(told: Mapping[str, Any]) -> list[Warning]:
@@ -93,18 +101,22 @@ def _graph(told: Mapping[str, Any]) -> list[Warning]:
         found.append(
             Warning(
                 "warn",
-                f"{word(len(parts)).capitalize()} boards.",
-                "Workers of different boards share no question, not even through others, so "
-                "nothing can be said about who of them is better.",
+                _("%(parts)s boards.") % {"parts": word(len(parts)).capitalize()},
+                _(
+                    "Workers of different boards share no question, not even through others, so "
+                    "nothing can be said about who of them is better."
+                ),
             )
         )
     if any(part["ranked_by"] == "adjusted" for part in parts):
         found.append(
             Warning(
                 "",
-                "Different questions.",
-                "Workers answered different questions, so the score is adjusted for how hard "
-                "theirs were. A plain mean would mix luck with quality.",
+                _("Different questions."),
+                _(
+                    "Workers answered different questions, so the score is adjusted for how hard "
+                    "theirs were. A plain mean would mix luck with quality."
+                ),
             )
         )
     return found
@@ -120,14 +132,22 @@ def _camps(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
         found.append(
             Warning(
                 "warn",
-                "Two groups that answer differently.",
-                f"{_listed(less['workers'], names)} agree with each other "
-                f"({score(less['within'], 2)}), and so do the other "
-                f"{len(more['workers'])} ({score(more['within'], 2)}), but not with them "
-                f"({score(part['between'], 2)}). The larger group holds "
-                f"{percent(more['share_of_weight'])} of the weight, so the ranking follows it. If "
-                "it is wrong, the ranking is upside down. Read some questions on which they "
-                "differ before you use it.",
+                _("Two groups that answer differently."),
+                _(
+                    "%(fewer)s agree with each other (%(within)s), and so do the other "
+                    "%(others)s (%(within_others)s), but not with them (%(between)s). The larger "
+                    "group holds %(share)s of the weight, so the ranking follows it. "
+                    "If it is wrong, the ranking is upside down. Read some questions on which "
+                    "they differ before you use it."
+                )
+                % {
+                    "fewer": _listed(less["workers"], names),
+                    "within": score(less["within"], 2),
+                    "others": len(more["workers"]),
+                    "within_others": score(more["within"], 2),
+                    "between": score(part["between"], 2),
+                    "share": percent(more["share_of_weight"]),
+                },
             )
         )
     return found
@@ -135,10 +155,13 @@ def _camps(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
 
 def _listed(workers: Sequence[int], names: Mapping[int, str]) -> str:
     """Names of a group, shortened: ``aspen-16, plover-11 and 3 more``."""
-    told = [names.get(pk, "a worker") for pk in workers]
+    told = [names.get(pk, _("a worker")) for pk in workers]
     if len(told) <= SHOWN_NAMES + 1:
-        return f"{', '.join(told[:-1])} and {told[-1]}"
-    return f"{', '.join(told[:SHOWN_NAMES])} and {len(told) - SHOWN_NAMES} more"
+        return _("%(names)s and %(last)s") % {"names": ", ".join(told[:-1]), "last": told[-1]}
+    return _("%(names)s and %(n)s more") % {
+        "names": ", ".join(told[:SHOWN_NAMES]),
+        "n": len(told) - SHOWN_NAMES,
+    }
 
 
 def _clusters(
@@ -158,10 +181,8 @@ def _clusters(
         found.append(
             Warning(
                 "warn",
-                f"Question {number} may mislead.",
-                f"{one['size']} of {one['of']} answers are nearly the same and say "
-                f"“{_excerpt(row.text if row else '')}”; together they hold "
-                f"{percent(one['share_of_weight'])} of the weight. {_without(one, names)}",
+                _("Question %(number)s may mislead.") % {"number": number},
+                f"{_say_the_same(one, row.text if row else '')} {_without(one, names)}",
                 url,
             )
         )
@@ -170,8 +191,9 @@ def _clusters(
         found.append(
             Warning(
                 "",
-                f"Near-identical answers to {plural(rest, 'question')}.",
-                "They score as high as the others or higher; they may simply be right.",
+                _("Near-identical answers to %(questions)s.")
+                % {"questions": plural(rest, "question")},
+                _("They score as high as the others or higher; they may simply be right."),
             )
         )
     return found
@@ -187,19 +209,36 @@ def _excerpt(text: str) -> str:
     return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rsplit(' ', 1)[0]} …"
 
 
+def _say_the_same(one: Mapping[str, Any], text: str) -> str:
+    """How many answers to a question are nearly the same, and what they say."""
+    return _(
+        "%(size)s of %(of)s answers are nearly the same and say “%(text)s”; together they hold "
+        "%(share)s of the weight."
+    ) % {
+        "size": one["size"],
+        "of": one["of"],
+        "text": _excerpt(text),
+        "share": percent(one["share_of_weight"]),
+    }
+
+
 def _without(one: Mapping[str, Any], names: Mapping[int, str]) -> str:
     moves = one["without"]
     if not moves["moved"]:
-        return "Without this question no rank would change."
+        return _("Without this question no rank would change.")
     first = moves["listed"][0]
-    name = names.get(first["worker"], "a worker")
+    name = names.get(first["worker"], _("a worker"))
     others = moves["moved"] - 1
-    also = f", and {plural(others, 'other')} move" if others else ""
-    if others == 1:
-        also = ", and one other moves"
-    return (
-        f"Without this question {name} moves from rank {first['rank']} to {first['without']}{also}."
-    )
+    said = {"name": name, "rank": first["rank"], "without": first["without"]}
+    if not others:
+        return _("Without this question %(name)s moves from rank %(rank)s to %(without)s.") % said
+    return ngettext(
+        "Without this question %(name)s moves from rank %(rank)s to %(without)s, and one other "
+        "moves.",
+        "Without this question %(name)s moves from rank %(rank)s to %(without)s, and %(others)s "
+        "others move.",
+        others,
+    ) % {**said, "others": count(others)}
 
 
 def _bounds(told: Mapping[str, Any]) -> list[Warning]:
@@ -208,15 +247,14 @@ def _bounds(told: Mapping[str, Any]) -> list[Warning]:
         if not bound.get("vacuous"):
             continue
         enough = bound.get("enough_workers")
-        until = f" From {enough} workers on it falls under 1." if enough else ""
-        found.append(
-            Warning(
-                "warn",
-                "The bound is vacuous.",
-                f"Eq. (8) gives {score(bound['worst'], 2)} for {bound['workers']} workers "
-                f"a question at this agreement; it says nothing here.{until}",
-            )
-        )
+        said = _(
+            "Eq. (8) gives %(worst)s for %(workers)s workers a question at this agreement; it says "
+            "nothing here."
+        ) % {"worst": score(bound["worst"], 2), "workers": bound["workers"]}
+        if enough:
+            falls = _("From %(enough)s workers on it falls under 1.") % {"enough": enough}
+            said = f"{said} {falls}"
+        found.append(Warning("warn", _("The bound is vacuous."), said))
     return found[:1]
 
 
@@ -226,28 +264,34 @@ def _swaps(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
         if not part["swapped"]:
             continue
         first = part["listed"][0]
-        up, down = names.get(first["up"], "one"), names.get(first["down"], "another")
+        up, down = names.get(first["up"], _("one")), names.get(first["down"], _("another"))
         unsure = not any(pair["sure"] for pair in part["listed"])
         if part["swapped"] == 1:
-            sure = "Neither order is certain." if unsure else "The order as iterated is certain."
+            sure = (
+                _("Neither order is certain.") if unsure else _("The order as iterated is certain.")
+            )
             found.append(
                 Warning(
                     "",
-                    "Iterating changed two places.",
-                    f"{down} and {up} swap when the score is not iterated. {sure}",
+                    _("Iterating changed two places."),
+                    _("%(down)s and %(up)s swap when the score is not iterated.")
+                    % {"down": down, "up": up}
+                    + f" {sure}",
                 )
             )
             continue
         sure = (
-            "None of these orders is certain."
+            _("None of these orders is certain.")
             if unsure
-            else "Some of these orders are certain as iterated."
+            else _("Some of these orders are certain as iterated.")
         )
         found.append(
             Warning(
                 "",
-                f"Iterating turned {part['swapped']} of {plural(part['pairs'], 'pair')} round.",
-                f"Most clearly {up} now stands above {down}. {sure}",
+                _("Iterating turned %(swapped)s of %(pairs)s round.")
+                % {"swapped": part["swapped"], "pairs": plural(part["pairs"], "pair")},
+                _("Most clearly %(up)s now stands above %(down)s.") % {"up": up, "down": down}
+                + f" {sure}",
             )
         )
     return found
@@ -260,9 +304,11 @@ def _resamples(told: Mapping[str, Any]) -> list[Warning]:
         found.append(
             Warning(
                 "",
-                "Intervals are a little short.",
-                "There are too many answers to fit every resample again, so the exemplary "
-                "answers stay as fitted.",
+                _("Intervals are a little short."),
+                _(
+                    "There are too many answers to fit every resample again, so the exemplary "
+                    "answers stay as fitted."
+                ),
             )
         )
     missed = sum(part["resamples_not_converged"] for part in parts)
@@ -271,8 +317,9 @@ def _resamples(told: Mapping[str, Any]) -> list[Warning]:
         found.append(
             Warning(
                 "",
-                f"{missed} of {plural(total, 'resample')} did not converge.",
-                "They enter the intervals as they stood after the last round.",
+                _("%(missed)s of %(resamples)s did not converge.")
+                % {"missed": missed, "resamples": plural(total, "resample")},
+                _("They enter the intervals as they stood after the last round."),
             )
         )
     return found
@@ -283,11 +330,15 @@ def _left_out(told: Mapping[str, Any]) -> list[Warning]:
     alone: Sequence[int] = left.get("questions_with_one_answer", [])
     if not alone:
         return []
-    noun = "question has" if len(alone) == 1 else "questions have"
     return [
         Warning(
             "",
-            f"{len(alone)} {noun} one answer only.",
-            "There is nothing to compare it with, so it enters no score.",
+            ngettext(
+                "%(n)s question has one answer only.",
+                "%(n)s questions have one answer only.",
+                len(alone),
+            )
+            % {"n": count(len(alone))},
+            _("There is nothing to compare it with, so it enters no score."),
         )
     ]

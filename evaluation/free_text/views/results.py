@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_access, get_item, get_task
@@ -42,7 +43,7 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
         return None
     number = parse_whole(raw, high=10**9)
     if number is None:
-        raise Missing(f"{name} is not a number.")
+        raise Missing(gettext("%(name)s is not a number.") % {"name": name})
     return number
 
 
@@ -95,7 +96,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
 
     Missing for a task of pairs or ratings, whose results stand on pages of their own.
     """
-    require_fit(task, AQER, Missing("The results of this task stand on other pages."))
+    require_fit(task, AQER, Missing(gettext("The results of this task stand on other pages.")))
     run = reads.shown_run(task, number_of(request))
     return run, {
         **run_frame(task, run),
@@ -215,7 +216,7 @@ def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
     Missing where there is no run; Invalid names a table or format that is not known.
     """
     if run is None:
-        raise Missing("This task has no finished run to export.")
+        raise Missing(gettext("This task has no finished run to export."))
     table, form = request.GET.get("table", "all"), request.GET.get("format", "csv")
     name = f"task-{run.task_id}-run-{run.number}-{table}"
     if table == "all":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from crowdqc.numbers import plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
@@ -45,16 +47,20 @@ def _by(told: Told, column: str, names: Mapping[int, str]) -> dict[str, Any]:
         ],
         "hidden": max(0, len(listed) - SHOWN),
         "shifts": [_shift(row, names) for row in shifts],
-        "note": f"Intervals hold for these {word(len(boards))} kinds at once (95%).",
+        "note": _("Intervals hold for these %(boards)s kinds at once (95%%).")
+        % {"boards": word(len(boards))},
     }
 
 
 def _kind(row: Told, scale: Scale) -> dict[str, Any]:
     known = None if row["alpha"] is None else Estimate(row["alpha"], row["low"], row["high"])
-    basis = f"{plural(row['items'], 'item')}, {plural(row['votes'], 'label')}"
+    basis = (
+        plural(row[name], noun)
+        for name, noun in (("items", "item"), ("votes", "label"), ("workers", "worker"))
+    )
     return {
         **row,
-        "basis": f"{basis}, {plural(row['workers'], 'worker')}",
+        "basis": ", ".join(basis),
         "plot": charts.forest_cell(scale, known, name=row["kind"]),
     }
 
@@ -63,7 +69,13 @@ def _shift(row: Told, names: Mapping[int, str]) -> str:
     better, worse, high, low = row["kind_a"], row["kind_b"], row["a"], row["b"]
     if low > high:
         better, worse, high, low = worse, better, low, high
-    return (
-        f"{names.get(row['worker'], 'A worker')} agrees with the others more often on {better} "
-        f"({score(high, 2)}) than on {worse} ({score(low, 2)})."
-    )
+    return _(
+        "%(worker)s agrees with the others more often on %(better)s (%(high)s) than "
+        "on %(worse)s (%(low)s)."
+    ) % {
+        "worker": names.get(row["worker"]) or _("A worker"),
+        "better": better,
+        "high": score(high, 2),
+        "worse": worse,
+        "low": score(low, 2),
+    }

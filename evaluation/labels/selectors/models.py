@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
@@ -121,16 +122,23 @@ def _row(own: _Held, shown: ShownField, scale: Scale) -> ModelRow:
 def _mistake(own: _Held, shown: ShownField) -> str:
     """The most frequent difference from the estimated labels, in items."""
     if not own.differs:
-        return "no pattern"
+        return _("no pattern")
     (label, code), n = max(own.differs.items(), key=lambda one: (one[1], one[0]))
     if n < STANDS_OUT:
-        return "no pattern"
-    return f"{shown.word(label)} as {shown.word(code)}, {count(n)} of {count(own.of_class[label])}"
+        return _("no pattern")
+    return _("%(label)s as %(code)s, %(n)s of %(of_class)s") % {
+        "label": shown.word(label),
+        "code": shown.word(code),
+        "n": count(n),
+        "of_class": count(own.of_class[label]),
+    }
 
 
 def heading(rows: Sequence[ModelRow]) -> str:
     """What the figures of models are, which are no competence."""
-    return f"{plural(len(rows), 'model')}: share labelled as estimated from people; they never vote"
+    return _("%(models)s: share labelled as estimated from people; they never vote") % {
+        "models": plural(len(rows), "model")
+    }
 
 
 def labels_of_items(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
 from crowdqc.numbers import interval, percent, plural, score
@@ -17,25 +20,29 @@ from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
 from evaluation.runs.selectors import lists
 
-RANGE = "95 of 100 studies"
 TARGET = real_number(
-    "target", 95, 50, 99.9, label="Wanted", help="Share of labels that should be right."
+    "target",
+    95,
+    50,
+    99.9,
+    label=gettext_noop("Wanted"),
+    help=gettext_noop("Share of labels that should be right."),
 )
 PER_WORKER = whole_number(
     "per_worker",
     planning.PER_WORKER,
     2,
     1000,
-    label="Labels per worker",
-    help="More labels tell more of a worker.",
+    label=gettext_noop("Labels per worker"),
+    help=gettext_noop("More labels tell more of a worker."),
 )
 
 
 class LabelPlanner(Planner):
     """With the workers of the run, or at a stated accuracy."""
 
-    lead = "How many workers per item, for which share of right labels."
-    limits = (
+    lead = gettext_lazy("How many workers per item, for which share of right labels.")
+    limits = gettext_lazy(
         "Items are taken to be equally hard, and workers’ mistakes to be independent. Real items "
         "differ, so real shares are often lower."
     )
@@ -44,9 +51,11 @@ class LabelPlanner(Planner):
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
         usual = None if run is not None else round(100 * planning.USUAL)
         said = (
-            "Empty: as in the run." if run is not None else "A guess until a run has estimated it."
+            _("Empty: as in the run.")
+            if run is not None
+            else _("A guess until a run has estimated it.")
         )
-        accuracy = real_number("accuracy", usual, 1, 99, label="Single labels right", help=said)
+        accuracy = real_number("accuracy", usual, 1, 99, label=_("Single labels right"), help=said)
         return TARGET, accuracy, PER_WORKER
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
@@ -63,24 +72,29 @@ class LabelPlanner(Planner):
             if row.dawid_skene is not None and row.low is not None and row.high is not None
         ]
         last = modelled[-1]
-        sentence = (
-            f"Share of right labels by workers per item; with {last.votes}: {percent(last.share)} "
-            f"by Dawid-Skene, {percent(majority[-1].share)} by majority vote"
-        )
+        sentence = _(
+            "Share of right labels by workers per item; with %(votes)s: %(modelled)s by "
+            "Dawid-Skene, %(majority)s by majority vote"
+        ) % {
+            "votes": last.votes,
+            "modelled": percent(last.share),
+            "majority": percent(majority[-1].share),
+        }
+        studies = _("95 of 100 studies")
         return PlanPage(
             verdict,
             note,
-            "Share of right labels",
+            _("Share of right labels"),
             found.crowd,
             reached_curves(
-                modelled, majority, target=target, axis="workers per item", sentence=sentence
+                modelled, majority, target=target, axis=_("workers per item"), sentence=sentence
             ),
             (
-                ("interval", "Dawid-Skene, and where 95 of 100 studies lie"),
-                ("diamond", "majority vote"),
-                ("reference", f"wanted, {percent(target)}"),
+                ("interval", _("Dawid-Skene, and where 95 of 100 studies lie")),
+                ("diamond", _("majority vote")),
+                ("reference", _("wanted, %(target)s") % {"target": percent(target)}),
             ),
-            ("Workers per item", "Dawid-Skene", RANGE, "Majority vote", RANGE),
+            (_("Workers per item"), "Dawid-Skene", studies, _("Majority vote"), studies),
             [_cells(row) for row in found.rows],
             found.recipe,
         )
@@ -90,7 +104,7 @@ def _cells(row: Row) -> list[tuple[str, str]]:
     none = row.dawid_skene is None
     return [
         (str(row.votes), ""),
-        ("needs 2", "dim") if none else (score(row.dawid_skene, 2), "l1r"),
+        (_("needs 2"), "dim") if none else (score(row.dawid_skene, 2), "l1r"),
         ("" if row.low is None else interval(row.low, row.high, 2), "dim"),
         (score(row.majority, 2), ""),
         (interval(row.majority_low, row.majority_high, 2), "dim"),
@@ -106,13 +120,16 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
         pool = planning.pool_of(run, prevalence)
         if pool is not None:
             people = plural(len(pool.size), "worker")
-            crowd = f"{people} of run {run.number}, by their confusion matrices"
+            crowd = _("%(people)s of run %(run)s, by their confusion matrices") % {
+                "people": people,
+                "run": run.number,
+            }
             return planning.plan(pool, crowd, f"run:{run.pk}:{run.result_hash}", **sizes)
     fields = collected.fields_of(task.current or task.versions.order_by("-number").first())
     wanted = run.params.get("field") if run is not None else ""
     field = next((one for one in fields if wanted in ("", None, one.name)), None)
     if field is None:
-        raise BadParameter("the task has no field in which one option is chosen")
+        raise BadParameter(_("the task has no field in which one option is chosen"))
     share = planning.USUAL if accuracy is None else accuracy / 100
     return planning.stated(share, len(field.options), **sizes)
 
@@ -125,13 +142,24 @@ def verdict_of(found: Plan, target: float) -> tuple[str, str]:
     if mean is None:
         last = found.rows[-1]
         return (
-            f"{most} workers per item do not reach {wanted} right labels.",
-            f"They reach about {percent(last.dawid_skene or last.majority)} by Dawid-Skene. More "
-            "reliable workers bring more than more labels.",
+            _("%(most)s workers per item do not reach %(wanted)s right labels.")
+            % {"most": most, "wanted": wanted},
+            _(
+                "They reach about %(reached)s by Dawid-Skene. More reliable workers bring more "
+                "than more labels."
+            )
+            % {"reached": percent(last.dawid_skene or last.majority)},
         )
-    verdict = f"{plural(mean, 'worker')} per item reach {wanted} right labels on average."
+    verdict = _("%(workers)s per item reach %(wanted)s right labels on average.") % {
+        "workers": plural(mean, "worker"),
+        "wanted": wanted,
+    }
     if sure is None:
-        return verdict, f"No number up to {most} reaches it in nearly all simulated studies."
+        return verdict, _(
+            "No number up to %(most)s reaches it in nearly all simulated studies."
+        ) % {"most": most}
     if sure == mean:
-        return verdict, "Nearly all simulated studies reach it."
-    return verdict, f"With {plural(sure, 'worker')} per item nearly all simulated studies reach it."
+        return verdict, _("Nearly all simulated studies reach it.")
+    return verdict, _("With %(workers)s per item nearly all simulated studies reach it.") % {
+        "workers": plural(sure, "worker")
+    }

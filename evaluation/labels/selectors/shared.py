@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from evaluation.labels.selectors import study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
@@ -11,9 +14,9 @@ from evaluation.models import Run
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
-METHOD = (
-    "People chose one label per item. {model} estimates the items’ labels together with how often "
-    "each worker is right. The interval shows how sure that is."
+METHOD = gettext_lazy(
+    "People chose one label per item. %(model)s estimates the items’ labels together with how "
+    "often each worker is right. The interval shows how sure that is."
 )
 
 
@@ -21,7 +24,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     """Verdict, agreement, methods and the board, on which workers are numbered by their place."""
     rows = worker_reads.ordered(worker_reads.rows_of(run), "competence", ascending=False)
     for place, row in enumerate(rows, 1):
-        row.id, row.name = 0, f"Worker {place}"
+        row.id, row.name = 0, _("Worker %(place)s") % {"place": place}
     names = (*study.FIGURES, *worker_reads.FIGURES, *tables.COMPARE)
     told = reads.figures_of(run, *names)
     found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page, opened=None)
@@ -30,8 +33,8 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "boards": [{"heading": "", "axis": found["axis"], "groups": found["groups"]}],
         "rows": rows,
         "verdict": study.verdict(run, told, worker_reads.count_reliable(run, rows)),
-        "method": METHOD.format(model="MACE" if found["by_mace"] else "Dawid-Skene"),
-        "measure": "Competence",
+        "method": METHOD % {"model": "MACE" if found["by_mace"] else "Dawid-Skene"},
+        "measure": _("Competence"),
         "units": "label,labels",
         "notes": [],
         "basis": study.basis(run, told),

@@ -23,7 +23,7 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict
 Told = Mapping[str, Any]
 FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
 NAMES = {
-    "majority": "Majority vote",
+    "majority": gettext_lazy("Majority vote"),
     "dawid_skene": "Dawid-Skene",
     "mace": "MACE",
     "glad": "GLAD",

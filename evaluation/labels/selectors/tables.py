@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.translation import gettext, gettext_lazy
 
 from crowdqc.files.cells import csv_text
 from crowdqc.numbers import count, percent, plural, score
@@ -23,24 +24,54 @@ AGREEMENT = ("agreement", "data", "compare", "class", "pairs", "other_fields", v
 CLASSES = ("class", "pooled", "certainty", votes_used.FIGURE)
 COMPARE = ("compare", "reliability", "certainty", "paired", "class", votes_used.FIGURE)
 COEFFICIENTS = {
-    "krippendorff_nominal": ("Krippendorff’s alpha", "corrects for chance, allows missing labels"),
-    "krippendorff_ordinal": ("Krippendorff’s alpha, ordinal", "labels near in order differ less"),
-    "krippendorff_interval": ("Krippendorff’s alpha, interval", "by the distance of the labels"),
-    "krippendorff_own": ("Krippendorff’s alpha, own distances", "by the distances that were given"),
-    "fleiss": ("Fleiss’ kappa", "corrects for chance"),
-    "gwet_ac1": ("Gwet’s AC1", "less affected when one class is frequent"),
-    "masi": ("Krippendorff’s alpha, MASI", "sets of options; those that overlap agree in part"),
-    "spans_exact": ("F1, exact spans", "same start, end and label; does not correct for chance"),
-    "spans_overlap": ("F1, overlapping spans", "share a character and the label"),
-    "spans_characters": ("F1, characters", "every marked character counts once"),
-    "cohen_mean": ("Cohen’s kappa, mean of pairs", "two workers at a time, corrects for chance"),
+    "krippendorff_nominal": (
+        gettext_lazy("Krippendorff’s alpha"),
+        gettext_lazy("corrects for chance, allows missing labels"),
+    ),
+    "krippendorff_ordinal": (
+        gettext_lazy("Krippendorff’s alpha, ordinal"),
+        gettext_lazy("labels near in order differ less"),
+    ),
+    "krippendorff_interval": (
+        gettext_lazy("Krippendorff’s alpha, interval"),
+        gettext_lazy("by the distance of the labels"),
+    ),
+    "krippendorff_own": (
+        gettext_lazy("Krippendorff’s alpha, own distances"),
+        gettext_lazy("by the distances that were given"),
+    ),
+    "fleiss": (gettext_lazy("Fleiss’ kappa"), gettext_lazy("corrects for chance")),
+    "gwet_ac1": (
+        gettext_lazy("Gwet’s AC1"),
+        gettext_lazy("less affected when one class is frequent"),
+    ),
+    "masi": (
+        gettext_lazy("Krippendorff’s alpha, MASI"),
+        gettext_lazy("sets of options; those that overlap agree in part"),
+    ),
+    "spans_exact": (
+        gettext_lazy("F1, exact spans"),
+        gettext_lazy("same start, end and label; does not correct for chance"),
+    ),
+    "spans_overlap": (
+        gettext_lazy("F1, overlapping spans"),
+        gettext_lazy("share a character and the label"),
+    ),
+    "spans_characters": (
+        gettext_lazy("F1, characters"),
+        gettext_lazy("every marked character counts once"),
+    ),
+    "cohen_mean": (
+        gettext_lazy("Cohen’s kappa, mean of pairs"),
+        gettext_lazy("two workers at a time, corrects for chance"),
+    ),
 }
 TERMS = {"fleiss": "kappa", "cohen_mean": "kappa", "gwet_ac1": "ac1", "masi": "alpha"}
 SAID = {
-    "dawid_skene": "a confusion matrix per worker",
-    "mace": "one competence per worker",
-    "glad": "one ability per worker, one difficulty per item",
-    "majority": "every worker counts the same",
+    "dawid_skene": gettext_lazy("a confusion matrix per worker"),
+    "mace": gettext_lazy("one competence per worker"),
+    "glad": gettext_lazy("one ability per worker, one difficulty per item"),
+    "majority": gettext_lazy("every worker counts the same"),
 }
 ORDER = ("dawid_skene", "mace", "glad", "majority")
 PAIRS = 20  # of workers on a page
@@ -58,9 +89,12 @@ def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
     scale = _scale(rows)
     others = summary["workers"] - summary["better"] if summary["better"] else 0
     heads = {
-        "all": f"All {plural(summary['workers'], 'worker')}",
-        "better": f"Without the {count(others)} who are not better than guessing: they were chosen "
-        "on the same labels, so this is an upper limit",
+        "all": gettext("All %(workers)s") % {"workers": plural(summary["workers"], "worker")},
+        "better": gettext(
+            "Without the %(others)s who are not better than guessing: they were chosen "
+            "on the same labels, so this is an upper limit"
+        )
+        % {"others": count(others)},
     }
     return {
         "axis": charts.forest_axis(scale),
@@ -106,11 +140,11 @@ def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | N
         "rows": [
             {
                 **row,
-                "names": [names.get(pk, "a deleted worker") for pk in row["workers"]],
+                "names": [names.get(pk, gettext("a deleted worker")) for pk in row["workers"]],
                 "plot": charts.forest_cell(
                     scale,
                     Estimate(row["kappa"], row["low"], row["high"]),
-                    name="Cohen’s kappa",
+                    name=gettext("Cohen’s kappa"),
                     height=charts.ROW,
                 ),
             }
@@ -151,7 +185,7 @@ def _coefficient(row: Told, scale: Scale) -> dict[str, Any]:
         "plot": charts.forest_cell(
             scale,
             estimate,
-            name=name,
+            name=str(name),
             height=charts.ROW if row["scope"] == "class" else charts.TWO_LINES,
         ),
     }
@@ -160,9 +194,9 @@ def _coefficient(row: Told, scale: Scale) -> dict[str, Any]:
 def rail_agreement(told: Told) -> list[tuple[str, Told]]:
     """The three coefficients beside other pages."""
     short = {
-        "krippendorff_nominal": "Krippendorff’s α",
-        "fleiss": "Fleiss’ κ",
-        "gwet_ac1": "Gwet’s AC1",
+        "krippendorff_nominal": gettext("Krippendorff’s α"),
+        "fleiss": gettext("Fleiss’ κ"),
+        "gwet_ac1": gettext("Gwet’s AC1"),
     }
     found = {row["coefficient"]: row for row in told["agreement"] if row["scope"] == "all"}
     return [
@@ -222,23 +256,27 @@ def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
         share, true, given = max(cells)
         found.append(
             (
-                f"“{names[true]}” is taken for “{names[given]}”",
-                f"in {round(100 * share)} of 100 labels, more than any other confusion.",
+                gettext("“%(true)s” is taken for “%(given)s”")
+                % {"true": names[true], "given": names[given]},
+                gettext("in %(share)s of 100 labels, more than any other confusion.")
+                % {"share": round(100 * share)},
             )
         )
     if len(known) > 1:
         rare = min(known, key=lambda at: votes[at])
         found.append(
             (
-                f"“{names[rare]}” is the rarest;",
-                f"its row rests on {count(round(votes[rare]))} labels.",
+                gettext("“%(label)s” is the rarest;") % {"label": names[rare]},
+                gettext("its row rests on %(votes)s labels.")
+                % {"votes": count(round(votes[rare]))},
             )
         )
         right = sorted(grid[at][at] for at in known if grid[at][at] is not None)
         found.append(
             (
-                "The most likely label is given",
-                f"in {round(100 * right[0])} to {round(100 * right[-1])} of 100 labels, by class.",
+                gettext("The most likely label is given"),
+                gettext("in %(low)s to %(high)s of 100 labels, by class.")
+                % {"low": round(100 * right[0]), "high": round(100 * right[-1])},
             )
         )
     return found
@@ -266,7 +304,10 @@ def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
             "right": single[0],
             "n": single[1],
             "plot": charts.forest_cell(
-                scale, Estimate(single[0] / single[1]), name="Single label", height=charts.TWO_LINES
+                scale,
+                Estimate(single[0] / single[1]),
+                name=gettext("Single label"),
+                height=charts.TWO_LINES,
             ),
         }
         if single[1]
@@ -292,7 +333,10 @@ def curves(told: Told) -> list[dict[str, Any]]:
         ]
         if points:
             drawn = reliability_curve(
-                points, name=NAMES[name], across="posterior", up="share of labels that are right"
+                points,
+                name=str(NAMES[name]),
+                across="posterior",
+                up=gettext("share of labels that are right"),
             )
             found.append({"name": NAMES[name], "chart": drawn, "rows": rows})
     return found
@@ -326,7 +370,7 @@ def _method(row: Told, scale: Scale, certainty: Told) -> dict[str, Any]:
         "name": NAMES[name],
         "said": SAID[name],
         "share": share,
-        "plot": charts.forest_cell(scale, estimate, name=NAMES[name], height=charts.TWO_LINES),
+        "plot": charts.forest_cell(scale, estimate, name=str(NAMES[name]), height=charts.TWO_LINES),
         "uncertain": uncertain if isinstance(uncertain, str) else count(uncertain),
         "right_words": _whole(row["right"]),
     }
@@ -335,20 +379,24 @@ def _method(row: Told, scale: Scale, certainty: Told) -> dict[str, Any]:
 def which_one(told: Told) -> list[str]:
     """What the known answers say of the methods, which were tried on the same items."""
     n = max((row["n"] for row in told["compare"]), default=0)
-    first = (
+    first = gettext(
         "Dawid-Skene is shown first: it learns which labels each worker confuses. Where workers "
         "gave few labels per class, MACE needs less: one number per worker."
     )
     if not n:
         return [
-            "Without known answers nothing here says which method is right more often; they can "
-            "only be compared with each other.",
+            gettext(
+                "Without known answers nothing here says which method is right more often; they "
+                "can only be compared with each other."
+            ),
             first,
         ]
     tried = told["paired"]
     apart = [row for row in tried if row["p"] * len(tried) < LEVEL]
     if not apart:
-        head = f"On {plural(n, 'known answer')} the methods cannot be told apart."
+        head = gettext("On %(known_answers)s the methods cannot be told apart.") % {
+            "known_answers": plural(n, "known answer")
+        }
         return [head, first]
     said = []
     for row in apart:
@@ -357,8 +405,11 @@ def which_one(told: Told) -> list[str]:
         if gained < lost:
             more, less, gained, lost = less, more, lost, gained
         said.append(
-            f"{more} is right more often than {less}: {count(gained)} known answers against "
-            f"{count(lost)}, where only one of the two is right."
+            gettext(
+                "%(more)s is right more often than %(less)s: %(gained)s known answers "
+                "against %(lost)s, where only one of the two is right."
+            )
+            % {"more": more, "less": less, "gained": count(gained), "lost": count(lost)}
         )
     return [*said, first]
 
@@ -369,12 +420,24 @@ def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
     if not rows:
         return []
     found = (
-        [("Single labels right", f"{count(single[0])} of {count(single[1])}")] if single[1] else []
+        [
+            (
+                gettext("Single labels right"),
+                gettext("%(right)s of %(n)s") % {"right": count(single[0]), "n": count(single[1])},
+            )
+        ]
+        if single[1]
+        else []
     )
     for name in ("majority", "dawid_skene", "mace"):
         if name in rows:
             right, n = _whole(rows[name]["right"]), count(rows[name]["n"])
-            found.append((f"{NAMES[name]} right", f"{right} of {n}"))
+            found.append(
+                (
+                    gettext("%(method)s right") % {"method": NAMES[name]},
+                    gettext("%(right)s of %(n)s") % {"right": right, "n": n},
+                )
+            )
     return found
 
 
@@ -400,13 +463,19 @@ def trust_words(alpha: Told | None) -> tuple[str, str]:
     if alpha is None or alpha["value"] is None:
         return "", ""
     if alpha["low"] is None:
-        return "No interval.", f"{alpha['reason'].capitalize()}."
+        return gettext("No interval."), f"{alpha['reason'].capitalize()}."
     if alpha["high"] < WEAK:
         return (
-            "Weak.",
-            "Below .67 most authors would not draw conclusions from the labels of single workers. "
-            "Estimated labels can be better than that; known answers tell.",
+            gettext("Weak."),
+            gettext(
+                "Below .67 most authors would not draw conclusions from the labels of single "
+                "workers. Estimated labels can be better than that; known answers tell."
+            ),
         )
     if alpha["low"] < WEAK:
-        return "Not sure.", f"The interval of alpha includes {score(WEAK, 2)}, the usual limit."
-    return "Good.", "Alpha lies above .67, the usual limit for tentative conclusions."
+        return gettext("Not sure."), gettext(
+            "The interval of alpha includes %(limit)s, the usual limit."
+        ) % {"limit": score(WEAK, 2)}
+    return gettext("Good."), gettext(
+        "Alpha lies above .67, the usual limit for tentative conclusions."
+    )

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from annotation.models import Membership, Task
 from crowdqc.errors import Missing
@@ -31,6 +33,57 @@ COLUMNS = (
 SORTS = {"competence": "estimate", "worker": "name", "labels": "n", "known": "known_share"}
 GROUPS = ("reliable", "better", "unknown", "one_label", WORSE, NOT_SCORED)
 SCALE = Scale(-0.03, 1.03, 170.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+BELOW_THRESHOLD = "below_threshold"  # better than guessing, where a threshold asks for more
+HEADINGS = {
+    "reliable": gettext_lazy(
+        "%(workers)s can be relied on: the interval lies above the threshold of %(limit)s"
+    ),
+    "better": ngettext_lazy(
+        "%(workers)s does better than guessing: the interval lies above chance",
+        "%(workers)s do better than guessing: the interval lies above chance",
+        "n",
+    ),
+    BELOW_THRESHOLD: ngettext_lazy(
+        "%(workers)s does better than guessing: the interval lies above chance, but not above the "
+        "threshold of %(limit)s",
+        "%(workers)s do better than guessing: the interval lies above chance, but not above the "
+        "threshold of %(limit)s",
+        "n",
+    ),
+    "unknown": gettext_lazy(
+        "%(workers)s cannot be told from guessing: the interval reaches chance"
+    ),
+    "one_label": ngettext_lazy(
+        "%(workers)s always or nearly always gives the same label",
+        "%(workers)s always or nearly always give the same label",
+        "n",
+    ),
+    WORSE: ngettext_lazy(
+        "%(workers)s does worse than guessing: the interval lies below chance",
+        "%(workers)s do worse than guessing: the interval lies below chance",
+        "n",
+    ),
+    NOT_SCORED: ngettext_lazy(
+        "%(workers)s is not scored: competence needs 3 workers who share items",
+        "%(workers)s are not scored: competence needs 3 workers who share items",
+        "n",
+    ),
+}
+CHANGES = {
+    "same": gettext_lazy(
+        "%(early)s of the first %(early_n)s labels agree with the others’ and %(late)s of the last "
+        "%(late_n)s labels; no change can be told."
+    ),
+    "rose": gettext_lazy(
+        "Agreement rose: %(early)s of the first %(early_n)s labels agree with the others’, and "
+        "%(late)s of the last %(late_n)s labels. The later items may also have been easier."
+    ),
+    "fell": gettext_lazy(
+        "Agreement fell: %(early)s of the first %(early_n)s labels agree with the others’, and "
+        "%(late)s of the last %(late_n)s labels. The later items may also have been harder."
+    ),
+}
+
 Told = Mapping[str, Any]
 
 
@@ -161,11 +214,19 @@ def mistake_words(row: WorkerRow, field: ShownField) -> str:
     """The most frequent confusion, or that one label is always given."""
     extra = row.extra
     if same := extra["same_label"]:
-        return f"{field.word(same)} in {count(extra['given'].get(same, 0))} of {count(row.n)}"
+        return _("%(label)s in %(given)s of %(n)s") % {
+            "label": field.word(same),
+            "given": count(extra["given"].get(same, 0)),
+            "n": count(row.n),
+        }
     if not extra["mistake_from"] or row.estimate is None:
-        return "no pattern"
+        return _("no pattern")
     true, given = field.word(extra["mistake_from"]), field.word(extra["mistake_to"])
-    return f"{true} as {given}, {percent(extra['mistake_share'])}"
+    return _("%(true)s as %(given)s, %(share)s") % {
+        "true": true,
+        "given": given,
+        "share": percent(extra["mistake_share"]),
+    }
 
 
 def _groups(
@@ -185,24 +246,10 @@ def _groups(
 
 def heading(slug: str, n: int, threshold: float | None) -> str:
     """What a group has in common, in words; the groups are Dawid-Skene's."""
-    people = plural(n, "worker")
-    limit = score(threshold, 2)
-    if slug == "reliable":
-        return f"{people} can be relied on: the interval lies above the threshold of {limit}"
-    if slug == "better":
-        more = "" if threshold is None else f", but not above the threshold of {limit}"
-        do = "does" if n == 1 else "do"
-        return f"{people} {do} better than guessing: the interval lies above chance{more}"
-    if slug == "unknown":
-        return f"{people} cannot be told from guessing: the interval reaches chance"
-    if slug == "one_label":
-        give = "gives" if n == 1 else "give"
-        return f"{people} always or nearly always {give} the same label"
-    if slug == WORSE:
-        do = "does" if n == 1 else "do"
-        return f"{people} {do} worse than guessing: the interval lies below chance"
-    be = "is" if n == 1 else "are"
-    return f"{people} {be} not scored: competence needs 3 workers who share items"
+    if slug == "better" and threshold is not None:
+        slug = BELOW_THRESHOLD
+    said = {"n": n, "workers": plural(n, "worker"), "limit": score(threshold, 2)}
+    return str(HEADINGS.get(slug, HEADINGS[NOT_SCORED]) % said)
 
 
 def _chance(rows: Iterable[WorkerRow]) -> float | None:
@@ -218,7 +265,7 @@ def get_row(run: Run, worker: Membership, field: ShownField) -> WorkerRow:
     """The worker's line; Missing where the run does not hold them."""
     values = WorkerScore.objects.filter(run=run, worker=worker).values_list(*COLUMNS).first()
     if values is None:
-        raise Missing(f"Run {run.number} has no labels of this worker.")
+        raise Missing(_("Run %(run)s has no labels of this worker.") % {"run": run.number})
     row = WorkerRow(*values)
     _dress(row, field, by_mace=is_by_mace(run))
     return row
@@ -253,21 +300,16 @@ def over_time(row: WorkerRow) -> OverTime | None:
     for one in told["blocks"]:
         first, last = last + 1, last + one["n"]
         blocks.append(Block(first, last, one["agree"] / one["n"], one["low"], one["high"]))
-    early, late = (
-        f"{percent(told[f'{half}_agree'] / told[f'{half}_n'])} of the {which} "
-        f"{count(told[f'{half}_n'])} labels"
-        for half, which in (("early", "first"), ("late", "last"))
-    )
-    if told["change"] == "same":
-        sentence = f"{early} agree with the others’ and {late}; no change can be told."
-    else:
-        up = "rose" if told["change"] == "rose" else "fell"
-        easier = "easier" if up == "rose" else "harder"
-        sentence = (
-            f"Agreement {up}: {early} agree with the others’, and {late}. The later items may "
-            f"also have been {easier}."
+    said = {
+        f"{half}{name}": value
+        for half in ("early", "late")
+        for name, value in (
+            ("", percent(told[f"{half}_agree"] / told[f"{half}_n"])),
+            ("_n", count(told[f"{half}_n"])),
         )
-    return OverTime(agreement_over_time(blocks), sentence)
+    }
+    sentence = CHANGES.get(told["change"], CHANGES["fell"]) % said
+    return OverTime(agreement_over_time(blocks), str(sentence))
 
 
 def matrix(
@@ -284,17 +326,18 @@ def how_to_read(row: WorkerRow, field: ShownField) -> str:
     """One cell of the matrix in words."""
     extra = row.extra
     if same := extra["same_label"]:
-        return (
-            f"“{field.word(same)}” was chosen for {count(extra['given'].get(same, 0))} of "
-            f"{plural(row.n, 'item')}, whatever the item is."
-        )
+        return _("“%(label)s” was chosen for %(given)s of %(items)s, whatever the item is.") % {
+            "label": field.word(same),
+            "given": count(extra["given"].get(same, 0)),
+            "items": plural(row.n, "item"),
+        }
     if not extra["mistake_from"]:
-        return "No confusion stands out."
+        return _("No confusion stands out.")
     true, given = field.word(extra["mistake_from"]), field.word(extra["mistake_to"])
-    return (
-        f"Of 100 items that are “{true}”, about {round(100 * extra['mistake_share'])} were "
-        f"labelled “{given}”; that is the most frequent mistake."
-    )
+    return _(
+        "Of 100 items that are “%(true)s”, about %(n)s were labelled “%(given)s”; that is the most "
+        "frequent mistake."
+    ) % {"true": true, "given": given, "n": round(100 * extra["mistake_share"])}
 
 
 def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, tuple[str, str]]:

@@ -131,8 +131,7 @@ def ways(task: Task) -> list[Way]:
 
 def options_without_model(task: Task) -> str:
     """What can be done with the task without a model, in a sentence or two."""
-    said = adapter_of(task).without_models
-    return gettext(said) if said else ""
+    return str(adapter_of(task).without_models)
 
 
 def initial_options(task: Task, method: str, number: str) -> dict[str, Any]:

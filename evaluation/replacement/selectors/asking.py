@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy
+
 from annotation.models import Task
 from annotation.work.snapshots import choices as collected
 from crowdqc.errors import Conflict, DomainError, Invalid
@@ -18,10 +20,17 @@ Told = Mapping[str, Any]
 WAYS = (
     (
         next_items.UNSURE,
-        "Where the model is least sure",
-        "Narrows the estimate most. The verdict leaves these items out, because they are harder.",
+        gettext_lazy("Where the model is least sure"),
+        gettext_lazy(
+            "Narrows the estimate most. The verdict leaves these items out, because they "
+            "are harder."
+        ),
     ),
-    (next_items.RANDOM, "At random", "Helps the verdict and the estimate."),
+    (
+        next_items.RANDOM,
+        gettext_lazy("At random"),
+        gettext_lazy("Helps the verdict and the estimate."),
+    ),
 )
 
 
@@ -113,4 +122,4 @@ def _now(run: Run, told: Told, system: int) -> dict[int, float]:
 
 
 def _half(value: float | None) -> str:
-    return "none" if value is None or math.isnan(value) else f"± {score(value, 3)}"
+    return gettext("none") if value is None or math.isnan(value) else f"± {score(value, 3)}"

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from annotation.models import Membership
 from crowdqc.errors import Missing
 from crowdqc.files.cells import csv_text
@@ -19,14 +21,18 @@ TABLES = (
     *("leaning", "calibration", "reliability", "drift", "version", "panel", "weight"),
 )
 CHARTS = ("model", "person", "combined")
-MEASURES = {"model": "Advantage", "person": "Difference", "combined": "Estimate"}
+MEASURES = {
+    "model": gettext_noop("Advantage"),
+    "person": gettext_noop("Difference"),
+    "combined": gettext_noop("Estimate"),
+}
 
 
 def table(run: Run, told: Told, name: str) -> str:
     """One table as CSV: names in the place of indices. Raises Missing where there is none."""
     rows = told.get(name) if name in TABLES else None
     if rows is None:
-        raise Missing("This run has no such table.")
+        raise Missing(gettext("This run has no such table."))
     models = [system for _, system in told["frame"]["models"]]
     words = label_words(run, told)
     people = _people(told) if name == "person" else []
@@ -49,19 +55,20 @@ def _people(told: Told) -> list[str]:
     """The people of the run by their index, under pseudonyms (1 query)."""
     ids = told["frame"]["people"]
     known = dict(Membership.objects.filter(pk__in=ids).values_list("pk", "pseudonym"))
-    return [known.get(pk, "a removed person") for pk in ids]
+    return [known.get(pk, gettext("a removed person")) for pk in ids]
 
 
 def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
     """One chart of the page as a document of its own. Raises Missing where there is none."""
     boards = boards_of(page, name)
     if not boards:
-        raise Missing("This run has no such chart.")
+        raise Missing(gettext("This run has no such chart."))
     notes = [
         page["verdict"].sentence,
-        f"Run {run.number}. {page['basis']} ε = {page['epsilon_said']}.",
+        gettext("Run %(run)s. %(basis)s ε = %(epsilon)s.")
+        % {"run": run.number, "basis": page["basis"], "epsilon": page["epsilon_said"]},
     ]
-    return board_svg(boards, title=title, notes=notes, measure=MEASURES[name])
+    return board_svg(boards, title=title, notes=notes, measure=gettext(MEASURES[name]))
 
 
 def boards_of(page: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -74,7 +81,13 @@ def boards_of(page: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
             SimpleNamespace(name=row["name"], estimate=row["difference"], **_ends(row))
             for row in page["people"]["rows"]
         ]
-        return [_board(f"{short} less each annotator", page["people"]["axis"], rows)]
+        return [
+            _board(
+                gettext("%(short)s less each annotator") % {"short": short},
+                page["people"]["axis"],
+                rows,
+            )
+        ]
     if name == "combined":
         return [
             _board(

@@ -6,8 +6,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
@@ -26,14 +28,14 @@ FIGURES = (
     *("frame", "recipe"),
 )
 TITLES = {
-    POSITION: ("Position", "chooses the text shown first"),
-    LENGTH: ("Length", "chooses the longer text"),
-    SELF: ("Self-preference", "chooses the text that it wrote itself"),
-    REPETITION: ("Repetition", "answers the same when asked again"),
+    POSITION: (gettext_lazy("Position"), gettext_lazy("chooses the text shown first")),
+    LENGTH: (gettext_lazy("Length"), gettext_lazy("chooses the longer text")),
+    SELF: (gettext_lazy("Self-preference"), gettext_lazy("chooses the text that it wrote itself")),
+    REPETITION: (gettext_lazy("Repetition"), gettext_lazy("answers the same when asked again")),
 }
 RATED = {
-    LENGTH: ("Length", "rates long texts higher, in points"),
-    SELF: ("Self-preference", "rates its own texts higher, in points"),
+    LENGTH: (gettext_lazy("Length"), gettext_lazy("rates long texts higher, in points")),
+    SELF: (gettext_lazy("Self-preference"), gettext_lazy("rates its own texts higher, in points")),
 }
 WIDTH = 220.0
 
@@ -88,8 +90,8 @@ def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
 def _leans(name: str, rows: Sequence[Told]) -> Verdict:
     """How many leanings of a model are shown to be other than people's."""
     tested = [row for row in rows if not _none(row)]
-    shown = [row["title"] for row in tested if row["verdict"] != "Not shown"]
-    told = {"name": name, "which": ", ".join(shown), "of": count(len(tested))}
+    shown = [row["title"] for row in tested if row["leans"]]
+    told = {"name": name, "which": ", ".join(map(str, shown)), "of": count(len(tested))}
     if not tested:
         return Verdict(_("No leaning of %(name)s could be tested on these answers.") % told)
     if shown:
@@ -99,18 +101,33 @@ def _leans(name: str, rows: Sequence[Told]) -> Verdict:
 
 def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
     title, said = (TITLES if classes else TITLES | RATED)[row["kind"]]
-    one: dict[str, Any] = {**row, "title": title, "said": said, "plot": "", "verdict": ""}
+    one: dict[str, Any] = {
+        **row,
+        "title": title,
+        "said": said,
+        "plot": "",
+        "verdict": "",
+        "leans": False,
+    }
     if row["reason"]:
         return one
     if row["kind"] == REPETITION:
-        return one | {"verdict": f"{score(row['judge'], 2)} of {plural(row['n'], 'item')}"}
+        return one | {
+            "verdict": _("%(judge)s of %(items)s")
+            % {"judge": score(row["judge"], 2), "items": plural(row["n"], "item")}
+        }
     low, high = row["difference_low"], row["difference_high"]
     shown = low > 0 or high < 0
     return one | {
         "difference_said": format_signed(row["difference"]),
-        "verdict": "More than people" if low > 0 else "Less than people" if shown else "Not shown",
+        "leans": shown,
+        "verdict": _("More than people")
+        if low > 0
+        else _("Less than people")
+        if shown
+        else _("Not shown"),
         "plot": charts.forest_cell(
-            scale, known_estimate(row["difference"], low, high), reference=0.0, name=title
+            scale, known_estimate(row["difference"], low, high), reference=0.0, name=str(title)
         ),
     }
 
@@ -146,7 +163,7 @@ def _curve(rows: Sequence[Told]) -> SafeString:
         Said(row["value"], Estimate(row["said"], row["low"], row["high"]), row["n"]) for row in rows
     ]
     return reliability_curve(
-        points, name="Calibration", across="model’s number", up="people’s mean"
+        points, name=_("Calibration"), across=_("model’s number"), up=_("people’s mean")
     )
 
 
@@ -161,28 +178,39 @@ def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
     scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
     better = whole["agreement"] > 0 if classes else whole["agreement"] < 0
     shown = whole["low"] > 0 or whole["high"] < 0
-    word = "more" if better else "less"
-    change = (
-        f"{format_signed(whole['agreement'])} (95% CI {score(whole['low'], 2)} to "
-        f"{score(whole['high'], 2)})"
-    )
-    said = (
-        f"The second half agrees {word} with people than the first: {change}."
-        if shown
-        else f"No drift is shown: the second half differs from the first by {change}."
-    )
+    change = {
+        "change": format_signed(whole["agreement"]),
+        "low": score(whole["low"], 2),
+        "high": score(whole["high"], 2),
+    }
+    if not shown:
+        said = _(
+            "No drift is shown: the second half differs from the first by %(change)s (95%% CI "
+            "%(low)s to %(high)s)."
+        )
+    elif better:
+        said = _(
+            "The second half agrees more with people than the first: %(change)s (95%% CI %(low)s "
+            "to %(high)s)."
+        )
+    else:
+        said = _(
+            "The second half agrees less with people than the first: %(change)s (95%% CI %(low)s "
+            "to %(high)s)."
+        )
     return {
         "reason": "",
-        "sentence": said,
+        "sentence": said % change,
         "axis": charts.forest_axis(scale),
         "rows": [
             {
                 **row,
-                "title": f"{_day(row['since'])} to {_day(row['until'])}",
+                "title": _("%(since)s to %(until)s")
+                % {"since": _day(row["since"]), "until": _day(row["until"])},
                 "plot": charts.forest_cell(
                     scale,
                     known_estimate(row["agreement"], row["low"], row["high"]),
-                    name=f"part {row['part'] + 1}",
+                    name=_("part %(part)s") % {"part": row["part"] + 1},
                 ),
             }
             for row in parts
@@ -191,7 +219,7 @@ def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
 
 
 def _day(days: float) -> str:
-    return f"{dt.datetime.fromtimestamp(days * 86_400, dt.UTC):%-d %b %Y}"
+    return date_format(dt.datetime.fromtimestamp(days * 86_400, dt.UTC), "j M Y")
 
 
 def version_rows(told: Told, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -199,7 +227,8 @@ def version_rows(told: Told, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "title": f"{names[row['other']]} less {names[row['model']]}",
+            "title": _("%(other)s less %(model)s")
+            % {"other": names[row["other"]], "model": names[row["model"]]},
             "difference_said": "" if row["reason"] else format_signed(row["difference"]),
         }
         for row in told.get("version", [])
@@ -220,7 +249,11 @@ def panel_rows(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
     used = sorted({model for _, model in weights})
     found = []
     for row in rows:
-        title = f"Share of “{words[row['label']]}”" if row["label"] >= 0 else "Mean"
+        title = (
+            _("Share of “%(label)s”") % {"label": words[row["label"]]}
+            if row["label"] >= 0
+            else _("Mean")
+        )
         one: dict[str, Any] = {**row, "title": title}
         if not row["reason"]:
             one["weights"] = [weights.get((row["label"], model)) for model in used]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.task_types.checklist.type import list_of
 from annotation.work.snapshots import labels as label_fields
@@ -14,7 +15,11 @@ from evaluation.models import Run
 
 Told = Mapping[str, Any]
 NAMED = 3
-OF_PAIRS = {"first": "the first text", "neutral": "neither", "second": "the second text"}
+OF_PAIRS = {
+    "first": gettext_noop("the first text"),
+    "neutral": gettext_noop("neither"),
+    "second": gettext_noop("the second text"),
+}
 
 
 def label_words(run: Run, told: Told) -> list[str]:
@@ -24,15 +29,20 @@ def label_words(run: Run, told: Told) -> list[str]:
         asked = dict(list_of(run.task.current)) if run.task.current else {}
         return [asked.get(line, line) for line in told["frame"]["labels"]]
     fields = label_fields.fields_of(run.task.current)
-    known = next((one.labels for one in fields if one.name == name), OF_PAIRS)
+    of_pairs = {code: _(said) for code, said in OF_PAIRS.items()}
+    known = next((one.labels for one in fields if one.name == name), of_pairs)
     return [known.get(code, code) for code in told["frame"]["labels"]]
 
 
 def quantity_title(told: Told, words: Sequence[str], label: int) -> str:
     """What is estimated: a label's share, a mean, or how often a question is answered yes."""
     if told["frame"].get("lines"):
-        return f"“{words[label]}”: share of yes" if label >= 0 else "All questions: share of yes"
-    return f"Share of “{words[label]}”" if label >= 0 else "Mean"
+        return (
+            _("“%(label)s”: share of yes") % {"label": words[label]}
+            if label >= 0
+            else _("All questions: share of yes")
+        )
+    return _("Share of “%(label)s”") % {"label": words[label]} if label >= 0 else _("Mean")
 
 
 def short_names(told: Told) -> list[str]:

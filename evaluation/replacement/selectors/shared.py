@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from evaluation.models import Run
 from evaluation.replacement.selectors import files, verdicts
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Verdict
 
-METHOD = (
+METHOD = gettext_noop(
     "Each annotator is left out in turn and compared with the model on items that others answered "
     "as well (alternative annotator test). A model passes when it is shown to be as good as at "
     "least half of the people, within ε."
@@ -24,11 +27,12 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     return {
         "verdict": Verdict(
             found["verdict"].sentence,
-            f"ε, how much worse a model may be: {found['epsilon_said']}.",
+            _("ε, how much worse a model may be: %(epsilon)s.")
+            % {"epsilon": found["epsilon_said"]},
         ),
         "basis": found["basis"],
-        "method": METHOD,
-        "measure": files.MEASURES["model"],
+        "method": _(METHOD),
+        "measure": _(files.MEASURES["model"]),
         "units": "answer,answers",
         "notes": [],
         "axis": found["advantage_axis"],

@@ -163,7 +163,7 @@ def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> d
     return row | {
         "verdict": point["verdict"],
         "mark": mark,
-        "said": said,
+        "said": str(said),
         "wins": _("%(wins)s of %(people)s") % {"wins": count(wins), "people": count(one["people"])},
         "rate_plot": charts.forest_cell(
             _shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=name

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from django.core.cache import caches
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from annotation.models import Task
 from crowdqc import numbers
@@ -48,8 +49,11 @@ class Precision:
     def line(self) -> str:
         """For the line of costs."""
         if self.half is None:
-            return f"precision: {self.why_not}"
-        return f"{self.what} is known to ± {numbers.score(self.half, self.digits)}"
+            return gettext("precision: %(reason)s") % {"reason": self.why_not}
+        return gettext("%(what)s is known to ± %(half)s") % {
+            "what": self.what,
+            "half": numbers.score(self.half, self.digits),
+        }
 
 
 @dataclass(frozen=True)

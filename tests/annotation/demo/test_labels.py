@@ -36,7 +36,7 @@ def test_of_the_demo_s_three_models_one_may_replace_people_one_may_not_one_is_un
     told = selectors.page(shown, runs_figures(shown), epsilon=None, model=None)
     assert {row["short"]: row["said"] for row in told["models"]} == {
         "Halcyon-7B": "Yes",
-        "Orrery-M": "Cannot be decided",
+        "Orrery-M": "Undecided: too few items",
         "Pellet-3B": "No",
     }
     assert [row["reason"] for row in told["combined"]] == [""] * 3

@@ -41,7 +41,7 @@ def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(
     rows = page.locator("#models tbody tr")
     expect(rows.filter(has_text="Halcyon-7B")).to_contain_text("Yes")
     expect(rows.filter(has_text="Pellet-3B")).to_contain_text("No")
-    expect(rows.filter(has_text="Orrery-M")).to_contain_text("Cannot be decided")
+    expect(rows.filter(has_text="Orrery-M")).to_contain_text("Undecided: too few items")
     page.get_by_label("how much worse a model may be").fill("5")
     expect(page.locator("output")).to_have_text(".05")
     page.locator("#models").get_by_role("link", name="Orrery-M", exact=True).click()

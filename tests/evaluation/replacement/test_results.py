@@ -83,7 +83,7 @@ def test_a_link_and_a_public_board_show_models_and_verdicts_and_nobody_by_name(r
     for where in (link, board):
         shown = html_of(Client().get(where))
         assert "Alder can replace one of your annotators" in text_of(shown)
-        assert "Cannot be decided" in shown and "5 of 5" not in shown
+        assert "Undecided: too few items" in shown and "5 of 5" not in shown
         assert [name for name in people - {""} if name in text_of(shown)] == []
     for form in ("svg", "csv", "json"):
         file = Client().get(reverse("public_board_file", args=["may-models-replace", form]))
