@@ -24,6 +24,7 @@ PARTS = """
   <label><input type="checkbox" id="some"></label>
   <input type="range" id="slider" min="0" max="1" value="1">
   <article id="article">An article</article>
+  <p id="arabic">ما معنى هذه الكلمة؟</p><p id="english">What is meant?</p><textarea>ما معنى؟</textarea>
   <div class="scroll"><table class="data two-line"><tbody><tr>
     <td class="l1" id="paid"><span class="nowrap">Base pay</span>
       <small>Local account, <a href="#paid">proposal 2</a></small></td>
@@ -127,3 +128,23 @@ def test_the_bar_of_a_project_shows_search_notices_and_person_beside_one_another
     assert brand["right"] <= boxes[1]["left"]
     assert all(one["right"] <= two["left"] for one, two in itertools.pairwise(boxes))
     assert box(page, ".person summary")["width"] >= 40 and boxes[-1]["right"] > 300
+
+
+def test_what_people_wrote_begins_on_the_side_of_its_own_letters(parts: Page) -> None:
+    def room(selector: str) -> list[float]:
+        found = parts.eval_on_selector(
+            selector,
+            """(one) => {
+              const range = document.createRange();
+              range.selectNodeContents(one);
+              const [box, text] = [one.getBoundingClientRect(), range.getBoundingClientRect()];
+              return [text.left - box.left, box.right - text.right];
+            }""",
+        )
+        return [round(float(side)) for side in found]
+
+    left, right = room("#arabic")
+    assert left > 100 and right == 0
+    left, right = room("#english")
+    assert left == 0 and right > 100
+    assert style(parts, "textarea", "unicodeBidi") == "plaintext"
