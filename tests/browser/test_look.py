@@ -24,7 +24,8 @@ PARTS = """
   <label><input type="checkbox" id="some"></label>
   <input type="range" id="slider" min="0" max="1" value="1">
   <article id="article">An article</article>
-  <p id="arabic">ما معنى هذه الكلمة؟</p><p id="english">What is meant?</p><textarea>ما معنى؟</textarea>
+  <p id="arabic">ما معنى هذه الكلمة؟</p><p id="english">What is meant?</p>
+  <textarea>ما معنى؟</textarea>
   <div class="scroll"><table class="data two-line"><tbody><tr>
     <td class="l1" id="paid"><span class="nowrap">Base pay</span>
       <small>Local account, <a href="#paid">proposal 2</a></small></td>
