@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -165,6 +166,16 @@ def several(noun: str) -> str:
     """Several of what a type of task calls its item, without a number: ``questions``."""
     many = f"{noun}s"
     return pgettext("nouns", many)
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """``a, b and c``; with more than ``most`` names ``a, b and 3 more``."""
+    if most is not None and len(names) > most:
+        told = {"names": ", ".join(names[:most]), "n": count(len(names) - most)}
+        return gettext("%(names)s and %(n)s more") % told
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
 
 
 def seconds_of(value: Number | timedelta) -> float:

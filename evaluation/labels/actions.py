@@ -37,7 +37,7 @@ def decide_label(
     reason = clean_text(reason, "reason", LONGEST_REASON)
     # People who decide are numbered, and an item has one decision: one at a time.
     task = Task.objects.select_for_update(of=("self",), no_key=True).get(pk=task.pk)
-    before = LabelDecision.objects.filter(item=item, field=field, ended_at=None).first()
+    before = LabelDecision.objects.standing().filter(item=item, field=field).first()
     if before and (before.label, before.reason, before.by_id) == (label, reason, by.pk):
         return before
     if before:
@@ -60,8 +60,9 @@ def decide_label(
 def revoke_decision(*, by: User, task: Task, item: Item, field: str) -> LabelDecision:
     """End the decision on an item; an earlier one does not come back. Conflict without any."""
     found = (
-        LabelDecision.objects.select_for_update(of=("self",))
-        .filter(task=task, item=item, field=field, ended_at=None)
+        LabelDecision.objects.standing()
+        .select_for_update(of=("self",))
+        .filter(task=task, item=item, field=field)
         .first()
     )
     if found is None:

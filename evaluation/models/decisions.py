@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q
 
 from annotation.models import Item, Task
+
+
+class LabelDecisionQuerySet(models.QuerySet["LabelDecision"]):
+    """Decisions, and those that count."""
+
+    def standing(self) -> LabelDecisionQuerySet:
+        """Those that neither a later one nor a revocation ended."""
+        return self.filter(ended_at__isnull=True)
+
+    def of_label(self) -> LabelDecisionQuerySet:
+        """The one that counts for the item and field of a row of ItemLabel, as its subquery."""
+        return self.standing().filter(item=OuterRef("item"), field=OuterRef("dimension"))
 
 
 class LabelDecision(models.Model):
@@ -29,6 +41,8 @@ class LabelDecision(models.Model):
     ended_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
+
+    objects = LabelDecisionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]

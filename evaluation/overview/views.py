@@ -119,7 +119,7 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         "results": reverse(adapter_of(task).results, args=[project_id, task_id]),
         "planner": planner,
         "form": form,
-        "start": planner.start(task, run),
+        "start": planner.start(task, run, values),
         "fields": [(form[one.name], planner.units.get(one.name, "")) for one in options],
         "why": "",
     }

@@ -82,12 +82,11 @@ class PairPlanner(Planner):
             ),
         )
 
-    def start(self, task: Task, run: Run | None) -> PlanStart | None:
+    def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
         """The difference of the two leaders in the run shown, how sure it is, and other values."""
         found = measured(task, run)
         if found is None or run is None:
             return None
-        usual = {one.name: one.default for one in self.options(task, run)}
         return start_in_words(found, run.number, usual)
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:

@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
 from annotation.accounts.security.stepup import (
@@ -29,6 +28,7 @@ from annotation.accounts.security.stepup import (
     ways_to_confirm,
 )
 from annotation.models import User
+from crowdqc.web.back import is_ours
 
 STASH = "crowdqc_stepup"
 MAX_STASH = 512 * 1024  # characters of a form that wait in the session
@@ -131,11 +131,9 @@ def _page_of(request: HttpRequest, htmx: bool) -> str:
     if request.method in ("GET", "HEAD") and not htmx:
         return request.get_full_path()
     named = request.headers.get("HX-Current-URL" if htmx else "Referer", "")
-    ours = url_has_allowed_host_and_scheme(
-        named, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
     parts = urlsplit(named)
-    return f"{parts.path}?{parts.query}".rstrip("?") if ours and parts.path else "/"
+    ours = is_ours(request, named) and parts.path
+    return f"{parts.path}?{parts.query}".rstrip("?") if ours else "/"
 
 
 def _keep(request: HttpRequest, htmx: bool) -> str:

@@ -19,7 +19,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -31,6 +30,7 @@ from annotation.accounts.signing.sso import let_out
 from annotation.models import User
 from crowdqc import limits
 from crowdqc.errors import Invalid
+from crowdqc.web.back import redirect_back
 
 
 class _Says:
@@ -233,7 +233,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
 def theme_change(request: HttpRequest) -> HttpResponse:
     """Light, dark, or as the device says."""
     user = cast(User, request.user)
-    limits.hold(limits.THEMES, user.pk, _(_("Too many changes.")))
+    limits.hold(limits.THEMES, user.pk, _("Too many changes."))
     actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
     return redirect(reverse("account") + "#profile")
 
@@ -243,13 +243,11 @@ def language_change(request: HttpRequest) -> HttpResponse:
     """Of this device, and of the account where somebody is signed in; then back to the page."""
     code = request.POST.get("language", "?")
     if request.user.is_authenticated:
-        limits.hold(limits.THEMES, request.user.pk, _(_("Too many changes.")))
+        limits.hold(limits.THEMES, request.user.pk, _("Too many changes."))
         actions.set_language(by=request.user, language=code)
     elif code not in dict(settings.LANGUAGES):
         raise Invalid(_("There is no such language."))
-    to = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(to, {request.get_host()}, request.is_secure())
-    response = redirect(to if safe else "home")
+    response = redirect_back(request, "home")
     name = settings.LANGUAGE_COOKIE_NAME
     if code:
         response.set_cookie(

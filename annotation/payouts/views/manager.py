@@ -17,7 +17,6 @@ from django.http import (
 )
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -35,6 +34,7 @@ from annotation.payouts.selectors.proposals import rejections, rejections_owed
 from annotation.work.actions import answers
 from crowdqc import numbers
 from crowdqc.errors import Invalid, Missing
+from crowdqc.web.back import redirect_back
 
 PAGE = 50
 
@@ -219,8 +219,4 @@ def answer_counts(request: HttpRequest, project_id: int, answer_id: int) -> Http
         return render(request, "annotation/payouts/_counts.html", context, status=status)
     if error:
         messages.error(request, error)
-    back = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(
-        back, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return redirect(back if safe else reverse("task", args=[project_id, answer.item.task_id]))
+    return redirect_back(request, reverse("task", args=[project_id, answer.item.task_id]))

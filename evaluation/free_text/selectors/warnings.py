@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.work.snapshots import answers
-from crowdqc.numbers import count, percent, plural, score, word
+from crowdqc.numbers import count, listed, percent, plural, score, word
 from crowdqc.web.terms import Words
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import ItemScore, Run
@@ -156,12 +156,7 @@ def _camps(told: Mapping[str, Any], names: Mapping[int, str]) -> list[Warning]:
 def _listed(workers: Sequence[int], names: Mapping[int, str]) -> str:
     """Names of a group, shortened: ``aspen-16, plover-11 and 3 more``."""
     told = [names.get(pk, _("a worker")) for pk in workers]
-    if len(told) <= SHOWN_NAMES + 1:
-        return _("%(names)s and %(last)s") % {"names": ", ".join(told[:-1]), "last": told[-1]}
-    return _("%(names)s and %(n)s more") % {
-        "names": ", ".join(told[:SHOWN_NAMES]),
-        "n": len(told) - SHOWN_NAMES,
-    }
+    return listed(told, None if len(told) == SHOWN_NAMES + 1 else SHOWN_NAMES)
 
 
 def _clusters(

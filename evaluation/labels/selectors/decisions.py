@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists
 
 from annotation.models import Item, Task
 from annotation.work.snapshots import labels as collected
@@ -16,11 +16,7 @@ from evaluation.labels.selectors.study import ShownField
 from evaluation.models import ItemLabel, LabelDecision, Run
 
 # Of rows of ItemLabel: that somebody decided the label of the item in the field.
-IS_DECIDED = Exists(
-    LabelDecision.objects.filter(
-        item=OuterRef("item"), field=OuterRef("dimension"), ended_at__isnull=True
-    )
-)
+IS_DECIDED = Exists(LabelDecision.objects.of_label())
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def field_named(task: Task, name: str) -> LabelField | None:
 
 def standing(field: str, items: Collection[int]) -> dict[int, LabelDecision]:
     """The decisions that count, by item."""
-    found = LabelDecision.objects.filter(item__in=items, field=field, ended_at=None)
+    found = LabelDecision.objects.standing().filter(item__in=items, field=field)
     return {one.item_id: one for one in found.select_related("by")}
 
 
@@ -73,7 +69,7 @@ def of_item(task: Task, item: Item) -> list[Deciding]:
     fields = fields_of(task)
     if not fields:
         return []
-    found = LabelDecision.objects.filter(item=item, ended_at=None).select_related("by")
+    found = LabelDecision.objects.standing().filter(item=item).select_related("by")
     kept = {one.field: one for one in found}
     return [Deciding(item, field, kept.get(field.name)) for field in fields]
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField
-from crowdqc.numbers import count, plural, score
+from crowdqc.numbers import count, listed, plural, score
 from evaluation.models import Run, RunState
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import next_steps, shell
@@ -193,13 +193,6 @@ def _others(summary: Told) -> list[str]:
         ),
     )
     return [said % {"count": n, "n": count(n)} for n, said in kinds if n]
-
-
-def listed(parts: list[str]) -> str:
-    """Parts of a sentence with "and" before the last one."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return _("%(names)s and %(last)s") % {"names": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
 def alpha_of(told: Told) -> Told | None:

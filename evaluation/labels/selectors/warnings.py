@@ -10,10 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Task
-from crowdqc.numbers import count
+from crowdqc.numbers import count, listed
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.labels.results import WORSE
-from evaluation.labels.selectors.study import listed
 from evaluation.labels.selectors.workers import WorkerRow
 
 NAMED = 3  # workers that are named one by one

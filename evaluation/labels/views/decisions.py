@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_item
 from annotation.models import Item, Task
 from crowdqc.errors import Invalid, Missing
+from crowdqc.web.back import redirect_back
 from evaluation.labels import actions
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import decisions
@@ -63,10 +63,4 @@ def _done(request: HttpRequest, task: Task, item: Item, name: str) -> HttpRespon
     if request.htmx and field is not None:  # type: ignore[attr-defined]
         context = {"task": task, "one": decisions.deciding(item, field, changed=True)}
         return render(request, "evaluation/labels/items/_decision.html", context)
-    back = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(
-        back, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return redirect(
-        back if safe else reverse("task_item", args=[task.project_id, task.pk, item.pk])
-    )
+    return redirect_back(request, reverse("task_item", args=[task.project_id, task.pk, item.pk]))

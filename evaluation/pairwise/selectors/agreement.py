@@ -20,7 +20,7 @@ from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, plural, score, word
+from crowdqc.numbers import count, listed, plural, score, word
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
@@ -32,7 +32,6 @@ from evaluation.pairwise.selectors.trust import (
     Note,
     agreement_in_words,
     graph_words,
-    join_words,
     order_facts,
     recipe,
     trust_notes,
@@ -282,9 +281,9 @@ def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[
     ]
     raw = [one.name for one in rest if one.name not in same]
     told = {
-        "names": join_words(lowering or [""]),
-        "raw": join_words(raw or [""]),
-        "same": join_words(same or [""]),
+        "names": listed(lowering),
+        "raw": listed(raw),
+        "same": listed(same),
         "tested": plural(tested, "worker"),
         "why": unknown,
     }

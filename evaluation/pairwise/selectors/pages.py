@@ -20,7 +20,7 @@ from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
-from crowdqc.numbers import count
+from crowdqc.numbers import count, listed
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pairwise.results import POOLED
@@ -251,7 +251,7 @@ class DimensionRow:
     def others(self) -> str:
         """The published label, or labels where both ways round have one."""
         letters = dict.fromkeys(LETTERS.get(one.label, "none") for one in self.published)
-        return " and ".join(letters) or "none"
+        return listed(list(letters)) or "none"
 
     @property
     def agrees(self) -> bool:

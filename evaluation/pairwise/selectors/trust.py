@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import MINUS, count, interval, percent, plural, score
+from crowdqc.numbers import MINUS, count, interval, listed, percent, plural, score
 from crowdqc.web.terms import Words
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.pairwise.selectors.runs import ShownRun
@@ -170,7 +170,7 @@ def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
         if len(reaching) == len(lines):
             said.append(_("The intervals include the raw figures, so this may be chance."))
         else:
-            told["where"] = join_words(reaching)
+            told["where"] = listed(reaching)
             said.append(_("On these dimensions that may be chance: %(where)s.") % told)
     if mean.unknown and mean.unknown >= 0.005:
         told["unknown"] = percent(mean.unknown)
@@ -179,13 +179,6 @@ def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
             % told
         )
     return Note("accent", _("Read the cross-fit figure: %(cross)s.") % told, " ".join(said))
-
-
-def join_words(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    if len(words) == 1:
-        return words[0]
-    return _("%(names)s and %(last)s") % {"names": ", ".join(words[:-1]), "last": words[-1]}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.task_types.checklist.type import list_of
 from annotation.work.snapshots import labels as label_fields
-from crowdqc.numbers import count
+from crowdqc import numbers
 from evaluation.models import Run
 
 Told = Mapping[str, Any]
@@ -54,9 +54,4 @@ def short_names(told: Told) -> list[str]:
 
 def listed(names: Sequence[str]) -> str:
     """Names with "and"; those behind the first ``NAMED`` are only counted."""
-    if len(names) > NAMED:
-        known = {"names": ", ".join(names[:NAMED]), "n": count(len(names) - NAMED)}
-        return _("%(names)s and %(n)s more") % known
-    if len(names) == 1:
-        return names[0]
-    return _("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
+    return numbers.listed(names, NAMED)

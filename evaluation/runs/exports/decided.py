@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from django.db.models import CharField, F, OuterRef, Subquery, Value
+from django.db.models import CharField, F, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from evaluation.models import LabelDecision
 
-_STANDING = LabelDecision.objects.filter(
-    item=OuterRef("item"), field=OuterRef("dimension"), ended_at__isnull=True
-)
+_STANDING = LabelDecision.objects.of_label()
 _DECIDER = Concat(Value("decider-"), Cast(F("decider"), CharField()))
 # Of rows of ItemLabel: the decided label, and a number in place of the name of who decided.
 DECIDED: dict[str, Subquery] = {

@@ -93,8 +93,8 @@ class Planner:
         """What can be asked; ``run`` is the one that the page shows, if any."""
         raise NotImplementedError
 
-    def start(self, task: Task, run: Run | None) -> PlanStart | None:
-        """What a run measured, which the options start from, if anything."""
+    def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
+        """What a run measured, which ``usual`` values of the options start from, if anything."""
         return None
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:

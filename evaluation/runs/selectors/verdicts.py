@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import count, score, word
+from crowdqc.numbers import count, listed, score, word
 
 Told = Mapping[str, Any]
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -114,7 +114,7 @@ def named(names: Sequence[str], noun: str) -> str:
     """Names with "and" before the last; their number where they are many."""
     if len(names) > NAMED:
         return f"{word(len(names)).capitalize()} {noun}"
-    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+    return listed(names)
 
 
 def highest(rows: Sequence[Told], what: str) -> Place:

@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import interval, percent, plural
+from crowdqc.numbers import interval, listed, percent, plural
 from evaluation.models import Run
-from evaluation.pairwise.selectors.trust import change_words, join_words, within_shares
+from evaluation.pairwise.selectors.trust import change_words, within_shares
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
 
 
@@ -175,7 +175,7 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
     told = {"how": correction_in_words(rows) or _("each interval on its own")}
     if not found:
         return _("No single dimension shows it (%(how)s).") % told
-    told["dimensions"] = join_words(found)
+    told["dimensions"] = listed(found)
     return _("By dimension it shows on %(dimensions)s (%(how)s).") % told
 
 
