@@ -210,6 +210,27 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         )
 
 
+NUMBERS = """
+SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1000000)
+FROM pg_sequences WHERE schemaname = 'public'
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _same_numbers(request: pytest.FixtureRequest) -> None:
+    """Rows of a file's tests have the same numbers whatever ran before: lots are drawn by them."""
+    own = [item for item in request.session.items if item.path == request.path]
+    if not any(
+        item.get_closest_marker("django_db")
+        or "django_db_setup" in getattr(item, "fixturenames", ())
+        for item in own
+    ):
+        return
+    request.getfixturevalue("django_db_setup")
+    with request.getfixturevalue("django_db_blocker").unblock(), connection.cursor() as cursor:
+        cursor.execute(NUMBERS)
+
+
 @pytest.fixture(scope="module")
 def shared_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """A transaction around a module's tests.
