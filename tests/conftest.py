@@ -211,7 +211,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
 
 NUMBERS = """
-SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1000000)
+SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 100000)
 FROM pg_sequences WHERE schemaname = 'public'
 """
 
