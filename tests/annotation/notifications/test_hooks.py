@@ -21,16 +21,20 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation import jobs
 from annotation.models import AuditEntry, Hook, HookDelivery, Notice, Role
 from annotation.notifications.actions import webhook_delivery as deliver
 from annotation.notifications.actions import webhooks as hooks
 from annotation.notifications.selectors import hooks_of
 from crowdqc import outbound
+from crowdqc.celery import app
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.jobs.broker import queue_states
+from crowdqc.jobs.schedule import PERIODIC
 from crowdqc.outbound import addresses
 from tests.support import factories
 from tests.support.factories import World
-from tests.support.processes import ROOT, test_database_url, until
+from tests.support.processes import ROOT, empty_queue, test_database_url, until
 from tests.support.servers.receiver import Got, Receiver, Reply, receiver
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +93,21 @@ def test_submitted_work_is_told_signed_and_without_texts(
     row = HookDelivery.objects.get()
     assert (row.state, row.status, row.error) == (State.DONE, 204, "")
     assert deliver.deliver_due() == 0
+
+
+@pytest.mark.queue
+def test_the_queue_of_calls_is_given_a_job_only_where_there_is_something_to_tell(
+    world: World, other_side: Receiver
+) -> None:
+    empty_queue()
+    add(world, other_side.url)
+    names = [name for row in PERIODIC.values() for name in row.get("args", ())]
+    assert {name: jobs.start_if_due(name) for name in names} == dict.fromkeys(jobs.DUE, False)
+    factories.claim_and_submit(world.task, world.worker, "Their nests stand on chimneys.")
+    assert jobs.start_if_due("deliver_hooks")
+    assert queue_states(app)["platforms"].waiting == 1
+    assert deliver.deliver_due() == 1 and not jobs.start_if_due("deliver_hooks")
+    empty_queue()
 
 
 def test_a_signature_of_the_published_example_is_the_published_one() -> None:
