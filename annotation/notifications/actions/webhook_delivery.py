@@ -68,7 +68,6 @@ def signature(secret: str, event_id: str, timestamp: str, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-@transaction.atomic
 def is_due() -> bool:
     """Whether another system is owed a message now."""
     return _due().exists()
@@ -80,6 +79,7 @@ def _due() -> QuerySet[HookDelivery]:
     )
 
 
+@transaction.atomic
 def _claim(failing: set[int]) -> HookDelivery | None:
     now = timezone.now()
     row = (
