@@ -13,6 +13,8 @@ VPY := ./.venv/bin/python
 # Some environments forbid it; then each of the many processes of the tests compiles the code anew.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(VPY) -m pip --disable-pip-version-check
+# Python compiles what is imported, when it is; all 26,000 files take over a minute and a half.
+INSTALL := $(PIP) install --quiet --no-compile
 
 help:
 	@echo "make run      set up everything and serve the app with demo data (PORT=, HOST=)"
@@ -106,18 +108,18 @@ lock: .venv/.dev
 # Alone and first: what follows needs it, and must not choose another build of it.
 .venv/.torch: | .venv/bin/python
 	@echo "installing torch $(TORCH)"
-	@$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url "$(TORCH_INDEX)") "torch==$(TORCH)"
+	@$(INSTALL) $(if $(TORCH_INDEX),--index-url "$(TORCH_INDEX)") "torch==$(TORCH)"
 	@touch .venv/.torch
 
 .venv/.base: requirements/base.lock .venv/.torch
 	@echo "installing requirements/base.lock"
-	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/base.lock
+	@$(INSTALL) --no-deps --require-hashes -r requirements/base.lock
 	@$(PIP) check
 	@touch .venv/.base
 
 .venv/.dev: requirements/dev.lock requirements/crowd-kit.txt requirements/ppi-python.txt requirements/small-model.txt .venv/.base
 	@echo "installing requirements/dev.lock"
-	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.lock
+	@$(INSTALL) --no-deps --require-hashes -r requirements/dev.lock
 	@$(PIP) check
-	@$(PIP) install --quiet --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/ppi-python.txt -r requirements/small-model.txt
+	@$(INSTALL) --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/ppi-python.txt -r requirements/small-model.txt
 	@touch .venv/.dev
