@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import psycopg
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, Storage
 from django.db import connection
@@ -65,9 +66,10 @@ class _Piecewise(io.RawIOBase):
         super().close()
 
     def _keep(self, data: bytes) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {TABLE} (name, number, data) VALUES (%s, %s, %s)",  # noqa: S608
+        # Bytes go as they are: within a statement they would be written as hexadecimal digits.
+        with connection.cursor() as cursor, psycopg.Cursor(cursor.connection) as bound:
+            bound.execute(
+                f"INSERT INTO {TABLE} (name, number, data) VALUES (%s, %s, %b)",  # noqa: S608
                 [self._name, self._number, data],
             )
         self._number += 1
