@@ -20,16 +20,26 @@ class Answer(models.Model):
         EXIT = "exit", "exit"
 
     version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="answers")
-    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="answers")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="answers", db_index=False)
     stage = models.CharField(max_length=5, choices=Stage.choices, default=Stage.MAIN)
     assignment = models.ForeignKey(
-        Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
+        Assignment,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="answers",
+        db_index=False,
     )
     worker = models.ForeignKey(
         Membership, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
     )
     system = models.ForeignKey(
-        System, on_delete=models.PROTECT, null=True, blank=True, related_name="answers"
+        System,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="answers",
+        db_index=False,
     )
     replicate = models.PositiveSmallIntegerField(default=0)
     order_shown = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -69,14 +79,15 @@ class Answer(models.Model):
                 include=["stage", "worker", "version", "id"],
                 name="answer_by_item",
             ),
-            models.Index(fields=["worker"]),
         ]
 
 
 class TextValue(models.Model):
     """A text: an answer, an explanation, an attribute."""
 
-    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="texts")
+    answer = models.ForeignKey(
+        Answer, on_delete=models.CASCADE, related_name="texts", db_index=False
+    )
     field = models.CharField(max_length=40)
     index = models.PositiveSmallIntegerField(default=0)
     text = models.TextField()
@@ -90,7 +101,9 @@ class TextValue(models.Model):
 class ChoiceValue(models.Model):
     """A choice among codes: a judgment on a dimension, a rating, a tick, "I don't know"."""
 
-    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="choices")
+    answer = models.ForeignKey(
+        Answer, on_delete=models.CASCADE, related_name="choices", db_index=False
+    )
     field = models.CharField(max_length=40)
     code = models.CharField(max_length=40)
     ordinal = models.SmallIntegerField(null=True, blank=True)
@@ -109,7 +122,9 @@ class JudgmentCount(models.Model):
     counts takes a row that nobody else holds, so that nobody waits. A single row may be below 0.
     """
 
-    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="+")
+    version = models.ForeignKey(
+        TaskVersion, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     field = models.CharField(max_length=40)
     code = models.CharField(max_length=40)
     # By a person, or by a model.
@@ -138,7 +153,9 @@ class AnswerCount(models.Model):
     several rows may have one key, and their sum is the count.
     """
 
-    version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, related_name="+")
+    version = models.ForeignKey(
+        TaskVersion, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     worker = models.ForeignKey(
         Membership, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
@@ -153,7 +170,9 @@ class AnswerCount(models.Model):
 class SpanValue(models.Model):
     """A stretch of a text pointed at: evidence or a citation."""
 
-    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="spans")
+    answer = models.ForeignKey(
+        Answer, on_delete=models.CASCADE, related_name="spans", db_index=False
+    )
     field = models.CharField(max_length=40)
     index = models.PositiveSmallIntegerField(default=0)
     target = models.CharField(max_length=80, blank=True)

@@ -20,9 +20,13 @@ class AssignmentState(models.TextChoices):
 class Assignment(models.Model):
     """One worker's leased bundle of items, at the pay of the version it was claimed under."""
 
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="assignments")
+    task = models.ForeignKey(
+        Task, on_delete=models.PROTECT, related_name="assignments", db_index=False
+    )
     version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, related_name="assignments")
-    worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(
+        Membership, on_delete=models.PROTECT, related_name="assignments", db_index=False
+    )
     state = models.CharField(
         max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED
     )
@@ -79,7 +83,9 @@ class Assignment(models.Model):
 class AssignmentItem(models.Model):
     """An item within an assignment: its place, its draft, and whether it holds a slot."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="entries")
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="entries")
     position = models.PositiveSmallIntegerField()
     holds = models.BooleanField(default=True)

@@ -13,7 +13,7 @@ class AuditEntry(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     project = models.ForeignKey(
-        Project, on_delete=models.PROTECT, null=True, related_name="audit_entries"
+        Project, on_delete=models.PROTECT, null=True, related_name="audit_entries", db_index=False
     )
     action = models.CharField(max_length=60)
     object_type = models.CharField(max_length=40, blank=True)

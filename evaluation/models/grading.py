@@ -37,7 +37,9 @@ class Grading(models.Model):
 class Grade(models.Model):
     """One grader's mark of one answer; ``grader`` empty: the mark both agreed on afterwards."""
 
-    grading = models.ForeignKey(Grading, on_delete=models.CASCADE, related_name="grades")
+    grading = models.ForeignKey(
+        Grading, on_delete=models.CASCADE, related_name="grades", db_index=False
+    )
     answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="grades")
     grader = models.ForeignKey(USER, on_delete=models.PROTECT, null=True, related_name="+")
     value = models.PositiveSmallIntegerField()

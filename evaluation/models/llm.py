@@ -148,7 +148,9 @@ class LLMCall(models.Model):
     though it had been asked here.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="llm_calls")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="llm_calls", db_index=False
+    )
     model = models.ForeignKey(
         LanguageModel, on_delete=models.PROTECT, null=True, blank=True, related_name="calls"
     )
@@ -212,7 +214,9 @@ class LLMAttempt(models.Model):
         REJECTED = "rejected", "the endpoint rejected the request"
         LOST = "lost", "the worker ended before the answer came"
 
-    call = models.ForeignKey(LLMCall, on_delete=models.CASCADE, related_name="tries")
+    call = models.ForeignKey(
+        LLMCall, on_delete=models.CASCADE, related_name="tries", db_index=False
+    )
     number = models.PositiveSmallIntegerField()
     sent_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -11,7 +11,9 @@ from evaluation.models.runs import Run
 class ScoreRow(models.Model):
     """What every score has: where it is comparable, the estimate, how sure, from how many."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="%(class)s_rows")
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="%(class)s_rows", db_index=False
+    )
     dimension = models.CharField(max_length=40, blank=True)
     component = models.PositiveSmallIntegerField(default=0)
     estimate = models.FloatField(null=True)
@@ -74,7 +76,7 @@ class CandidateScore(RankedRow):
 class ItemLabel(models.Model):
     """The label that a method finds for an item on one dimension, with its posterior."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="labels")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="labels", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="labels")
     dimension = models.CharField(max_length=40, blank=True)
     component = models.PositiveSmallIntegerField(default=0)
