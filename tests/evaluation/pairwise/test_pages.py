@@ -282,8 +282,8 @@ def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(
         assert "hold if the model holds" in html
 
 
-def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
-    Run.objects.filter(state=RunState.QUEUED).delete()
+def test_options_of_a_run_are_those_of_the_pairwise_method() -> None:
+    task = pair_corpus.make_judged(topics=2, workers=8)
     client = client_of(task)
     url = reverse("run_start", args=[task.project_id, task.pk])
     assert "One competence for all dimensions" in page(task, "run_start")

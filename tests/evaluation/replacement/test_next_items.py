@@ -40,7 +40,7 @@ def tested_task(shared_rows: None) -> Task:
     Item.objects.filter(pk__in=late).update(held=0)
     corpus.add_model(found, "Alder", right=0.85, seed=1)
     corpus.add_model(found, "Birch", right=0.8, seed=2)
-    run_of(found)
+    run_of(found, draws=400)  # the number that is asked for rests on them
     return found
 
 
@@ -49,8 +49,9 @@ def task(tested_task: Task, db: None) -> Task:
     return Task.objects.select_related("project__owner", "current").get(pk=tested_task.pk)
 
 
-def run_of(task: Task) -> Run:
-    run = runs.start(by=task.project.owner, task=task, method="replacement", params={"draws": 100})
+def run_of(task: Task, draws: int = 100) -> Run:
+    params = {"draws": draws}
+    run = runs.start(by=task.project.owner, task=task, method="replacement", params=params)
     assert runs.execute(run.pk) == RunState.DONE, run.error
     run.refresh_from_db()
     return run
