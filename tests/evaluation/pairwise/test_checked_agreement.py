@@ -57,6 +57,11 @@ def checks(task: Task) -> Run:
     return Run.objects.select_related("source").get(task=task, source__isnull=False)
 
 
+def core_of(checks: Run) -> Run:
+    assert checks.source is not None
+    return checks.source
+
+
 def test_a_corrected_alpha_without_what_it_must_be_read_against_is_not_shown(
     task: Task, checks: Run
 ) -> None:
@@ -95,7 +100,7 @@ def test_a_worker_without_whom_the_cross_fit_figure_may_be_the_same_is_not_named
     task: Task, checks: Run
 ) -> None:
     """A layperson found a worker named as one to look at whose figure was 0."""
-    make_official(checks.source)
+    make_official(core_of(checks))
     change_figures(checks, low=-0.01)
     text = page(task, "pair_agreement")
     assert "No single worker lowers agreement by more than chance." in text
@@ -110,7 +115,7 @@ def test_a_worker_without_whom_the_cross_fit_figure_may_be_the_same_is_not_named
 def test_agreement_without_a_worker_starts_from_the_figure_that_the_page_says_to_read(
     task: Task, checks: Run
 ) -> None:
-    make_official(checks.source)
+    make_official(core_of(checks))
     change_figures(checks, low=0.01)
     start = next(row for row in figure(checks, "corrected") if not row["dimension"])["cross_fitted"]
     text = page(task, "pair_agreement")
@@ -121,7 +126,7 @@ def test_agreement_without_a_worker_starts_from_the_figure_that_the_page_says_to
 def test_whoever_chose_one_side_every_time_is_named_with_that_reason(
     task: Task, checks: Run
 ) -> None:
-    make_official(checks.source)
+    make_official(core_of(checks))
     change_figures(checks, low=0.01)
     text = page(task, "pair_agreement")
     assert re.search(r"Read the votes of [a-z]+-\d+: all \d+ of them are for the left text\.", text)
