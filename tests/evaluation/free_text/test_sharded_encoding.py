@@ -60,7 +60,7 @@ def made() -> dict[str, bytes]:
 
 @pytest.mark.django_db
 def test_a_run_waits_for_its_parts_and_says_how_fast_they_are_encoded(
-    small_parts: None, word_vectors: None, client: Client
+    small_parts: None, client: Client
 ) -> None:
     run = waiting_run()
     parts = run.shards.count()
@@ -87,9 +87,7 @@ def test_a_run_waits_for_its_parts_and_says_how_fast_they_are_encoded(
 
 
 @pytest.mark.django_db
-def test_a_part_belongs_to_one_worker_until_its_lease_runs_out(
-    small_parts: None, word_vectors: None
-) -> None:
+def test_a_part_belongs_to_one_worker_until_its_lease_runs_out(small_parts: None) -> None:
     run = waiting_run()
     identity = run.shards.first().encoder
     first, second = (shards.claim(run.pk, identity) for _ in range(2))
@@ -109,9 +107,7 @@ def test_a_part_belongs_to_one_worker_until_its_lease_runs_out(
 
 
 @pytest.mark.django_db
-def test_a_cancelled_run_ends_after_the_parts_in_work(
-    small_parts: None, word_vectors: None
-) -> None:
+def test_a_cancelled_run_ends_after_the_parts_in_work(small_parts: None) -> None:
     run = waiting_run()
     held = shards.claim(run.pk, run.shards.first().encoder)
     assert held is not None
@@ -126,9 +122,7 @@ def test_a_cancelled_run_ends_after_the_parts_in_work(
 
 
 @pytest.mark.django_db
-def test_parts_whose_jobs_were_lost_are_handed_out_again(
-    small_parts: None, word_vectors: None
-) -> None:
+def test_parts_whose_jobs_were_lost_are_handed_out_again(small_parts: None) -> None:
     run = waiting_run()
     assert encoding.resume_waiting() == 0
     long_ago = timezone.now() - dt.timedelta(minutes=5)
