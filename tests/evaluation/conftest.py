@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import fits
+from tests.support.encoders import word_vectors  # noqa: F401  (a fixture of these tests)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -240,7 +240,7 @@ def test_pages_ask_the_database_no_more_often_when_there_are_more_rows() -> None
         }
         return {name: queries(client, path) for name, path in paths.items()}
 
-    assert count(1) == count(4)
+    assert count(1) == count(3)
 
 
 def test_the_table_of_questions_is_paginated(world: World) -> None:

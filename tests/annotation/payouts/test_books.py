@@ -175,7 +175,7 @@ def test_a_correction_moves_an_amount_once_and_changes_no_entry(world: World) ->
         books.book_correction(by=world.manager, key=uuid.uuid4(), **mine)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_happens_the_books_balance(world: World, seed: int) -> None:
     """Random proposals, approvals, refusals, payments, corrections and statements."""
     chance = random.Random(seed)
@@ -183,7 +183,7 @@ def test_whatever_happens_the_books_balance(world: World, seed: int) -> None:
     world.task.save()
     workers = [factories.make_worker(world.project) for _ in range(12)]
     open_ = [factories.claim_and_submit(world.task, one).pk for one in workers]
-    for _ in range(40):
+    for _ in range(25):
         _step(world, chance, open_)
         for trial in trial_balances(world.project):
             assert trial.balances and trial.debit == trial.credit

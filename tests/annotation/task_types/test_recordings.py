@@ -82,7 +82,7 @@ def test_a_recording_longer_than_asked_for_is_refused(data: bytes) -> None:
 
 
 def test_every_damaged_recording_is_refused_or_read() -> None:
-    for at in range(len(SPOKEN)):
+    for at in (*range(700), *range(700, len(SPOKEN), 5)):  # its head, and places of its sound
         damaged = SPOKEN[:at] + bytes([SPOKEN[at] ^ 0xFF]) + SPOKEN[at + 1 :]
         try:
             found = read_recording(damaged, most_seconds=60)

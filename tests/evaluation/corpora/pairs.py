@@ -132,9 +132,14 @@ def make_task(
 
 
 @kept
-def make_judged(*, workers: int = 12, seed: int = 1, task: Task | None = None) -> Task:
-    """The same study with every slot filled; the last two workers guess or vote always left."""
-    task = task or make_task()
+def make_judged(
+    *, workers: int = 12, seed: int = 1, task: Task | None = None, **study: Any
+) -> Task:
+    """The same study with every slot filled; the last two workers guess or vote always left.
+
+    ``study``: of ``make_task``, where there is no task yet.
+    """
+    task = task or make_task(**study)
     rng = np.random.default_rng(seed)
     people = [factories.make_worker(project=task.project) for _ in range(workers)]
     items = list(task.items.select_related("first", "second"))
@@ -224,12 +229,13 @@ def judge(
         expires_at=now + dt.timedelta(hours=1),
         submitted_at=now + dt.timedelta(minutes=20),
     )
+    entries, answers, votes = [], [], []
     for position, item in enumerate(items):
         flipped = bool(rng.random() < 0.5)
-        AssignmentItem.objects.create(
-            assignment=assignment, item=item, position=position, flipped=flipped
+        entries.append(
+            AssignmentItem(assignment=assignment, item=item, position=position, flipped=flipped)
         )
-        answer = Answer.objects.create(
+        answer = Answer(
             version=task.current,
             item=item,
             assignment=assignment,
@@ -238,12 +244,18 @@ def judge(
             flipped=flipped,
             answered_at=now + dt.timedelta(minutes=position + 1),
         )
+        answers.append(answer)
         for row in DIMENSIONS:
             side = _vote(item, flipped, kind, rng, bool(row["neutral"]))
             code = to_canonical(side, flipped=flipped)
-            ChoiceValue.objects.create(
-                answer=answer, field=row["name"], code=code, ordinal=ORDINALS[code]
+            votes.append(
+                ChoiceValue(
+                    answer=answer, field=str(row["name"]), code=code, ordinal=ORDINALS[code]
+                )
             )
+    AssignmentItem.objects.bulk_create(entries)
+    Answer.objects.bulk_create(answers)
+    ChoiceValue.objects.bulk_create(votes)
 
 
 @kept
@@ -281,9 +293,10 @@ def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
             expires_at=now,
             submitted_at=now,
         )
+        answers, ratings = [], []
         for position, item in enumerate(task.items.select_related("first")):
             assert item.first is not None
-            answer = Answer.objects.create(
+            answer = Answer(
                 version=task.current,
                 item=item,
                 assignment=assignment,
@@ -291,8 +304,11 @@ def make_rated(*, topics: int = 4, raters: int = 5, seed: int = 2) -> Task:
                 order_shown=position,
                 answered_at=now,
             )
+            answers.append(answer)
             value = int(np.clip(round(3 + 1.2 * merit(item.first) + rng.normal(0, 0.8)), 1, 5))
-            ChoiceValue.objects.create(
-                answer=answer, field="quality_overall", code=str(value), ordinal=value
+            ratings.append(
+                ChoiceValue(answer=answer, field="quality_overall", code=str(value), ordinal=value)
             )
+        Answer.objects.bulk_create(answers)
+        ChoiceValue.objects.bulk_create(ratings)
     return task

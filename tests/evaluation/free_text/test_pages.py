@@ -25,14 +25,34 @@ pytestmark = pytest.mark.django_db
 QUICK = {"encoder": "char-svd", "resamples": 200}
 
 
-@pytest.fixture
-def project() -> Project:
-    return factories.make_project()
+def scored(task: Task, **params: Any) -> Run:
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, **params})
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.fixture(scope="module")
+def scored_task(shared_rows: None) -> Task:
+    """A task with everybody's answers and a run of them; the first of its project."""
+    task = corpus.make_answered(factories.make_project())
+    scored(task)
+    return task
 
 
 @pytest.fixture
-def task(project: Project) -> Task:
-    return corpus.make_answered(project)
+def task(scored_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=scored_task.pk)
+
+
+@pytest.fixture
+def run(task: Task) -> Run:
+    return Run.objects.get(task=task)
+
+
+@pytest.fixture
+def project(task: Task) -> Project:
+    return task.project
 
 
 @pytest.fixture
@@ -40,13 +60,6 @@ def client(project: Project) -> Client:
     client = Client()
     client.force_login(project.owner)
     return client
-
-
-def scored(task: Task, **params: Any) -> Run:
-    run = runs.start(by=task.project.owner, task=task, params={**QUICK, **params})
-    runs.execute(run.pk)
-    run.refresh_from_db()
-    return run
 
 
 def page(client: Client, name: str, *args: object, query: str = "") -> str:
@@ -96,7 +109,6 @@ def test_a_crowd_of_two_minds_is_told_before_its_ranking_is_read(
 def test_the_board_shows_groups_in_words_intervals_and_who_is_not_scored(
     client: Client, task: Task
 ) -> None:
-    scored(task)
     text = page(client, "task_results", task.project_id, task.pk)
     assert "cannot be separated" in text
     assert "2 answers; an interval needs 5" in text
@@ -126,9 +138,8 @@ def test_a_board_of_two_answers_per_question_warns_and_says_what_one_more_would_
 
 
 def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
-    client: Client, task: Task
+    client: Client, task: Task, run: Run
 ) -> None:
-    run = scored(task)
     text = page(client, "task_results", task.project_id, task.pk)
     assert "per question.</b>" not in text and "Answers per question" in text
     (told,) = run.figures.get(name="redundancy").data
@@ -139,7 +150,6 @@ def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
 def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
     client: Client, task: Task
 ) -> None:
-    scored(task)
     for name in ("task_results", "task_results_systems"):
         address = reverse(name, args=[task.project_id, task.pk])
         for board in client.get(address).context["boards"]:
@@ -154,7 +164,6 @@ def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
 
 
 def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -> None:
-    scored(task)
     text = page(client, "task_results", task.project_id, task.pk, query="?sort=answers&dir=up")
     assert 'aria-sort="ascending"' in text
     assert "cannot be separated</th>" not in text
@@ -182,9 +191,8 @@ def test_a_task_without_systems_says_how_to_bring_them(client: Client, project: 
 
 
 def test_questions_are_numbered_and_those_of_least_agreement_named(
-    client: Client, task: Task
+    client: Client, task: Task, run: Run
 ) -> None:
-    run = scored(task)
     found = list(run.itemscore_rows.filter(dimension="").order_by("item__position"))
     order = sorted(range(len(found)), key=lambda at: found[at].extra["agreement"])
     text = page(client, "task_results_questions", task.project_id, task.pk, query="?sort=agreement")
@@ -196,7 +204,6 @@ def test_questions_are_numbered_and_those_of_least_agreement_named(
 def test_a_question_shows_its_answers_by_score_with_the_best_and_the_systems(
     client: Client, task: Task
 ) -> None:
-    scored(task)
     text = page(client, "task_results_questions", task.project_id, task.pk)
     assert "What did the lamp burn at first?" in text
     item = task.items.get(key="q-002")
@@ -208,7 +215,6 @@ def test_a_question_shows_its_answers_by_score_with_the_best_and_the_systems(
 
 
 def test_convergence_has_a_line_and_the_same_as_a_table(client: Client, task: Task) -> None:
-    scored(task)
     text = page(client, "task_results_convergence", task.project_id, task.pk)
     assert "Change of the weights after" in text
     assert "14 of the resamples" in text
@@ -232,7 +238,8 @@ def test_a_run_in_work_asks_for_itself_again_and_a_finished_one_does_not(
     assert "HX-Request" in response.headers["Vary"]
 
 
-def test_a_failed_run_says_why_and_offers_another(client: Client, task: Task) -> None:
+def test_a_failed_run_says_why_and_offers_another(client: Client, project: Project) -> None:
+    task = corpus.make_answered(project)
     run = scored(task, max_rounds=2)
     text = page(client, "run", task.project_id, run.number)
     assert "Did not converge: after 2 rounds the weights still change by" in text
@@ -248,7 +255,6 @@ def test_a_header_has_one_primary_button_and_keeps_the_rest_in_a_menu(
         text = page(client, "task_results", task.project_id, task.pk)
         return text[text.index('<div class="actions">') : text.index('<div class="toolbar">')]
 
-    scored(task)
     assert head().count(" primary") == 1
     assert '<summary class="button primary" role="button">Export' in head()
     factories.make_answers(task, {"new": corpus.answers([corpus.GOOD])})
@@ -286,7 +292,7 @@ def test_a_bad_option_is_shown_beside_its_field(client: Client, task: Task) -> N
     response = client.post(url, {**options, "resamples": "5"})
     assert response.status_code == 422
     assert "it must be 0, or a whole number from 100 to 20,000" in response.content.decode()
-    assert not Run.objects.exists()
+    assert Run.objects.count() == 1
     assert client.post(url, {**options, "resamples": "100"}).status_code == 302
 
 
@@ -311,8 +317,9 @@ def test_the_schedule_is_saved_and_its_errors_stand_beside_the_field(
     assert "after every 40 new answers" in page(client, "run_start", task.project_id, task.pk)
 
 
-def test_scores_are_exported_under_pseudonyms_with_a_manifest(client: Client, task: Task) -> None:
-    run = scored(task)
+def test_scores_are_exported_under_pseudonyms_with_a_manifest(
+    client: Client, task: Task, run: Run
+) -> None:
     url = reverse("task_results_export", args=[task.project_id, task.pk])
     response = client.get(url, {"table": "workers", "format": "csv"})
     text = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
@@ -342,7 +349,6 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(client: Client, ta
 
 
 def test_leave_one_out_is_compared_where_both_were_run(client: Client, task: Task) -> None:
-    scored(task)
     assert "?leave_one_out=0" in page(client, "task_results", task.project_id, task.pk)
     other = scored(task, leave_one_out=False)
     text = page(client, "task_results", task.project_id, task.pk, query="?run=1")
@@ -389,8 +395,9 @@ def address(name: str, task: Task, run: Run) -> str:
     return reverse(name, args=[task.project_id, task.pk])
 
 
-def test_outsiders_find_nothing_workers_are_refused_and_managers_see_all(task: Task) -> None:
-    run = scored(task)
+def test_outsiders_find_nothing_workers_are_refused_and_managers_see_all(
+    task: Task, run: Run
+) -> None:
     people = {
         404: factories.make_user(),
         403: factories.make_worker(task.project).user,
@@ -433,11 +440,11 @@ def test_pages_ask_the_database_as_often_for_many_workers_as_for_few(
     few = {name: queries(client, address(name, task, run)) for name in names}
     more = {
         f"more-{n}": corpus.answers([(corpus.GOOD, corpus.THIN, corpus.WRONG)[n % 3]], turn=n)
-        for n in range(40)
+        for n in range(8)
     }
     factories.make_answers(task, more)
     factories.make_system_answers(
-        task, {f"New-{n}": corpus.answers([n % 3], turn=n) for n in range(6)}
+        task, {f"New-{n}": corpus.answers([n % 3], turn=n) for n in range(2)}
     )
     run = scored(task, **clustered)
     many = {name: queries(client, address(name, task, run)) for name in names}

@@ -133,7 +133,9 @@ def test_parts_whose_jobs_were_lost_are_handed_out_again(small_parts: None) -> N
 
 
 @pytest.mark.django_db
-def test_vectors_that_no_run_reads_are_deleted_and_those_in_use_stay(settings: Any) -> None:
+def test_vectors_that_no_run_reads_are_deleted_and_those_in_use_stay(
+    settings: Any, word_vectors: None
+) -> None:
     settings.CROWDQC_VECTOR_DAYS = 30
     task = corpus.make_answered()
     run = runs.start(by=task.project.owner, task=task, params=PARAMS)

@@ -22,7 +22,7 @@ from tests.support.studies.live import outputs, votes_on
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
-PEOPLE, PROMPTS = 24, 700
+PEOPLE, PROMPTS = 8, 200
 
 
 @pytest.fixture
@@ -43,9 +43,14 @@ def work(worker: Any, task: int, rng: random.Random) -> None:
 
 
 def test_the_example_ends_by_its_precision_within_its_budget(
-    live_server: Any, capsys: Any, modules: Any, tmp_path: Path
+    live_server: Any,
+    capsys: Any,
+    modules: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     api, script = modules
+    monkeypatch.setattr(script, "HALF_WIDTH", 0.2)
     caches["shared"].clear()
     token = make.api_token(make.make_user(), ["read", "write"])
     file = tmp_path / "outputs.jsonl"

@@ -92,48 +92,48 @@ def page_of(task: Task) -> str:
 @pytest.mark.django_db
 def test_a_model_judges_what_people_judged_and_its_votes_do_not_enter_their_interval() -> None:
     with serving(prefers_ash) as stub:
-        evaluation = open_with(stub.base_url, half_width=0.02, max_judgments=40)
+        evaluation = open_with(stub.base_url, half_width=0.02, max_judgments=20)
         task = evaluation.task
-        add(evaluation, 40)
+        add(evaluation, 20)
         turn(evaluation)
         assert not stub.asked  # nothing that people have judged yet
         rng = random.Random(1)
-        for number in range(8):
+        for number in range(4):
             judge(task, factories.make_worker(task.project), rng)
-            if number == 3:
+            if number == 1:
                 turn(evaluation)
-                assert len(stub.asked) == 2 * 20
+                assert len(stub.asked) == 2 * 10
         before = board(read(evaluation, task, []))
         result = until_it_ends(evaluation)
     assert evaluation.reason == "judgments" and result["decided_by"] == "people"
-    assert result["votes"] == 40 and result["workers"] == 8
+    assert result["votes"] == 20 and result["workers"] == 4
     assert result["systems"] == before["systems"]
     [row] = result["judges"]
-    assert (row["model"], row["pairs"], row["same_both_orders"]) == ("stub-1", 40, 1.0)
+    assert (row["model"], row["pairs"], row["same_both_orders"]) == ("stub-1", 20, 1.0)
     assert row["systems"][0] | {"low": 0, "high": 0} == {
-        **{"system": "ash", "share": 0.8, "low": 0, "high": 0, "votes": 40}
+        **{"system": "ash", "share": 0.8, "low": 0, "high": 0, "votes": 20}
     }
-    assert Decimal(result["money"]) == 8 + Decimal(result["models_money"])
+    assert Decimal(result["money"]) == 4 + Decimal(result["models_money"])
     said = page_of(task)
     assert "Their votes do not enter the win rates" in said
-    assert "40 pairs judged in both orders; the same answer in both orders on 100% of them" in said
+    assert "20 pairs judged in both orders; the same answer in both orders on 100% of them" in said
 
 
 @pytest.mark.django_db
 def test_models_alone_end_it_by_precision_ask_nobody_and_say_so() -> None:
     with serving(prefers_ash) as stub:
         evaluation = open_with(
-            stub.base_url, half_width=0.15, decided_by="models", budget=Decimal("5.00")
+            stub.base_url, half_width=0.2, decided_by="models", budget=Decimal("5.00")
         )
         task = evaluation.task
         project = task.project
         webhooks.add_hook(by=project.owner, project=project, url="https://a.example/in")
-        add(evaluation, 250)
+        add(evaluation, 120)
         assert not judge(task, factories.make_worker(project), random.Random(1))
         assert "Models judge the pairs" in page_of(task)
         result = until_it_ends(evaluation)
     assert evaluation.reason == "precise" and result["decided_by"] == "models"
-    assert result["half_width"] <= 0.15 and 50 < result["votes"] < 250
+    assert result["half_width"] <= 0.2 and 0 < result["votes"] < 120
     ash = result["systems"][0]
     assert ash["low"] < 0.8 < ash["high"] and result["workers"] == 0
     assert 0 < Decimal(result["models_money"]) == Decimal(result["money"]) < 5
@@ -164,21 +164,21 @@ def test_it_ends_when_models_have_judged_every_pair_and_what_fails_is_asked_once
 def test_models_and_people_together_never_pass_the_budget() -> None:
     with serving(prefers_ash, usage=False) as stub:  # every call costs all that was reserved
         evaluation = open_with(
-            stub.base_url, half_width=0.02, max_judgments=100, budget=Decimal("10.02")
+            stub.base_url, half_width=0.02, max_judgments=100, budget=Decimal("5.02")
         )
         task = evaluation.task
-        add(evaluation, 100)
-        workers = [factories.make_worker(task.project) for _ in range(14)]
+        add(evaluation, 60)
+        workers = [factories.make_worker(task.project) for _ in range(8)]
         rng, claimed = random.Random(2), 0
         for worker in workers:
             claimed += judge(task, worker, rng)
             turn(evaluation)
             assert claimed + real_cost() <= evaluation.budget
-        assert 8 <= claimed <= 10
+        assert 4 <= claimed <= 5
     assert evaluation.reason == "budget" and evaluation.result is not None
     live.check_all()
-    assert real_cost() > 0 and claimed + real_cost() <= Decimal("10.02")
-    assert Decimal(evaluation.result["money"]) <= Decimal("10.02")
+    assert real_cost() > 0 and claimed + real_cost() <= Decimal("5.02")
+    assert Decimal(evaluation.result["money"]) <= Decimal("5.02")
     assert used_by(evaluation, task).models == Decimal(evaluation.result["models_money"])
 
 
@@ -188,9 +188,9 @@ def test_models_alone_stop_where_the_budget_allows_no_further_pair() -> None:
         evaluation = open_with(
             stub.base_url, half_width=0.02, decided_by="models", budget=Decimal("0.02")
         )
-        add(evaluation, 100)
+        add(evaluation, 60)
         result = until_it_ends(evaluation)
-    assert evaluation.reason == "budget" and 0 < result["votes"] < 100
+    assert evaluation.reason == "budget" and 0 < result["votes"] < 60
     assert real_cost() <= Decimal("0.02") and Decimal(result["money"]) <= Decimal("0.02")
 
 
@@ -198,9 +198,9 @@ def test_models_alone_stop_where_the_budget_allows_no_further_pair() -> None:
 def test_an_endpoint_that_fails_rests_and_people_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BACKOFF", 0.0)
     with serving(lambda body: Fault(status=401, error="no such key")) as stub:
-        evaluation = open_with(stub.base_url, half_width=0.02, max_judgments=60)
+        evaluation = open_with(stub.base_url, half_width=0.02, max_judgments=40)
         task = evaluation.task
-        add(evaluation, 60)
+        add(evaluation, 40)
         rng = random.Random(1)
         for _ in range(6):
             judge(task, factories.make_worker(task.project), rng)
@@ -214,10 +214,10 @@ def test_an_endpoint_that_fails_rests_and_people_go_on(monkeypatch: pytest.Monke
         Run.objects.update(finished_at=LiveEvaluation.objects.get().opened_at - REST)
         turn(evaluation)
         assert len(stub.asked) > asked
-        for _ in range(6):
+        for _ in range(2):
             judge(task, factories.make_worker(task.project), rng)
         result = until_it_ends(evaluation)
-    assert evaluation.reason == "judgments" and result["votes"] == 60
+    assert evaluation.reason == "judgments" and result["votes"] == 40
 
 
 @pytest.mark.django_db

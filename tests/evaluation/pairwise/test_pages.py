@@ -9,9 +9,7 @@ import zipfile
 from collections import Counter
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.authoring.actions import tasks
@@ -33,12 +31,20 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module")
 def judged_task(shared_rows: None) -> Task:
-    return pair_corpus.make_judged()
+    """A study with a finished run, the official one."""
+    task = pair_corpus.make_judged()
+    scored(task)
+    return task
 
 
 @pytest.fixture
 def task(judged_task: Task, db: None) -> Task:
     return Task.objects.select_related("project__owner", "current").get(pk=judged_task.pk)
+
+
+@pytest.fixture
+def run(task: Task) -> Run:
+    return Run.objects.get(task=task, source__isnull=True)
 
 
 # The board and the matrix ----------------------------------------------------------------------
@@ -62,8 +68,9 @@ def test_a_study_that_is_still_a_draft_leads_back_to_building_it() -> None:
         assert "Nothing ranked yet" in text_of(page(task, name))
 
 
-def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(task: Task) -> None:
-    run = scored(task)
+def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(
+    task: Task, run: Run
+) -> None:
     rows = {str(row.system): row for row in run.systemscore_rows.filter(dimension="overall")}
     text = text_of(page(task, "pair_results"))
     assert "Systems: Overall" in text
@@ -84,8 +91,7 @@ def test_the_board_says_merits_intervals_ranks_and_wins_against_the_average(task
     assert page(task, "pair_results", query="?dimension=clarity").count("<tbody") >= 2
 
 
-def test_the_table_of_ranks_agrees_with_the_rows_of_every_dimension(task: Task) -> None:
-    run = scored(task)
+def test_the_table_of_ranks_agrees_with_the_rows_of_every_dimension(task: Task, run: Run) -> None:
     told = reads.figures_of(run, *pair_boards.FIGURES)
     asked = judgments.version_items(task.current)
     found = pair_boards.board(run, told, asked, "overall")
@@ -113,8 +119,7 @@ def test_systems_that_no_pair_connects_stand_on_two_boards() -> None:
     assert "never compared" in text or "no chain of pairs leads from one to the other" in text
 
 
-def test_the_win_matrix_is_what_counting_the_votes_gives(task: Task) -> None:
-    run = scored(task)
+def test_the_win_matrix_is_what_counting_the_votes_gives(task: Task, run: Run) -> None:
     counted: dict[tuple[int, int], list[int]] = {}
     rows = ChoiceValue.objects.filter(answer__item__task=task, field="clarity").values_list(
         "answer__item__first__system", "answer__item__second__system", "code"
@@ -153,8 +158,7 @@ def live(task: Task, shown: int, query: str = "") -> str:
     return response.content.decode().replace("\u00a0", " ")
 
 
-def test_the_strip_asks_again_until_the_study_is_complete_or_closed(task: Task) -> None:
-    run = scored(task)
+def test_the_strip_asks_again_until_the_study_is_complete_or_closed(task: Task, run: Run) -> None:
     Run.objects.exclude(pk=run.pk).update(state=RunState.CANCELLED)
     said = live(task, run.pk)
     assert "300</b> of 300" in said and "60</b> of 60" in said
@@ -166,16 +170,15 @@ def test_the_strip_asks_again_until_the_study_is_complete_or_closed(task: Task) 
     assert "hx-get" not in live(task, run.pk)
 
 
-def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task) -> None:
-    first = scored(task)
-    assert "The extra checks of run 1 wait for" in live(task, first.pk)
+def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task, run: Run) -> None:
+    assert "The extra checks of run 1 wait for" in live(task, run.pk)
     item = task.items.get(key="t0-s0_t0-s1")
     newcomer = factories.make_worker(project=task.project)
     Item.objects.filter(pk=item.pk).update(redundancy=6, held=6)
     pair_corpus.judge(task, newcomer, [item], "left", pair_corpus.np.random.default_rng(3))
-    assert "1 new judgment since run 1" in live(task, first.pk)
+    assert "1 new judgment since run 1" in live(task, run.pk)
     second = runs.start(by=task.project.owner, task=task, params=QUICK)
-    assert f"Run {second.number} waits for a free worker" in live(task, first.pk)
+    assert f"Run {second.number} waits for a free worker" in live(task, run.pk)
     Run.objects.filter(pk=second.pk).update(
         state=RunState.RUNNING,
         progress=[
@@ -183,16 +186,16 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task)
             {"name": "Gold labels", "state": "running", "done": 1, "total": 2},
         ],
     )
-    said = live(task, first.pk)
+    said = live(task, run.pk)
     assert f"Run {second.number} in progress, 75%: gold labels" in said
     assert 'hx-trigger="every 2s"' in said and 'hx-target="#main"' not in said
     Run.objects.filter(pk=second.pk).update(state=RunState.QUEUED)
     runs.execute(second.pk)
-    said = live(task, first.pk)
+    said = live(task, run.pk)
     assert 'hx-trigger="load" hx-select="#main"' in said  # once, in place of the polling
     assert 'hx-trigger="every' not in said
     assert f"The extra checks of run {second.number} follow those of run 1, 0% done" in said
-    pinned = live(task, first.pk, "&run=1")
+    pinned = live(task, run.pk, "&run=1")
     assert f"Run {second.number} is finished." in pinned and "hx-select" not in pinned
 
 
@@ -209,9 +212,8 @@ def test_counts_and_cost_are_those_of_the_judgments_that_count(task: Task) -> No
 # Published, exports, runs ----------------------------------------------------------------------
 
 
-def test_a_published_result_stands_beside_ours_and_can_be_shown(task: Task) -> None:
-    core = scored(task)
-    other = published(task, core)
+def test_a_published_result_stands_beside_ours_and_can_be_shown(task: Task, run: Run) -> None:
+    other = published(task, run)
     assert f"?run={other.number}" in page(task, "pair_results")
     assert "A published result stands beside ours." in page(task, "pair_results")
     shown = page(task, "pair_results", query=f"?run={other.number}")
@@ -222,17 +224,16 @@ def test_a_published_result_stands_beside_ours_and_can_be_shown(task: Task) -> N
     page(task, "pair_results", query="?run=77", status=404)
 
 
-def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> None:
-    core = scored(task)
+def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task, run: Run) -> None:
     client = client_of(task)
     url = reverse("pair_export", args=[task.project_id, task.pk])
     lines = b"".join(client.get(url, {"table": "labels"}).streaming_content).decode().splitlines()  # type: ignore[attr-defined]
     assert lines[0].startswith("item_id,first_candidate,second_candidate,dimension,component,label")
-    assert len(lines) == 1 + core.labels.count()
+    assert len(lines) == 1 + run.labels.count()
     texts = b"".join(
         client.get(url, {"table": "texts", "format": "jsonl"}).streaming_content  # type: ignore[attr-defined]
     ).splitlines()
-    assert len(texts) == CandidateScore.objects.filter(run=core).count()
+    assert len(texts) == CandidateScore.objects.filter(run=run).count()
     assert json.loads(texts[0])["grade"] is not None
     bundle = client.get(url).content
     assert bundle == client.get(url).content
@@ -246,7 +247,7 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> Non
         "labels.csv",
         "figures.json",
     }
-    assert manifest["task_versions"] == [1] and manifest["result_hash"] == core.result_hash
+    assert manifest["task_versions"] == [1] and manifest["result_hash"] == run.result_hash
     assert {row["system_a"] for row in told["win"]} <= {
         str(one) for one in System.objects.filter(project=task.project)
     }
@@ -259,8 +260,9 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task) -> Non
     assert client.get(url, {"what": "arena", "format": "csv"}).status_code == 422
 
 
-def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(task: Task) -> None:
-    run = scored(task)
+def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(
+    task: Task, run: Run
+) -> None:
     label = run.labels.filter(dimension="clarity")[0]
     rows = ChoiceValue.objects.filter(answer__item=label.item_id, field="clarity")
     counted = Counter(rows.values_list("code", flat=True)).most_common()
@@ -280,7 +282,8 @@ def test_beside_each_label_stand_those_of_dawid_skene_and_of_the_majority(task: 
         assert "hold if the model holds" in html
 
 
-def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
+def test_options_of_a_run_are_those_of_the_pairwise_method() -> None:
+    task = pair_corpus.make_judged(topics=2, workers=8)
     client = client_of(task)
     url = reverse("run_start", args=[task.project_id, task.pk])
     assert "One competence for all dimensions" in page(task, "run_start")
@@ -300,7 +303,7 @@ def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     assert response.status_code == 422
     assert "it must be 0, or a whole number from 100 to 20,000" in response.content.decode()
     assert client.post(url, {**options, "draws": "100"}).status_code == 302
-    run = Run.objects.get()
+    run = Run.objects.latest("pk")
     assert (run.method, run.seed) == ("pairwise", 3)
     assert run.params["pooled"] is True and run.params["rank_by"] == "competence"
     assert runs.execute(run.pk) == RunState.DONE
@@ -309,8 +312,7 @@ def test_options_of_a_run_are_those_of_the_pairwise_method(task: Task) -> None:
     assert Run.objects.latest("pk").params == run.params
 
 
-def test_results_runs_and_overview_lead_to_the_pages_of_the_study(task: Task) -> None:
-    core = scored(task)
+def test_results_runs_and_overview_lead_to_the_pages_of_the_study(task: Task, run: Run) -> None:
     client = client_of(task)
     board = reverse("pair_results", args=[task.project_id, task.pk])
     response = client.get(reverse("task_results", args=[task.project_id, task.pk]) + "?run=1")
@@ -322,7 +324,7 @@ def test_results_runs_and_overview_lead_to_the_pages_of_the_study(task: Task) ->
     factories.make_task(task.project)
     listed = client.get(reverse("results", args=[task.project_id])).content.decode()
     assert "run 1," in listed and "Scored" in listed
-    told = client.get(reverse("run", args=[task.project_id, core.number])).content.decode()
+    told = client.get(reverse("run", args=[task.project_id, run.number])).content.decode()
     assert "Run 1: pairwise study" in told and "AQER" not in told
     assert "300 judgments of 60 pairs by 12 workers." in told
     assert f"{board}?run=1" in told
@@ -334,15 +336,14 @@ def test_results_runs_and_overview_lead_to_the_pages_of_the_study(task: Task) ->
         assert client.get(reverse(name, args=[task.project_id, task.pk])).status_code == 404
 
 
-def test_leaving_somebody_out_is_new_to_the_next_run_only(task: Task) -> None:
+def test_leaving_somebody_out_is_new_to_the_next_run_only(task: Task, run: Run) -> None:
     from evaluation.runs import schedules
 
-    core = scored(task)
-    assert schedules.count_new_answers(task, core).any == 0
+    assert schedules.count_new_answers(task, run).any == 0
     worker = Answer.objects.first().worker
     exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="A test.")
     assert (
-        schedules.count_new_answers(task, core).changed
+        schedules.count_new_answers(task, run).changed
         == Answer.objects.filter(worker=worker).count()
     )
     Run.objects.filter(state=RunState.QUEUED).delete()
@@ -372,7 +373,6 @@ def address(name: str, task: Task) -> str:
 
 
 def test_outsiders_find_nothing_workers_are_refused_and_managers_see_all(task: Task) -> None:
-    scored(task)
     people = {
         404: factories.make_user(),
         403: factories.make_worker(task.project).user,
@@ -388,23 +388,3 @@ def test_outsiders_find_nothing_workers_are_refused_and_managers_see_all(task: T
             assert client.get(address(name, task)).status_code == status, name
     other = factories.make_task(task.project)
     assert client.get(reverse("pair_results", args=[task.project_id, other.pk])).status_code == 404
-
-
-def queries(client: Client, url: str) -> int:
-    client.get(url)
-    with CaptureQueriesContext(connection) as seen:
-        assert client.get(url).status_code == 200
-    return len(seen)
-
-
-def test_pages_ask_the_database_as_often_for_a_large_study_as_for_a_small_one() -> None:
-    counts = []
-    for topics, workers in ((3, 8), (6, 20)):
-        task = pair_corpus.make_judged(task=pair_corpus.make_task(topics=topics), workers=workers)
-        published(task, scored(task))
-        client = client_of(task)
-        counts.append(
-            {name: queries(client, address(name, task)) for name in NAMES if name != "pair_export"}
-        )
-    assert counts[0] == counts[1]
-    assert max(counts[0].values()) <= 29

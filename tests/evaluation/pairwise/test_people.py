@@ -22,7 +22,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module")
 def judged_task(shared_rows: None) -> Task:
-    return pair_corpus.make_judged()
+    """A study with a finished run, the official one."""
+    task = pair_corpus.make_judged()
+    scored(task)
+    return task
 
 
 @pytest.fixture
@@ -30,11 +33,15 @@ def task(judged_task: Task, db: None) -> Task:
     return Task.objects.select_related("project__owner", "current").get(pk=judged_task.pk)
 
 
+@pytest.fixture
+def core(task: Task) -> Run:
+    return Run.objects.get(task=task, source__isnull=True)
+
+
 # Pairs -----------------------------------------------------------------------------------------
 
 
-def test_pairs_stand_least_certain_first_and_are_filtered(task: Task) -> None:
-    core = scored(task)
+def test_pairs_stand_least_certain_first_and_are_filtered(task: Task, core: Run) -> None:
     checks = checked(core)
     entropy = list(
         core.labels.filter(dimension="overall").order_by("-entropy").values_list("item", flat=True)
@@ -58,8 +65,7 @@ def test_pairs_stand_least_certain_first_and_are_filtered(task: Task) -> None:
     assert inside == set(task.items.filter(group__key="tea-1").values_list("pk", flat=True))
 
 
-def test_votes_beside_a_label_are_those_the_run_saw(task: Task) -> None:
-    core = scored(task)
+def test_votes_beside_a_label_are_those_the_run_saw(task: Task, core: Run) -> None:
     Answer.objects.filter(worker=Answer.objects.first().worker).update(
         counts=False, uncounted_reason="since"
     )
@@ -72,8 +78,9 @@ def test_votes_beside_a_label_are_those_the_run_saw(task: Task) -> None:
     assert sum(one.first for one in found.values()) == codes.filter(code="first").count()
 
 
-def test_a_pairs_page_has_both_texts_every_vote_and_the_published_label(task: Task) -> None:
-    core = scored(task)
+def test_a_pairs_page_has_both_texts_every_vote_and_the_published_label(
+    task: Task, core: Run
+) -> None:
     published(task, core)
     item = task.items.get(key="t1-s0_t1-s5")
     machine = System.objects.create(project=task.project, name="judge-x")
@@ -102,8 +109,9 @@ def test_a_pairs_page_has_both_texts_every_vote_and_the_published_label(task: Ta
     assert page(task, "pair", item.pk + 10_000, status=404)
 
 
-def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_counted() -> None:
-    task = pair_corpus.make_judged()
+def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_counted(
+    task: Task,
+) -> None:
     first = task.items.get(key="t0-s0_t0-s1")
     again = Item.objects.create(
         task=task,
@@ -131,8 +139,7 @@ def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_coun
 # Workers ---------------------------------------------------------------------------------------
 
 
-def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task) -> None:
-    core = scored(task)
+def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task, core: Run) -> None:
     told = reads.figures_of(core, *pair_workers.FIGURES)
     found = pair_workers.worker_list(
         task, core, told, "", by="competence", ascending=False, page=None
@@ -181,8 +188,7 @@ def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Ta
     assert "Attention pair" in page(task, "pair", gold.pk)
 
 
-def test_who_is_left_out_stands_apart_with_the_way_back(task: Task) -> None:
-    core = scored(task)
+def test_who_is_left_out_stands_apart_with_the_way_back(task: Task, core: Run) -> None:
     worker = WorkerScore.objects.filter(run=core, dimension="").order_by("estimate")[0].worker
     gone = exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="All left.")
     undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, gone.pk])
@@ -195,8 +201,7 @@ def test_who_is_left_out_stands_apart_with_the_way_back(task: Task) -> None:
     assert "Include again" in page(task, "pair_worker", worker.pk)
 
 
-def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> None:
-    core = scored(task)
+def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task, core: Run) -> None:
     worker = WorkerScore.objects.filter(run=core, dimension="").order_by("estimate")[0].worker
     html = page(task, "pair_worker", worker.pk)
     text = text_of(html)
@@ -222,12 +227,11 @@ def test_a_workers_page_is_evidence_and_says_what_it_cannot_say(task: Task) -> N
 
 
 def test_the_card_of_a_worker_who_judged_pairs_shows_competence_without_an_uniterated_score(
-    task: Task,
+    task: Task, core: Run
 ) -> None:
-    run = scored(task)
-    score = WorkerScore.objects.filter(run=run, dimension="", estimate__isnull=False).first()
+    score = WorkerScore.objects.filter(run=core, dimension="", estimate__isnull=False).first()
     assert score is not None
     client = client_of(task)
     card = client.get(reverse("worker_card", args=[task.project_id, score.worker_id]))
     assert card.status_code == 200
-    assert f"run {run.number}" in text_of(card.content.decode())
+    assert f"run {core.number}" in text_of(card.content.decode())

@@ -22,12 +22,14 @@ from evaluation.models import (
 from evaluation.pairwise import dataset as judged
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
+from tests.evaluation.corpora.pair_study import CHECKS, QUICK
 
 pytestmark = pytest.mark.django_db
 
 
 def run_core(task: Task, **params: object) -> Run:
-    run = runs.start(by=task.project.owner, task=task, params={"resamples": 200, **params})
+    quick = QUICK if task.type == "pairwise" else {"resamples": 200}
+    run = runs.start(by=task.project.owner, task=task, params={**quick, **params})
     assert runs.execute(run.pk) == RunState.DONE, Run.objects.get(pk=run.pk).error
     return Run.objects.get(pk=run.pk)
 
@@ -49,7 +51,7 @@ def test_the_order_of_the_sources_and_the_workers_who_do_not_look_are_found() ->
 
 @pytest.mark.fits_anew
 def test_the_same_judgments_and_seed_give_the_same_rows_again() -> None:
-    task = pair_corpus.make_judged()
+    task = pair_corpus.make_judged(topics=2, workers=8)
     assert run_core(task).result_hash == run_core(task).result_hash
 
 
@@ -112,9 +114,7 @@ def test_nulls_and_intervals_follow_the_core_by_themselves_and_name_it() -> None
     core = run_core(task)
     following = Run.objects.get(source=core)
     assert following.method == "pairwise_checks" and following.state == RunState.QUEUED
-    Run.objects.filter(pk=following.pk).update(
-        params={**following.params, "shuffles": 1, "resamples": 100}
-    )
+    Run.objects.filter(pk=following.pk).update(params={**following.params, **CHECKS})
     assert runs.execute(following.pk) == RunState.DONE, Run.objects.get(pk=following.pk).error
     following.refresh_from_db()
     assert following.snapshot_id == core.snapshot_id

@@ -162,7 +162,7 @@ def test_votes_between_two_texts_of_one_system_are_labelled_and_in_no_ranking() 
     assert boards["labels", "overall"]["left_out"] == {} == told["left_out"]
 
 
-def test_ratings_and_free_text_say_what_they_use() -> None:
+def test_ratings_and_free_text_say_what_they_use(word_vectors: None) -> None:
     rated = pair_corpus.make_rated()
     by = rated.project.owner
     worker = rated.project.memberships.filter(role="worker").latest("pk")

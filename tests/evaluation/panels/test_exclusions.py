@@ -30,7 +30,9 @@ QUICK = {"encoder": "char-svd", "resamples": 0}
 MAKE: dict[str, Callable[[], Task]] = {
     "texts": corpus.make_answered,
     "ratings": rescaling_corpus.make_rated,
-    "responses": lambda: writing_corpus.make_written(models=False),
+    "responses": lambda: writing_corpus.make_written(
+        task=writing_corpus.make_task(topics=2), models=False
+    ),
     "labels": lambda: labels_corpus.make_labelled(items=16, known=2, workers=5, guessing=1),
     "checks": lambda: checks_corpus.make_study(topics=2, people=3),
 }
@@ -48,6 +50,8 @@ def held() -> list[int]:
 def counted(task: Task, worker: Membership) -> set[int]:
     """The worker's answers in the snapshot that a run takes now."""
     params = QUICK if task.type == "free_text" else {"resamples": 100}
+    if task.type == "labels":
+        params = {**params, "restarts": 2}
     run = runs.start(by=task.project.owner, task=task, params=params)
     assert runs.execute(run.pk) == "done", Run.objects.get(pk=run.pk).error
     run.refresh_from_db()

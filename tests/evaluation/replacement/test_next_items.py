@@ -31,8 +31,8 @@ from tests.support.pages import html_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def task(db: None) -> Task:
+@pytest.fixture(scope="module")
+def tested_task(shared_rows: None) -> Task:
     """Labels of 5 people on the first 60 of 200 items, and of two models on all."""
     found = corpus.make_labelled(items=200, known=0, workers=5, guessing=0)
     late = Item.objects.filter(task=found).order_by("position")[60:]
@@ -40,12 +40,18 @@ def task(db: None) -> Task:
     Item.objects.filter(pk__in=late).update(held=0)
     corpus.add_model(found, "Alder", right=0.85, seed=1)
     corpus.add_model(found, "Birch", right=0.8, seed=2)
-    run_of(found)
+    run_of(found, draws=400)  # the number that is asked for rests on them
     return found
 
 
-def run_of(task: Task) -> Run:
-    run = runs.start(by=task.project.owner, task=task, method="replacement", params={})
+@pytest.fixture
+def task(tested_task: Task, db: None) -> Task:
+    return Task.objects.select_related("project__owner", "current").get(pk=tested_task.pk)
+
+
+def run_of(task: Task, draws: int = 100) -> Run:
+    params = {"draws": draws}
+    run = runs.start(by=task.project.owner, task=task, method="replacement", params=params)
     assert runs.execute(run.pk) == RunState.DONE, run.error
     run.refresh_from_db()
     return run
@@ -138,7 +144,8 @@ def test_a_button_leads_to_what_it_costs_and_shows_and_one_press_hands_the_items
 def test_drawn_items_give_an_estimate_once_all_are_answered_and_not_before(
     task: Task, tmp_path: Path
 ) -> None:
-    before = [row for row in reads.figures_of(run_of(task))["combined"] if row["model"] == 0]
+    tested = Run.objects.get(task=task)
+    before = [row for row in reads.figures_of(tested)["combined"] if row["model"] == 0]
     made = ask(task)
     answer(task, made.drawn[:50])
     waiting = reads.figures_of(run_of(task))["combined"][0]
@@ -242,7 +249,7 @@ def test_texts_of_checklists_are_drawn_too_and_every_question_is_weighed(tmp_pat
 def test_of_texts_the_page_and_the_api_say_why_no_items_are_drawn() -> None:
     task = texts.make_answered()
     start = {"by": task.project.owner, "task": task, "method": "replacement_texts"}
-    run = runs.start(**start, params={"encoder": "char-svd"})
+    run = runs.start(**start, params={"encoder": "char-svd", "draws": 100})
     assert runs.execute(run.pk) == RunState.DONE
     why = "Items cannot be chosen for answers in own words."
     client = client_of(task)

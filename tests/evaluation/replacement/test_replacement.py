@@ -61,6 +61,8 @@ def finished_run(task: Task, **params: Any) -> Run:
     response = client.post(address, FORM | params)
     assert response.status_code == 302
     run = Run.objects.filter(task=task, method="replacement").latest("pk")
+    run.params |= {"draws": 100}
+    run.save(update_fields=["params"])
     assert runs.execute(run.pk) == RunState.DONE, run.error
     return run
 
@@ -159,12 +161,14 @@ def test_everything_that_the_page_shows_can_be_downloaded(task: Task) -> None:
 
 
 def test_judgments_of_pairs_are_compared_as_they_are_stored_and_ratings_by_their_distance() -> None:
-    pairs = pair_corpus.make_judged(workers=6, task=pair_corpus.make_task(topics=5))
+    pairs = pair_corpus.make_judged(workers=6, topics=5)
     rated = pair_corpus.make_rated(topics=12)
     for task, score in ((pairs, "accuracy"), (rated, "rmse")):
         field = choices.fields_of(task)[0]
         corpus.add_copy(task)
-        run = runs.start(by=task.project.owner, task=task, method="replacement", params={})
+        run = runs.start(
+            by=task.project.owner, task=task, method="replacement", params={"draws": 100}
+        )
         assert runs.execute(run.pk) == RunState.DONE, run.error
         told = reads.figures_of(run)
         assert told["frame"]["score"] == score and told["frame"]["field"][0] == field.name
@@ -181,7 +185,7 @@ def test_judgments_of_pairs_are_compared_as_they_are_stored_and_ratings_by_their
 def test_filled_checklists_are_compared_by_the_share_of_questions_answered_alike() -> None:
     task = checks_corpus.make_study(topics=8, people=5, scored=False)
     corpus.add_copy(task)
-    run = runs.start(by=task.project.owner, task=task, method="replacement", params={})
+    run = runs.start(by=task.project.owner, task=task, method="replacement", params={"draws": 100})
     assert runs.execute(run.pk) == RunState.DONE, run.error
     told = reads.figures_of(run)
     given: dict[tuple[int, int], dict[str, int]] = {}
@@ -234,7 +238,7 @@ def test_models_that_write_are_compared_by_how_alike_the_texts_are() -> None:
         by=task.project.owner,
         task=task,
         method="replacement_texts",
-        params={"encoder": "char-svd", "items_per_person": 30},
+        params={"encoder": "char-svd", "items_per_person": 30, "draws": 100},
     )
     assert runs.execute(run.pk) == RunState.DONE, run.error
     told = reads.figures_of(run)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def finished(task: Task) -> Run:
-    run = runs.start(by=task.project.owner, task=task, method="replacement", params={})
+    run = runs.start(by=task.project.owner, task=task, method="replacement", params={"draws": 100})
     assert runs.execute(run.pk) == RunState.DONE, run.error
     return Run.objects.get(pk=run.pk)
 
@@ -120,7 +120,7 @@ def test_a_model_that_took_days_is_read_in_time_and_the_bundle_says_the_same(
 
 
 def test_of_pairs_the_sides_lengths_and_repeats_are_read_and_verify(tmp_path: Path) -> None:
-    task = pair_corpus.make_judged(workers=6, task=pair_corpus.make_task(topics=5))
+    task = pair_corpus.make_judged(workers=6, topics=5)
     corpus.add_copy(task)
     run = finished(task)
     rows = {row["kind"]: row for row in reads.figures_of(run)["leaning"]}

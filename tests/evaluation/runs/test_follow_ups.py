@@ -40,7 +40,7 @@ def killed_while(run: Run) -> int:
 
 @pytest.mark.django_db(transaction=True)
 def test_checks_and_notes_are_there_after_a_kill_between_the_results_and_the_follow_up() -> None:
-    task = pair_corpus.make_judged()
+    task = pair_corpus.make_judged(topics=2, workers=8)
     run = started(task)
     assert killed_while(run) == signal.SIGKILL
     run.refresh_from_db()
@@ -86,7 +86,7 @@ def test_a_fault_in_what_follows_leaves_the_results_and_is_made_good(
 @pytest.mark.django_db
 @pytest.mark.parametrize("end", ["done", "failed", "cancelled"])
 def test_checks_of_a_newer_core_come_when_those_of_an_older_one_have_ended(end: str) -> None:
-    task = pair_corpus.make_judged()
+    task = pair_corpus.make_judged(topics=2, workers=8)
     first = pair_study.scored(task)
     second = pair_study.scored(task)  # the checks of the first are queued
     assert first.followers.count() == 1 and not second.followers.exists()

@@ -40,7 +40,7 @@ from tests.evaluation.corpora.official_runs import QUICK, finish, use_recipe
 from tests.support import factories
 from tests.support.kept import kept
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("word_vectors")]
 # Another encoder and another similarity: the scores are on another scale and in another order.
 TRIAL = {**QUICK, "encoder": "minilm", "similarity": "neg_euclidean"}
 STEPS = [{"at": 0.5, "bonus": "1.00"}, {"at": 0.1, "bonus": "0.40"}]
@@ -356,7 +356,7 @@ def test_the_api_gives_the_official_scores_and_names_them_and_a_trial_by_its_num
 
 
 def test_the_checks_of_a_pairwise_study_belong_to_its_official_run() -> None:
-    judged = pair_corpus.make_judged()
+    judged = pair_corpus.make_judged(topics=2, workers=8)
     use_recipe(judged, **pair_study.QUICK)
     core = pair_study.scored(judged)
     checks = pair_study.checked(core)

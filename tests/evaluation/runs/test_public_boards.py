@@ -43,7 +43,7 @@ FORMS = ("html", "svg", "csv", "json")
 def made(shared_rows: None) -> dict[str, int]:
     """A finished run of every kind that can be shared."""
     labelled = label_corpus.make_labelled(items=30, known=6, workers=6, guessing=1)
-    runs = (scored(pair_corpus.make_judged()), scored_labels(labelled))
+    runs = (scored(pair_corpus.make_judged(topics=2, workers=8)), scored_labels(labelled))
     names = ("aqer", "ratings", "replacement", "replacement_texts")
     others = [run_of(method) for method in names]
     return {run.method: run.pk for run in (*runs, *others)}

@@ -103,7 +103,7 @@ def test_the_same_inputs_give_the_same_rows_to_the_byte() -> None:
     assert other.result_hash != first.result_hash
 
 
-def test_texts_are_encoded_once_and_then_come_from_the_cache() -> None:
+def test_texts_are_encoded_once_and_then_come_from_the_cache(word_vectors: None) -> None:
     task = corpus.make_answered()
     first = finished(task, encoder="minilm")
     texts = Embedding.objects.count()

@@ -46,6 +46,14 @@ def score(client: Client, page: str) -> None:
     work()
 
 
+def run_quickly(run: Run) -> None:
+    """Work on the run with few draws: how exact it is, is no matter of a page."""
+    fewer = {"encoder": "char-svd", "resamples": 100, "restarts": 2, "draws": 100}
+    run.params |= {name: fewer[name] for name in fewer if name in run.params}
+    run.save(update_fields=["params"])
+    assert engine.execute(run.pk) == RunState.DONE, Run.objects.get(pk=run.pk).error
+
+
 def votes(extra: str = "") -> str:
     """Three workers, six items, two labels."""
     rows = [f"w{k},i{n},{'yes' if n % 2 else 'no'}" for k in range(3) for n in range(6)]
@@ -70,7 +78,7 @@ def test_the_example_becomes_a_closed_task_with_its_known_answers_and_a_finished
     given = [line.split(",")[2] for line in EXAMPLE.read_text().splitlines()[1:]]
     stored = ChoiceValue.objects.filter(answer__item__task=task).values_list("code", flat=True)
     assert sorted(stored) == sorted(given)
-    assert engine.execute(run.pk) == RunState.DONE
+    assert engine.execute(run.pk) == RunState.DONE  # by the recipe that makes it official
     led = client.get(page, headers={"HX-Request": "true"})["HX-Redirect"]  # the page asks again
     assert led == reverse("task_results", args=[run.project_id, task.pk])
     assert "of 8 workers" in html_of(client.get(page, follow=True))
@@ -135,7 +143,7 @@ def test_labels_that_no_code_can_hold_are_kept_as_they_are_written() -> None:
     score(client, page)
     (field,) = Task.objects.get().current.settings["fields"]  # type: ignore[union-attr]
     assert {one["label"] for one in field["options"]} == {long, "unsure"}
-    assert engine.execute(Run.objects.get().pk) == RunState.DONE
+    run_quickly(Run.objects.get())
 
 
 def test_a_typo_and_a_bad_time_are_mended_with_a_click() -> None:
@@ -386,7 +394,7 @@ def test_an_export_of_label_studio_is_recognised_and_scored_with_all_its_annotat
     assert people.count() == 30
     assert set(people.values_list("worker__external_id", flat=True)) == {"0", "1", "2"}
     assert Answer.objects.filter(system__name="owl").count() == 10
-    assert engine.execute(Run.objects.get().pk) == RunState.DONE, Run.objects.get().error
+    run_quickly(Run.objects.get())
 
 
 def test_a_task_of_label_studio_that_cannot_be_read_is_named_and_the_others_are_scored() -> None:
@@ -431,8 +439,7 @@ def test_each_kind_of_table_is_recognised_and_leads_to_results(
     task = Task.objects.get()
     assert (task.type, task.state) == (type, TaskState.CLOSED)
     assert Answer.objects.filter(item__task=task, counts=True).count() == n
-    run = Run.objects.get()
-    assert engine.execute(run.pk) == RunState.DONE, Run.objects.get().error
+    run_quickly(Run.objects.get())
     results = client.get(page, follow=True)
     assert results.status_code == 200
     assert shown in html_of(results)
