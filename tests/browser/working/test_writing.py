@@ -272,7 +272,7 @@ def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
 # Passages ----------------------------------------------------------------------------------------
 
 
-def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
+def test_of_a_hundred_passages_searched_without_lag_the_time_in_view_is_told_and_no_word(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
     many = [
@@ -285,6 +285,7 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
         for n in range(1, 101)
     ]
     held = opened(page, live_server, world, passages=many)
+    passes(page, 2.5)  # of which the first passages are told
     page.keyboard.press("Alt+p")
     expect(page.locator("[data-find]")).to_be_focused()
     took = page.evaluate(
@@ -321,17 +322,8 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
     finds = events_of(held, "find")
     assert finds[-1]["length"] == len("number 7")
     assert not any("number" in str(event) for event in finds)
-
-
-def test_time_in_view_is_told_of_the_passages_that_are_in_view(
-    page: Page, live_server: Any, world: factories.World
-) -> None:
-    many = [{**row, "key": f"{row['key']}-{n}"} for n in range(10) for row in writing.PASSAGES]
-    held = opened(page, live_server, world, passages=many)
-    passes(page, 2.5)
     page.keyboard.press("Alt+r")
     expect(page.get_by_text("0 of 1 complete")).to_be_visible()
-    passes(page, 0.5)
     log_is_sent(page)
     spent: dict[str, int] = {}
     for event in events_of(held, "dwell"):
