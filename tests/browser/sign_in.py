@@ -107,6 +107,7 @@ def kill(page: Page) -> None:
     """End the tab's process at once: no event of leaving reaches its scripts."""
     with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
         page.goto("chrome://crash", wait_until="commit", timeout=5_000)
+    page.close()  # the tab's place, which nothing answers from any more
 
 
 def log_is_sent(page: Page) -> None:

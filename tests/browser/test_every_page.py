@@ -29,7 +29,6 @@ ELSEWHERE = (
     "hook",
     "mfa_index",
     "models_model",
-    "models_model_new",
     "recruitment",
     "recruitment_edit",
     "set_comparison_new",

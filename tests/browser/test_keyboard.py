@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Task, User
 from annotation.payouts.actions import proposals
 from tests.browser.sign_in import sign_in
-from tests.browser.working.keys import press_on, tab_to
+from tests.browser.working.keys import passes, press_on, tab_to
 from tests.support import factories, uploads
 from tests.support.factories import World
 
@@ -35,6 +35,13 @@ def opens(context: BrowserContext, live_server: Any, world: World, user: User | 
     return page
 
 
+def is_worked_on(page: Page) -> None:
+    """The queue brings the upload as far as it comes, and the page asks for that."""
+    uploads.work()
+    page.wait_for_load_state()
+    passes(page, 2)
+
+
 def test_a_requester_creates_a_task_from_a_table_publishes_it_and_sees_its_results(
     context: BrowserContext, live_server: Any, world: World
 ) -> None:
@@ -47,10 +54,14 @@ def test_a_requester_creates_a_task_from_a_table_publishes_it_and_sees_its_resul
     tab_to(page, page.locator("input[type=file]"))
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
-    with uploads.working():
-        chooser.value.set_files({"name": "storks.csv", "mimeType": "text/csv", "buffer": TABLE})
+    page.clock.install()
+    chooser.value.set_files({"name": "storks.csv", "mimeType": "text/csv", "buffer": TABLE})
+    page.wait_for_url(re.compile(r"/import/\d+/$"))
+    is_worked_on(page)
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
         press_on(page, page.get_by_role("button", name=re.compile("^Import 2")))
-        press_on(page, page.get_by_role("link", name="See them in the builder"))
+    is_worked_on(page)
+    press_on(page, page.get_by_role("link", name="See them in the builder"))
     press_on(page, page.get_by_role("button", name="Publish version 1", exact=True))
     press_on(page, page.get_by_role("link", name="Results", exact=True).first)
     press_on(page, page.get_by_role("link", name="Storks by keyboard"))

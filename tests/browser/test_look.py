@@ -72,18 +72,21 @@ def page(context: BrowserContext) -> Page:
     return context.new_page()
 
 
-def test_a_choice_that_was_not_made_looks_empty(parts: Page) -> None:
+def test_parts_are_drawn_as_they_are_meant(parts: Page) -> None:
     unset, chosen, some = (
         style(parts, f"#{one}", "backgroundColor") for one in ("unset", "set", "some")
     )
-    assert unset != chosen == some
-
-
-def test_an_article_has_no_shadow(parts: Page) -> None:
+    assert unset != chosen == some, "a choice that was not made looks empty"
     assert style(parts, "#article", "boxShadow") == "none"
+    assert top(parts, ".rail h2") == pytest.approx(top(parts, ".column h2"), abs=1)
+    height = parts.eval_on_selector("#paid", "one => one.getBoundingClientRect().height")
+    assert height <= 54, "a cell beside a wide one keeps to its two lines"
+    begins_on_its_own_side(parts)
+    is_a_thin_line_with_a_dot(parts)
 
 
-def test_a_slider_is_a_thin_line_with_a_dot_of_the_accent(parts: Page) -> None:
+def is_a_thin_line_with_a_dot(parts: Page) -> None:
+    """The slider, whose dot has the colour of the accent."""
     picture = base64.b64encode(parts.locator("#slider").screenshot()).decode()
     line, dot = parts.context.new_page().evaluate(COLUMNS, picture)
     accent = [int(part) for part in re.findall(r"\d+", style(parts, "#set", "backgroundColor"))]
@@ -91,13 +94,26 @@ def test_a_slider_is_a_thin_line_with_a_dot_of_the_accent(parts: Page) -> None:
     assert len(dot) >= 14 and dot[len(dot) // 2] == accent
 
 
-def test_the_rail_begins_at_the_line_of_the_content(parts: Page) -> None:
-    assert top(parts, ".rail h2") == pytest.approx(top(parts, ".column h2"), abs=1)
+def begins_on_its_own_side(parts: Page) -> None:
+    """What people wrote, on the side of its own letters."""
 
+    def room(selector: str) -> list[float]:
+        found = parts.eval_on_selector(
+            selector,
+            """(one) => {
+              const range = document.createRange();
+              range.selectNodeContents(one);
+              const [box, text] = [one.getBoundingClientRect(), range.getBoundingClientRect()];
+              return [text.left - box.left, box.right - text.right];
+            }""",
+        )
+        return [round(float(side)) for side in found]
 
-def test_a_cell_beside_a_wide_one_keeps_to_its_two_lines(parts: Page) -> None:
-    height = parts.eval_on_selector("#paid", "one => one.getBoundingClientRect().height")
-    assert height <= 54
+    left, right = room("#arabic")
+    assert left > 100 and right == 0
+    left, right = room("#english")
+    assert left == 0 and right > 100
+    assert style(parts, "textarea", "unicodeBidi") == "plaintext"
 
 
 def test_every_field_of_a_think_aloud_is_seen_before_it_is_filled(
@@ -129,23 +145,3 @@ def test_the_bar_of_a_project_shows_search_notices_and_person_beside_one_another
     assert brand["right"] <= boxes[1]["left"]
     assert all(one["right"] <= two["left"] for one, two in itertools.pairwise(boxes))
     assert box(page, ".person summary")["width"] >= 40 and boxes[-1]["right"] > 300
-
-
-def test_what_people_wrote_begins_on_the_side_of_its_own_letters(parts: Page) -> None:
-    def room(selector: str) -> list[float]:
-        found = parts.eval_on_selector(
-            selector,
-            """(one) => {
-              const range = document.createRange();
-              range.selectNodeContents(one);
-              const [box, text] = [one.getBoundingClientRect(), range.getBoundingClientRect()];
-              return [text.left - box.left, box.right - text.right];
-            }""",
-        )
-        return [round(float(side)) for side in found]
-
-    left, right = room("#arabic")
-    assert left > 100 and right == 0
-    left, right = room("#english")
-    assert left == 0 and right > 100
-    assert style(parts, "textarea", "unicodeBidi") == "plaintext"

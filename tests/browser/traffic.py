@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.signals import request_finished, request_started
 
-CALM, MOST = 0.25, 0.8  # seconds without a request that are taken for the end; the most waited
+CALM, MOST = 0.15, 0.8  # seconds without a request that are taken for the end; the most waited
 
 
 class Traffic:

@@ -14,10 +14,14 @@ def tab_to(page: Page, target: Locator) -> None:
     """Press Tab until the target has the focus."""
     expect(target).to_be_visible()
     page.wait_for_load_state()  # its scripts have come as well
+    one = target.element_handle()  # looking for it anew takes longer than the key
     for _ in range(80):
         page.keyboard.press("Tab")
-        if target.evaluate("one => one === document.activeElement"):
+        reached, gone = one.evaluate("one => [one === document.activeElement, !one.isConnected]")
+        if reached:
             return
+        if gone:
+            one = target.element_handle()
     raise AssertionError(f"the keyboard does not reach {target}")
 
 
@@ -27,5 +31,12 @@ def press_on(page: Page, target: Locator) -> None:
     page.keyboard.press("Enter")
 
 
+def passes(page: Page, seconds: float) -> None:
+    """Let this time pass for all pages of the page's browser, whose clock tests move."""
+    page.clock.run_for(round(1000 * seconds))
+
+
 def is_saved(page: Page) -> None:
-    expect(page.locator("[data-saved=server]")).to_be_visible()
+    """What was filled in is with the server, which it is sent to a second later."""
+    passes(page, 1.1)
+    page.locator("[data-saved=server]").wait_for()

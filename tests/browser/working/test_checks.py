@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def task() -> Task:
-    """Six sources of five texts, filled by one person already."""
-    return corpus.make_study(people=1)
+    """Five texts on one source, filled by one person already."""
+    return corpus.make_study(topics=1, people=1)
 
 
 @pytest.fixture
@@ -74,11 +74,10 @@ def test_people_and_a_model_fill_a_checklist_and_stand_side_by_side(
         page.get_by_role("link", name="Ask a model").click()
         page.get_by_role("link", name="Checklist answered by a model").click()
         expect(page.get_by_role("heading", name="Preview of the call")).to_be_visible()
-        fits(page, "before asking")
-        page.get_by_role("button", name="Ask 120 questions").click()
+        page.get_by_role("button", name="Ask 20 questions").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("hecklist")
         works()
-    assert Answer.objects.filter(item__task=task, system__isnull=False).count() == 30
+    assert Answer.objects.filter(item__task=task, system__isnull=False).count() == 5
     page.goto(address)
     page.get_by_role("button", name="Run now").click()
     works()
@@ -94,21 +93,12 @@ def test_people_and_a_model_fill_a_checklist_and_stand_side_by_side(
     expect(page.get_by_role("heading", name="Agreement and signal")).to_be_visible()
     page.get_by_text("2. Does the note give the time?").click()
     expect(page.get_by_text("time of brewing")).to_be_visible()
-    fits(page, "questions")
     page.get_by_role("link", name="Texts", exact=True).click()
     page.get_by_text("tea-0-4", exact=True).click()
     row = page.locator("table.checked-texts > tbody > tr", has_text="tea-0-4")
     expect(row).to_contain_text("Does the note name the leaf?")
-    expect(row).to_contain_text(
-        "of 2 yes"
-        if Answer.objects.filter(
-            item__task=task, worker__isnull=False, item__first__key="tea-0-4"
-        ).count()
-        == 2
-        else "of 1 yes"
-    )
+    expect(row).to_contain_text("of 2 yes")
     expect(row).to_contain_text("4 of 4")
     fits(page, "texts")
     page.get_by_role("link", name="Conditions", exact=True).click()
     expect(page.get_by_text("Nothing else has scored these texts")).to_be_visible()
-    fits(page, "conditions")

@@ -16,7 +16,7 @@ from annotation.models import Assignment
 from annotation.task_types.pairwise.type import TEMPLATE
 from annotation.work.selectors import log, speed
 from tests.browser.sign_in import kill, log_is_sent, misfits
-from tests.browser.working.keys import is_saved, press
+from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
 from tests.support.studies import judging
 
@@ -87,11 +87,11 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     expect(page.locator("[data-side=left]")).to_contain_text("farthest object")  # turned
     press(page, "7", "ArrowLeft", "1", *["ArrowRight"] * 2)
     expect(answered(page)).to_have_text("3 of 7 answered")
-    page.wait_for_timeout(5500)  # times are told every five seconds
+    passes(page, 5.5)  # times are told every five seconds
     address = page.url
     page.route("**/draft/", lambda route: route.abort())
     press(page, "ArrowRight")  # this has not reached the server
-    page.wait_for_timeout(1200)
+    passes(page, 1.2)
     kill(page)
     again = signed_in.new_page()
     again.goto(address)
@@ -108,6 +108,7 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     expect(again.locator("[data-next]")).to_have_text("Review")
     press(again, "Enter")
     expect(again.get_by_role("heading", name="Ready to submit")).to_be_visible()
+    assert misfits(again, "review") == []
     again.get_by_role("button", name="Submit 3 pairs").focus()
     press(again, "Enter")
     is_submitted(again)
@@ -118,7 +119,7 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     # On the turned pair right is the first text and left the second.
     assert turned == {**dict.fromkeys(NAMES[:6], "first"), NAMES[6]: "second"}
     assert third == {**dict.fromkeys(NAMES[:6], "neutral"), NAMES[6]: "first"}
-    again.wait_for_timeout(4500)  # what a killed tab left is taken over a little later
+    passes(again, 4.5)  # what a killed tab left is taken over a little later
     log_is_sent(again)
     is_logged(held)
 
@@ -173,7 +174,7 @@ def test_nothing_moves_the_text_while_it_is_read(
     assert [event["name"] for event in events_of(held, "differences")] == ["on", "off"]
 
 
-def test_sources_open_at_the_one_that_is_cited(
+def test_sources_open_at_the_one_that_is_cited_and_the_page_is_well(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_pair(page, live_server, held)
@@ -187,7 +188,9 @@ def test_sources_open_at_the_one_that_is_cited(
     )
     press(page, "ArrowRight")  # still a choice
     expect(answered(page)).to_have_text("1 of 7 answered")
-    press(page, "Escape")
+    press(page, "d", "?")
+    assert misfits(page, "pair, all open") == []
+    press(page, "?", "Escape")
     expect(sources).not_to_be_visible()
     log_is_sent(page)
     logged = [(event["name"], event.get("comment", "")) for event in events_of(held, "sources")]
@@ -200,9 +203,9 @@ def test_how_long_each_response_is_under_the_pointer(
     task = judging.make_pairs(world.project, 1)
     open_pair(page, live_server, factories.claim(task, world.worker))
     page.locator("[data-side=left] p").nth(1).hover()
-    page.wait_for_timeout(2000)
+    passes(page, 2)
     page.locator("[data-side=right] p").nth(1).hover()
-    page.wait_for_timeout(700)
+    passes(page, 0.7)
     page.get_by_role("radio", name="Right").check(force=True)
     press(page, "Enter")
     page.get_by_role("button", name="Submit 1 pair").click()
@@ -224,12 +227,12 @@ def test_on_a_phone_one_response_is_shown_in_the_place_of_the_other(
     expect(left).to_be_visible()
     expect(right).not_to_be_visible()
     lines = page.locator(".judgment").first.bounding_box()
-    page.wait_for_timeout(1200)
+    passes(page, 1.2)
     page.locator("[data-switch] label").nth(1).click()
     expect(right).to_be_visible()
     expect(left).not_to_be_visible()
     assert page.locator(".judgment").first.bounding_box() == lines
-    page.wait_for_timeout(2200)
+    passes(page, 2.2)
     page.locator(".choice label").last.click()
     for box in (page.locator(".choice label").first, page.locator("[data-next]")):
         size = box.bounding_box()
@@ -275,32 +278,11 @@ def test_a_text_is_rated_by_its_digits(
     open_pair(page, live_server, held)
     press(page, "0", "3", "9")
     expect(answered(page)).to_have_text("2 of 2 answered")
-    press(page, "ArrowUp", "2", "Enter")
+    press(page, "ArrowUp", "2")
+    assert misfits(page, "rating") == []
+    press(page, "Enter")
     page.get_by_role("button", name="Submit 1 rating").click()
     is_submitted(page)
     assert judging.stored_votes(held) == [{"clarity": "2", "breadth": "3"}]
     (times,) = speed.times_of(task).values()
     assert (times.changes, times.revised) == (3, 1)
-
-
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    rated = factories.claim(judging.make_ratings(held.task.project, 2), held.worker)
-    found: list[Any] = []
-
-    def look(name: str) -> None:
-        found.extend(misfits(page, name))
-
-    open_pair(page, live_server, held)
-    press(page, "ArrowLeft", "ArrowDown", "d", "s")
-    press(page, "?")
-    is_saved(page)
-    look("pair")
-    open_pair(page, live_server, rated)
-    press(page, "2")
-    is_saved(page)
-    look("rating")
-    page.goto(live_server.url + reverse("work_assignment", args=[held.pk]))
-    look("review")
-    assert found == []

@@ -12,6 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Answer, Assignment, Task
 from tests.browser.sign_in import fits, sign_in
+from tests.browser.working.keys import is_saved
 from tests.support import factories
 from tests.support.studies import labels
 
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def tab(context: BrowserContext) -> Iterator[Page]:
     """A phone-wide page, which reports every error of its scripts."""
     context.set_default_timeout(20_000)
+    context.clock.install()
     page, errors = context.new_page(), []
     page.set_viewport_size({"width": 360, "height": 740})
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -45,7 +47,6 @@ def test_items_are_labeled_by_keyboard_and_a_field_comes_and_goes(
 ) -> None:
     task = labels.make_labels(factories.make_project(), labels.TEXTS[:2])
     opened(tab, live_server.url, task)
-    fits(tab, "before labeling")
     more = tab.locator('[data-field="more"]')
     expect(more).to_be_hidden()
     expect(tab.locator("[data-open]")).to_have_text(", 1 field open")
@@ -69,7 +70,7 @@ def test_items_are_labeled_by_keyboard_and_a_field_comes_and_goes(
     tab.keyboard.press("1")
     tab.keyboard.press("0")
     expect(tab.get_by_label("Yellowing")).not_to_be_checked()
-    expect(tab.locator("[data-saved=server]")).to_be_visible()
+    is_saved(tab)
     tab.reload()
     expect(more.get_by_label("Unsure")).to_be_checked()
     tab.keyboard.press("Enter")

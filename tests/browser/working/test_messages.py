@@ -39,7 +39,6 @@ def test_a_message_is_asked_answered_and_read_on_a_phone(
     tab_to(page, page.locator(".message-form button"))
     page.keyboard.press("Enter")
     expect(page.locator(".message.own")).to_contain_text("Is a crane a stork?")
-    assert misfits(page, "ask") == []
     page.get_by_role("link", name="Back to question 1").click()
     expect(page.locator("textarea")).to_have_value("Half an answer")
 

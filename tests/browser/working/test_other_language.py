@@ -22,10 +22,7 @@ from tests.support.made_up import LOG, MADE_UP, made_up
 from tests.support.words import CASES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-PAGES = (
-    *("work_earnings", "work_messages", "work_conversation", "work_consent", "own_data_erase"),
-    *("entry_leave", "entry", "join"),
-)
+PAGES = ("own_data_erase", "entry", "join")
 OUTSIDE = ("login", "signup", "password_reset", "join", "entry", "notice_stop")
 # Text that is seen and is neither translated (it would be in brackets), nor a name or what people
 # wrote (dir="auto"), nor a key. A message may hold elements, so brackets are counted over all text.

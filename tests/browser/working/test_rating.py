@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import kill, log_is_sent, misfits
+from tests.browser.working.keys import is_saved, passes
 from tests.support import factories
 from tests.support.studies import ratings
 
@@ -64,11 +65,10 @@ def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(
     page.get_by_role("button", name="Next answer").click()
     expect(page.locator("#explanation-wrong")).to_contain_text("repeats the question or the answer")
     page.get_by_label("Why?").fill(ratings.WHY)
-    expect(page.locator("[data-saved=server]")).to_be_visible()
+    is_saved(page)
     address = page.url
     page.route("**/draft/", lambda route: route.abort())
     page.get_by_label("Sentences that show it").fill("1, 3-4")  # never reached the server
-    page.wait_for_timeout(1000)
     kill(page)
 
     again = signed_in.new_page()
@@ -105,13 +105,13 @@ def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(
         "explanation": "Nothing is missing and nothing is wrong.",
         "feedback": "The document was short.",
     }
-    again.wait_for_timeout(4500)  # what a killed tab left is taken over a little later
+    passes(again, 4.5)  # what a killed tab left is taken over a little later
     log_is_sent(again)
     clicks = {e.get("name") for e in log.assignment_events(held.pk) if e["method"] == "click"}
     assert {"sentence-1", "sentence-4"} <= clicks
 
 
-def test_the_question_leads_to_the_sentence_where_it_arose(
+def test_the_question_leads_to_its_sentence_and_the_page_fits_a_phone(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_answer(page, live_server, held)
@@ -119,13 +119,7 @@ def test_the_question_leads_to_the_sentence_where_it_arose(
     page.get_by_role("link", name="sentence 3").click()
     expect(page.get_by_role("button", name="Sentence 3 as evidence")).to_be_focused()
     assert chosen(page) == []
-
-
-def test_the_page_has_no_serious_fault_and_fits_a_phone(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
-) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    open_answer(page, live_server, held)
     assert misfits(page, "rating") == []
     fold = page.locator('[data-unfold="#document"]')
     expect(fold).to_be_visible()

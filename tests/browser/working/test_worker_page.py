@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from typing import Any
@@ -10,15 +9,21 @@ from typing import Any
 import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
-from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import Answer, Assignment, Consent
+from annotation.work.actions import assignments
 from annotation.work.selectors import log
-from tests.browser.sign_in import log_is_sent, misfits
-from tests.browser.working.keys import is_saved, press_on
+from tests.browser.sign_in import kill, log_is_sent
+from tests.browser.working.keys import is_saved, passes, press_on
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+# What is pasted, and where it comes from.
+PASTES = {
+    "é 日本語 ": "outside",
+    "chimneys and poles. They come back": "passage",
+    "So it is.": "own",
+}
 
 
 @pytest.fixture
@@ -66,12 +71,6 @@ def paste(page: Page, text: str) -> None:
     )
 
 
-def kill(page: Page) -> None:
-    """End the page's process at once: no event of leaving reaches its scripts."""
-    with page.expect_event("crash", timeout=10_000), contextlib.suppress(PlaywrightError):
-        page.goto("chrome://crash", wait_until="commit", timeout=5_000)
-
-
 def test_a_whole_assignment_by_keyboard_alone(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
@@ -81,6 +80,15 @@ def test_a_whole_assignment_by_keyboard_alone(
     expect(question).to_have_text("What is question 1 about?")
     expect(page.locator("#answer")).to_be_focused()  # by the page, once its script has come
     page.keyboard.type("Nests on chimneys.")
+    for leave in ("Tab", "Escape"):
+        page.keyboard.press(leave)
+        expect(page.locator("#answer")).not_to_be_focused()
+        page.locator("#answer").focus()
+    with page.expect_response("**/extend/"):
+        press_on(page, page.get_by_role("button", name="Extend"))
+    expect(page.locator("[data-left]")).to_have_text(re.compile("^4[45]:"))
+    assert Assignment.objects.get().extensions == 1
+    page.locator("#answer").focus()
     page.keyboard.press("Control+Enter")
     expect(question).to_have_text("What is question 2 about?")
     page.keyboard.press("Alt+s")
@@ -89,8 +97,12 @@ def test_a_whole_assignment_by_keyboard_alone(
     expect(question).to_have_text("What is question 2 about?")
     page.keyboard.press("Alt+d")
     expect(question).to_have_text("What is question 3 about?")
-    page.keyboard.press("Alt+k")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
     expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Alt+k")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.locator("#answer").focus()
     page.keyboard.type("Frogs and mice.")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", name="Ready to submit")).to_be_visible()
@@ -101,19 +113,6 @@ def test_a_whole_assignment_by_keyboard_alone(
     press_on(page, page.get_by_role("link", name="Earnings"))
     expect(page.locator("h1")).to_have_text("Earnings")
     expect(page.get_by_text("1 assignment waits for approval.")).to_be_visible()
-
-
-def test_tab_leaves_the_field_and_escape_does_too(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    page.keyboard.press("Tab")
-    expect(page.locator("textarea.answer")).not_to_be_focused()
-    page.locator("textarea.answer").focus()
-    page.keyboard.press("Escape")
-    expect(page.locator("textarea.answer")).not_to_be_focused()
-    page.keyboard.press("?")
-    expect(page.locator("#keys")).to_be_visible()
 
 
 def test_a_tab_killed_in_the_middle_of_a_word_loses_nothing(
@@ -132,7 +131,7 @@ def test_a_tab_killed_in_the_middle_of_a_word_loses_nothing(
     assert stored_text(held) == "They come back in spring."
 
 
-def test_what_is_written_offline_sends_itself_later(
+def test_what_is_written_offline_sends_itself_later_and_the_line_about_it_goes(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_item(page, live_server, held)
@@ -143,20 +142,32 @@ def test_what_is_written_offline_sends_itself_later(
     expect(page.get_by_text("No network: this answer is kept")).to_be_visible()
     expect(page.locator("textarea.answer")).to_have_value("Written in a tunnel.")
     signed_in.set_offline(False)
-    is_saved(page)
+    page.locator("[data-saved=server]").wait_for()  # as soon as there is a network
+    expect(page.locator("#notices")).not_to_contain_text("No network")
     assert stored_text(held) == "Written in a tunnel."
-    page.wait_for_timeout(6000)
+    with page.expect_response("**/events/"):
+        passes(page, 5)  # which the log is sent after
     assert replayed(held) == "Written in a tunnel."
+
+    page.route("**/work/assignments/**", lambda route: route.abort())  # the network seems there
+    page.keyboard.type(" And in a second one.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#notices")).to_contain_text("No network")
+    page.unroute("**/work/assignments/**")
+    passes(page, 4)
+    is_saved(page)
+    expect(page.locator("#notices")).not_to_contain_text("No network")
 
 
 def test_a_submit_whose_answer_was_lost_is_sent_again_as_the_same(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
-    for number in (1, 2, 3):
-        open_item(page, live_server, held, number)
-        page.keyboard.type("Two words.")
-        page.keyboard.press("Control+Enter")
-        expect(page.get_by_text("Two words.")).to_have_count(0 if number < 3 else 3)
+    assert held.worker.user is not None
+    for entry in held.entries.all():
+        given = {"item_id": entry.item_id, "draft": {"text": "Two words."}, "seq": 1}
+        assignments.save_draft(by=held.worker.user, assignment=held, **given)
+    page.goto(live_server.url + reverse("work_assignment", args=[held.pk]))
+    expect(page.get_by_text("Two words.")).to_have_count(3)
     lost: list[str] = []
 
     def lose_first(route: Any) -> None:
@@ -169,13 +180,15 @@ def test_a_submit_whose_answer_was_lost_is_sent_again_as_the_same(
 
     page.route("**/submit/", lose_first)
     page.get_by_role("button", name="Submit 3 answers").click()
+    expect(page.get_by_text("Not submitted yet: no network.")).to_be_visible()
+    passes(page, 3)
     expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
     assert len(lost) == 2
     assert len(set(lost)) == 1
     assert Answer.objects.count() == 3
 
 
-def test_replaying_the_log_gives_the_submitted_text(
+def test_replaying_the_log_gives_the_submitted_text_and_says_where_pastes_are_from(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_item(page, live_server, held)
@@ -187,8 +200,9 @@ def test_replaying_the_log_gives_the_submitted_text(
     page.keyboard.press("Control+z")
     page.keyboard.press("Home")
     page.keyboard.press("Delete")
-    page.keyboard.type("S")
-    paste(page, "é 日本語 ")
+    page.keyboard.type("So it is. ")
+    for text in PASTES:
+        paste(page, text)
     page.keyboard.press("Backspace")
     written = page.locator("textarea.answer").input_value()
     page.keyboard.press("Control+Enter")
@@ -208,26 +222,9 @@ def test_replaying_the_log_gives_the_submitted_text(
     assert all(len(event["name"]) > 1 for event in events_of(held, "keydown"))
     numbers = [(e["stream"], e["seq"]) for e in log.assignment_events(held.pk)]
     assert len(set(numbers)) == len(numbers)
-
-
-def test_pastes_from_the_text_from_oneself_and_from_outside_are_told_apart(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    page.keyboard.type("My very own words. ")
-    paste(page, "chimneys and poles. They come back")
-    paste(page, "My very own words.")
-    paste(page, "Ciconia ciconia is a large bird of the stork family.")
-    log_is_sent(page)
-    assert [event["comment"] for event in events_of(held, "paste")] == [
-        "passage",
-        "own",
-        "outside",
-    ]
+    assert [event["comment"] for event in events_of(held, "paste")] == list(PASTES.values())
     summary = log.log_summaries([held.pk])[held.pk]
     assert (summary.pastes_passage, summary.pastes_own, summary.pastes_outside) == (1, 1, 1)
-    assert summary.typed_chars == len("My very own words. ")
-    assert replayed(held) == page.locator("textarea.answer").input_value()
 
 
 def test_two_tabs_end_with_what_was_typed_last(
@@ -241,21 +238,10 @@ def test_two_tabs_end_with_what_was_typed_last(
     expect(other.locator("textarea.answer")).to_have_value("From the first tab.")
     other.keyboard.type(" And the second.")
     expect(page.locator("textarea.answer")).to_have_value("From the first tab. And the second.")
-    is_saved(other)
+    assert page.evaluate("() => crowdqc.drafts.sync()")  # before the tab that it was typed in
+    is_saved(other)  # as it is told there as well
     log_is_sent(page)
     assert stored_text(held) == replayed(held) == "From the first tab. And the second."
-
-
-def test_what_another_tab_has_sent_is_said_to_be_saved(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    other = signed_in.new_page()
-    open_item(other, live_server, held)
-    other.keyboard.type("Typed here.")
-    expect(page.locator("textarea.answer")).to_have_value("Typed here.")
-    assert page.evaluate("() => crowdqc.drafts.sync()")  # before the tab that it was typed in
-    is_saved(other)
 
 
 def test_the_text_is_gone_once_one_has_gone_on(
@@ -288,42 +274,3 @@ def test_nothing_is_recorded_once_the_agreement_is_taken_back(
     log_is_sent(page)
     assert len(log.assignment_events(held.pk)) == before
     assert stored_text(held) == "Before. After."
-
-
-def test_the_clock_can_be_extended_without_leaving_the_page(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    page.keyboard.type("Unsaved as yet")
-    with page.expect_response("**/extend/"):
-        page.get_by_role("button", name="Extend").click()
-    expect(page.locator("[data-left]")).to_have_text(re.compile("^4[45]:"))
-    expect(page.locator("textarea.answer")).to_have_value("Unsaved as yet")
-    held.refresh_from_db()
-    assert held.extensions == 1
-
-
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    page: Page, live_server: Any, world: factories.World
-) -> None:
-    factories.claim_and_submit(world.task, world.worker)
-    task = factories.make_task(world.project, 3, instructions="Answer **briefly**.")
-    once = factories.make_task(world.project, 2, look_back=False)
-    fresh, read = factories.claim(task, world.worker), factories.claim(once, world.worker)
-    done = Assignment.objects.get(state="submitted")
-    addresses = [
-        reverse("work_home"),
-        reverse("work_assignment", args=[fresh.pk]),
-        reverse("work_item", args=[fresh.pk, 2]),
-        reverse("work_assignment", args=[fresh.pk]),
-        reverse("work_item", args=[read.pk, 1]),
-        reverse("work_done", args=[done.pk]),
-        reverse("work_consent", args=[world.project.pk]),
-        reverse("work_record"),
-        reverse("work_record_assignment", args=[done.pk]),
-    ]
-    found = []
-    for address in addresses:
-        page.goto(live_server.url + address)
-        found += misfits(page, address)
-    assert found == []

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import is_well, log_is_sent, sign_in
-from tests.browser.working.keys import is_saved, press
+from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
 from tests.support.studies import judging
 
@@ -46,6 +46,7 @@ def pairs(world: factories.World) -> Assignment:
 def elsewhere(world: factories.World, browser: Browser, live_server: Any) -> Iterator[Page]:
     """The same person on another device."""
     context = browser.new_context()
+    context.clock.install()
     assert world.worker.user is not None
     sign_in(context, world.worker.user, live_server.url)
     context.set_default_timeout(10_000)
@@ -93,87 +94,55 @@ def test_on_a_phone_a_pair_waits_until_both_responses_were_open(
     assert seen[:2] == ["left", "right"]
 
 
-def test_side_by_side_both_are_seen_at_once_and_nothing_is_in_the_way(
+def test_side_by_side_both_are_seen_at_once_and_all_keys_open_where_they_can_be_seen(
     page: Page, live_server: Any, pairs: Assignment
 ) -> None:
-    page.set_viewport_size({"width": 1360, "height": 900})
     open_item(page, live_server, pairs)
+    expect(page.locator(".judgment.current")).to_have_count(1)
+    for width, height in ((768, 900), (1360, 700)):
+        page.set_viewport_size({"width": width, "height": height})
+        press(page, "?")
+        keys = page.locator("#keys")
+        expect(keys).to_be_visible()
+        box = keys.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height
+        press(page, "?")
+        expect(keys).to_be_hidden()
     press(page, *["ArrowLeft"] * 3, "Enter")
     expect(page.locator(".meta.bars").first).to_contain_text("Pair 2 of 3")
     expect(page.locator("[data-other-side]")).to_be_hidden()
 
 
-def test_next_keeps_a_text_that_is_too_long_and_says_so_until_it_is_shorter(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    field = page.locator("#answer")
-    field.fill("one two three four five six seven eight nine")
-    press(page, "Control+Enter")
-    problem = page.locator("#problem")
-    expect(problem).to_contain_text("9 words; write at most 8.")
-    expect(page.locator("h1.question")).to_contain_text("question 1")
-    expect(field).to_have_value("one two three four five six seven eight nine")
-    is_well(page)
-    field.fill("one two three four five")
-    expect(problem).to_have_count(0)
-    press(page, "Control+Enter")
-    expect(page.locator("h1.question")).to_contain_text("question 2")
-
-
-@pytest.mark.parametrize("gone", [settings.SESSION_COOKIE_NAME, None])
 def test_signed_out_elsewhere_next_says_so_and_signing_in_leads_back_to_the_question(
-    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment, gone: str | None
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
-    """``gone``: the cookie of the session; None: that of the forms' key as well."""
+    """The cookie of the session is gone; then that of the forms' key as well."""
     open_item(page, live_server, held)
     page.keyboard.type("Nests on chimneys.")
     press(page, "Control+Enter")
     expect(page.locator("h1.question")).to_contain_text("question 2")
-    signed_in.clear_cookies(**({"name": gone} if gone else {}))
-    page.keyboard.type("Frogs and mice.")
-    press(page, "Control+Enter")
-    dialog = page.get_by_role("dialog", name="You are signed out")
-    expect(dialog).to_be_visible()
-    is_well(page)
-    link = dialog.get_by_role("link", name="Sign in again")
-    there = reverse("work_item", args=[held.pk, 2])
-    assert there in (link.get_attribute("href") or "").replace("%2F", "/")
+    there, written = reverse("work_item", args=[held.pk, 2]), ""
     assert held.worker.user is not None
-    sign_in(signed_in, held.worker.user, live_server.url)  # in place of the form
-    link.click()
-    expect(page.locator("h1.question")).to_contain_text("question 2")
-    expect(page.locator("#answer")).to_have_value("Frogs and mice.")
-    is_saved(page)
-    assert draft(held, 2)["text"] == "Frogs and mice."
-
-
-def test_the_line_about_the_network_goes_once_all_is_saved(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    page.keyboard.type("Nests on chimneys")
-    page.route("**/work/assignments/**", lambda route: route.abort())
-    press(page, "Control+Enter")
-    expect(notice(page)).to_contain_text("No network")
-    page.unroute("**/work/assignments/**")
-    is_saved(page)  # sends itself
-    expect(notice(page)).not_to_contain_text("No network")
-
-
-@pytest.mark.parametrize("width, height", [(1360, 700), (768, 900)])
-def test_all_keys_open_where_they_can_be_seen(
-    page: Page, live_server: Any, pairs: Assignment, width: int, height: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": height})
-    open_item(page, live_server, pairs)
-    expect(page.locator(".judgment.current")).to_have_count(1)
-    press(page, "?")
-    keys = page.locator("#keys")
-    expect(keys).to_be_visible()
-    box = keys.bounding_box()
-    assert box is not None
-    assert box["y"] >= 0 and box["y"] + box["height"] <= height
+    for gone, text in ({"name": settings.SESSION_COOKIE_NAME}, "Frogs and mice."), ({}, " Fish."):
+        signed_in.clear_cookies(**gone)
+        page.keyboard.type(text)
+        written += text
+        press(page, "Control+Enter")
+        dialog = page.get_by_role("dialog", name="You are signed out")
+        expect(dialog).to_be_visible()
+        if gone:
+            is_well(page)
+        link = dialog.get_by_role("link", name="Sign in again")
+        assert there in (link.get_attribute("href") or "").replace("%2F", "/")
+        sign_in(signed_in, held.worker.user, live_server.url)  # in place of the form
+        link.click()
+        expect(dialog).to_be_hidden()
+        expect(page.locator("h1.question")).to_contain_text("question 2")
+        expect(page.locator("#answer")).to_have_value(written)
+        is_saved(page)
+        assert draft(held, 2)["text"] == written
+        press(page, "Control+End")
 
 
 def test_a_second_device_is_offered_both_versions_and_neither_is_lost(
@@ -184,6 +153,7 @@ def test_a_second_device_is_offered_both_versions_and_neither_is_lost(
     press(page, "ArrowLeft", "ArrowLeft")
     is_saved(page)
     press(elsewhere, "ArrowRight", "ArrowRight", "ArrowRight")
+    passes(elsewhere, 1)
     expect(notice(elsewhere)).to_contain_text("changed in another tab or on another device")
     is_well(elsewhere)
     assert draft(pairs)["d-first"] == "left"  # nothing is overwritten yet
@@ -232,20 +202,19 @@ def test_a_second_tab_whose_answer_is_replaced_is_told_and_can_have_it_back(
     second = signed_in.new_page()
     open_item(second, live_server, pairs)
     expect(second.locator("input[name=d-first][value=left]")).to_be_checked()
-    page.wait_for_timeout(1600)  # nobody is typing in the first one any more
+    passes(page, 1.6)  # nobody is typing in the first one any more
     press(second, "1", "ArrowRight")
     expect(page.locator("input[name=d-first][value=right]")).to_be_checked()
     expect(notice(page)).to_contain_text("changed in another tab")
-    second.wait_for_timeout(1600)
+    passes(page, 1.6)
     page.get_by_role("button", name="Back to my version").click()
     expect(page.locator("input[name=d-first][value=left]")).to_be_checked()
     is_saved(page)
-    page.wait_for_timeout(1200)
     assert draft(pairs)["d-first"] == "left"
     expect(notice(second)).to_contain_text("another tab")  # it is told as well
 
 
-def test_a_state_that_arrives_after_next_is_not_taken_for_another_tab(
+def test_next_says_what_is_wrong_until_it_is_mended_and_takes_no_late_state_for_another_tab(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
     open_item(page, live_server, held)
@@ -257,13 +226,25 @@ def test_a_state_that_arrives_after_next_is_not_taken_for_another_tab(
     page.route("**/draft/", hold)
     with page.expect_request("**/draft/"):
         page.keyboard.type("One")
+        passes(page, 1)
     press(page, "Control+Enter")
     expect(page.locator("#problem")).to_contain_text("1 word; write at least 2.")
     with page.expect_response("**/draft/"):
         late[0].continue_()
     page.wait_for_timeout(200)  # a notice would stand by now
     expect(notice(page)).to_be_empty()
-    expect(page.locator("#answer")).to_have_value("One")
+    field, problem = page.locator("#answer"), page.locator("#problem")
+    expect(field).to_have_value("One")
+    page.unroute("**/draft/")
+    field.fill("one two three four five six seven eight nine")
+    press(page, "Control+Enter")
+    expect(problem).to_contain_text("9 words; write at most 8.")
+    expect(page.locator("h1.question")).to_contain_text("question 1")
+    expect(field).to_have_value("one two three four five six seven eight nine")
+    field.fill("one two three four five")
+    expect(problem).to_have_count(0)
+    press(page, "Control+Enter")
+    expect(page.locator("h1.question")).to_contain_text("question 2")
 
 
 def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_device(
@@ -272,6 +253,7 @@ def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_de
     open_item(page, live_server, held)
     page.route("**/draft/", lambda route: route.abort())
     page.keyboard.type("Written offline here.")
+    passes(page, 1)
     expect(page.locator("[data-saved=device]")).to_be_visible()
     open_item(elsewhere, live_server, held)
     elsewhere.keyboard.type("Written elsewhere later.")

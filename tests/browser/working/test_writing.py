@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from annotation.work.selectors import log
 from tests.browser.sign_in import log_is_sent, misfits
+from tests.browser.working.keys import passes
 from tests.support import factories
 from tests.support.studies import writing
 
@@ -102,11 +103,12 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
     open_item(page, live_server, held)
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("4 questions are not answered yet.")).to_be_visible()
+    assert misfits(page, "questions before") == []
     choose(page, writing.ENTRY)
     page.get_by_role("button", name="Continue").click()
     expect(page.locator(FIELD)).to_be_focused()
 
-    page.keyboard.type("Storks come back to their nest every spring", delay=25)
+    page.keyboard.type("Storks come back to their nest every spring")
     page.locator('[data-cite="1"]').click()
     expect(page.locator(FIELD)).to_be_focused()
     page.keyboard.press("Alt+c")
@@ -126,11 +128,11 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
     page.keyboard.press("Control+v")
 
     signed_in.set_offline(True)
-    page.keyboard.type(" The pair adds new branches", delay=100)
-    page.wait_for_timeout(6_000)  # what is sent every five seconds has failed
+    page.keyboard.type(" The pair adds new branches")
+    passes(page, 6)  # what is sent every five seconds has failed
     expect(page.locator("[data-saved=device]")).to_be_visible()
     signed_in.set_offline(False)
-    page.keyboard.type(" and earth", delay=25)
+    page.keyboard.type(" and earth")
     address = page.url
     page.close()
 
@@ -141,9 +143,10 @@ def test_a_cited_response_over_pastes_a_lost_network_and_a_closed_tab(
         f"rise over the sea [3]. {OUTSIDE} The pair adds new branches and earth"
     )
     at_end(again)
-    again.keyboard.type(" to it.", delay=25)
+    again.keyboard.type(" to it.")
     again.keyboard.press("Control+Enter")
     expect(again.get_by_text("Are you satisfied with what you wrote?")).to_be_visible()
+    assert misfits(again, "questions after") == []
     choose(again, writing.EXIT)
     again.get_by_role("button", name="Review").click()
     again.get_by_role("button", name="Submit 1 response").click()
@@ -227,6 +230,16 @@ def test_marks_are_put_in_merged_counted_and_undone(
     expect(page.locator("[data-count]")).to_have_text("3")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("3 words; write at least 5.")
+    page.keyboard.press("Escape")
+    expect(field).not_to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Alt+p")
+    page.keyboard.type("nest")
+    assert misfits(page, "a mark of nothing, all keys, passages searched") == []
+    field.focus()
+    page.keyboard.press("Tab")
+    expect(field).not_to_be_focused()
 
 
 def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
@@ -234,7 +247,9 @@ def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
 ) -> None:
     many = [{**row, "key": f"{row['key']}-{n}"} for n in range(6) for row in writing.PASSAGES]
     opened(page, live_server, world, passages=many)
-    page.keyboard.type("First [2]. " + "More words to fill the lines of the field. " * 20 + "[23]")
+    lines = "More words to fill the lines of the field. " * 20
+    page.keyboard.insert_text(f"First [2]. {lines}")
+    page.keyboard.type("[23]")
     expect(page.locator("#passage-23")).to_have_class("passage used pointed")
     expect(page.locator("#passage-23")).to_be_in_viewport()
     page.keyboard.type(" and on")
@@ -243,26 +258,21 @@ def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
     at = page.locator(FIELD).evaluate("(f) => [f.selectionStart, f.selectionEnd, f.scrollTop]")
     assert at == [6, 9, 0]
     expect(page.locator("#passage-2")).to_be_in_viewport()
-
-
-def test_the_layer_behind_the_field_keeps_its_lines(
-    page: Page, live_server: Any, world: factories.World
-) -> None:
-    opened(page, live_server, world)
+    page.keyboard.press("Control+a")
     words = "Storks [1] come back,\n\n- to poles   and “towers” [2, 3] — year after year [9]. "
     page.keyboard.insert_text(words * 14)
-    page.wait_for_timeout(200)
+    passes(page, 0.2)
     heights = page.evaluate(
         """() => [document.querySelector(".ed-mirror").scrollHeight,
                   document.querySelector("#answer").scrollHeight]"""
     )
-    assert abs(heights[0] - heights[1]) <= 2
+    assert abs(heights[0] - heights[1]) <= 2, "the layer behind the field keeps its lines"
 
 
 # Passages ----------------------------------------------------------------------------------------
 
 
-def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
+def test_of_a_hundred_passages_searched_without_lag_the_time_in_view_is_told_and_no_word(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
     many = [
@@ -275,6 +285,7 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
         for n in range(1, 101)
     ]
     held = opened(page, live_server, world, passages=many)
+    passes(page, 2.5)  # of which the first passages are told
     page.keyboard.press("Alt+p")
     expect(page.locator("[data-find]")).to_be_focused()
     took = page.evaluate(
@@ -300,7 +311,7 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
     marked = page.evaluate("String([...CSS.highlights.get('found-here')][0])")
     assert marked == "number 7"
     page.locator("#passage-70 [data-open]").click()
-    page.wait_for_timeout(1000)
+    passes(page, 1)
     page.keyboard.press("Alt+p")
     page.keyboard.press("Escape")
     expect(page.locator(FIELD)).to_be_focused()
@@ -311,17 +322,8 @@ def test_a_hundred_passages_are_searched_without_lag_and_the_words_are_not_told(
     finds = events_of(held, "find")
     assert finds[-1]["length"] == len("number 7")
     assert not any("number" in str(event) for event in finds)
-
-
-def test_time_in_view_is_told_of_the_passages_that_are_in_view(
-    page: Page, live_server: Any, world: factories.World
-) -> None:
-    many = [{**row, "key": f"{row['key']}-{n}"} for n in range(10) for row in writing.PASSAGES]
-    held = opened(page, live_server, world, passages=many)
-    page.wait_for_timeout(2500)
     page.keyboard.press("Alt+r")
     expect(page.get_by_text("0 of 1 complete")).to_be_visible()
-    page.wait_for_timeout(500)
     log_is_sent(page)
     spent: dict[str, int] = {}
     for event in events_of(held, "dwell"):
@@ -330,7 +332,7 @@ def test_time_in_view_is_told_of_the_passages_that_are_in_view(
     assert "passage-20" not in spent
 
 
-# A phone, and everybody --------------------------------------------------------------------------
+# A phone -----------------------------------------------------------------------------------------
 
 
 def test_on_a_phone_two_tabs_keep_their_state(
@@ -357,47 +359,3 @@ def test_on_a_phone_two_tabs_keep_their_state(
     expect(page.locator("#passage-9")).not_to_be_visible()
     page.locator("[data-tabs] label").nth(1).click()
     expect(page.locator("#passage-9")).to_be_in_viewport()
-
-
-def test_the_field_is_left_by_tab_and_escape(
-    page: Page, live_server: Any, world: factories.World
-) -> None:
-    opened(page, live_server, world)
-    page.keyboard.press("Escape")
-    expect(page.locator(FIELD)).not_to_be_focused()
-    page.keyboard.press("?")
-    expect(page.locator("#keys")).to_be_visible()
-    page.locator(FIELD).focus()
-    page.keyboard.press("Tab")
-    expect(page.locator(FIELD)).not_to_be_focused()
-
-
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
-    page: Page, live_server: Any, held: Assignment
-) -> None:
-    found: list[Any] = []
-
-    def look(name: str) -> None:
-        found.extend(misfits(page, name))
-
-    open_item(page, live_server, held)
-    page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_text("4 questions are not answered yet.")).to_be_visible()
-    look("entry")
-    choose(page, writing.ENTRY)
-    page.get_by_role("button", name="Continue").click()
-    page.locator(FIELD).click()
-    page.keyboard.type("Nests [1] last [77]")
-    page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_be_visible()
-    page.keyboard.press("Alt+k")
-    look("write")
-    page.keyboard.press("Alt+p")
-    page.keyboard.type("nest")
-    look("passages")
-    page.keyboard.press("Escape")
-    page.locator(FIELD).fill(writing.SENTENCE)
-    page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Are you satisfied")).to_be_visible()
-    look("exit")
-    assert found == []
