@@ -166,6 +166,8 @@ SEEN_BY = {
     "worker2": {"work_home", "work_assignment", "work_done", "work_record_assignment"},
     "empty": {"project", "task_list", "results", "run_list", "payout_list", "ledger", "people"},
 }
+# Addresses that lead to others, of which some are linked from nowhere else.
+TRIES = {"notice": 60}
 # One page with other columns, by what is imported: so many are looked at.
 KINDS = {"task_import": 4}
 # Long, and the same to everybody who opens it.
@@ -384,7 +386,9 @@ class Visitor:
                 continue
             if self.inspector.knows(name, wanted=wanted is None or name in wanted):
                 continue  # where it leads, others have followed
-            if self.inspector.suffices(name) or self.tried[name] >= 2 * MORE.get(name, 1):
+            if self.inspector.suffices(name) or self.tried[name] >= TRIES.get(
+                name, 2 * MORE.get(name, 1)
+            ):
                 continue  # a file, or an address that leads to others, as a notice does
             self.tried[name] += 1
             try:

@@ -462,4 +462,5 @@ def test_results_are_taken_and_every_page_fits_is_clean_for_axe_and_logs_no_erro
     crawl.everything(browser, live_server.url, inspector)
     print("\n".join(["The slowest answers:", *inspector.slowest()]))
     assert inspector.faults == []
+    assert "requester-conversation" in inspector.seen  # to which a notice alone leads
     assert len(inspector.seen) > 180  # the links were followed
