@@ -41,12 +41,21 @@ def import_graph() -> Mapping[str, frozenset[str]]:
 def _imports(path: Path, files: Mapping[str, Path]) -> set[str]:
     """Modules of ours that a file imports; the linter allows absolute imports only."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {_nearest(alias.name, files) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {_nearest(f"{node.module}.{alias.name}", files) for alias in node.names}
     return found - {""}
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node; expressions, of which no import is one, are not walked."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        parts = getattr(node, field, ())
+        for part in parts if isinstance(parts, list) else ():
+            yield part
+            yield from _statements(part)
 
 
 def _nearest(name: str, files: Mapping[str, Path]) -> str:

@@ -65,7 +65,7 @@ class Command(BaseCommand):
         for other in demo_loader.tasks_by_name(
             "begun", "study", "panel", "writing", "rating", "think", "checklist"
         ):
-            self._first(other)
+            self._first(other, encoder=options["encoder"])
         self._more(task)
         self._board()
         self._later(task)
@@ -157,7 +157,13 @@ class Command(BaseCommand):
                     self._refusable(runs.start, by=task.project.owner, task=labelled, method=method)
                     self._say(f"a run of {method} on the labels follows in the background")
 
-    def _first(self, task: Task, method: str = "", params: dict[str, Any] | None = None) -> None:
+    def _first(
+        self,
+        task: Task,
+        method: str = "",
+        params: dict[str, Any] | None = None,
+        encoder: str = "",
+    ) -> None:
         """A task's own run or one more; checks of a study take longer, and are left to the worker.
 
         Nothing is done where there is a finished one.
@@ -169,6 +175,8 @@ class Command(BaseCommand):
         mine = Run.objects.filter(task=task, method=method)
         if mine.filter(state=RunState.DONE).exists():
             return
+        if encoder and "encoder" in run_types.type_of(method).options.defaults:
+            params = {"encoder": encoder, **(params or {})}
         run = mine.filter(state__in=runs.ACTIVE).first() or self._refusable(
             runs.start, by=task.project.owner, task=task, method=method, params=params
         )

@@ -9,7 +9,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -46,8 +47,12 @@ from crowdqc.numbers import score
 from evaluation.bundles import report
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.makers import report_of, written_as
+from evaluation.checklists.making import diversity
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
+from evaluation.methods.core.base import Result
+from evaluation.methods.core.params import Method
+from evaluation.methods.registry import METHODS
 from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import crawl
@@ -61,10 +66,32 @@ def load(**options: Any) -> str:
     return out.getvalue()
 
 
+@contextmanager
+def small_fits() -> Iterator[None]:
+    """Methods draw and resample a few times, and no text is read by a network.
+
+    Estimates and pages are the same; intervals, which get wider, are tested with the methods.
+    """
+    usual = {slug: method.fit for slug, method in METHODS.items()}
+    few = {"draws": 200, "resamples": 100}
+
+    def smaller(method: Method) -> Callable[..., Result]:
+        less = {name: number for name, number in few.items() if name in method.params}
+        return lambda data, **given: usual[method.slug](data, **given | less)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diversity, "ENCODER", "char-svd")
+        for method in METHODS.values():
+            object.__setattr__(method, "fit", smaller(method))
+        yield
+        for slug, method in METHODS.items():
+            object.__setattr__(method, "fit", usual[slug])
+
+
 @pytest.fixture(scope="module")
 def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """Loaded once for all of this module, and committed: a browser's requests see it as well."""
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), small_fits():
         said = load()
         for run in Run.objects.filter(task__type="labels").order_by("pk"):
             assert runs.execute(run.pk) == "done"  # they are left to the worker
@@ -435,4 +462,5 @@ def test_results_are_taken_and_every_page_fits_is_clean_for_axe_and_logs_no_erro
     crawl.everything(browser, live_server.url, inspector)
     print("\n".join(["The slowest answers:", *inspector.slowest()]))
     assert inspector.faults == []
+    assert "requester-conversation" in inspector.seen  # to which a notice alone leads
     assert len(inspector.seen) > 180  # the links were followed

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats import inter_rater
 
 from evaluation.methods.agreement import coefficients as agreement
 from evaluation.methods.agreement import counts as agreement_counts
@@ -179,6 +178,8 @@ def test_fleiss_kappa_gives_the_textbook_example() -> None:
 
 
 def test_two_hundred_random_tables_have_statsmodels_fleiss_kappa() -> None:
+    from statsmodels.stats import inter_rater  # loads pandas, which no other test needs
+
     for seed in range(200):
         rng = np.random.default_rng(seed)
         items, values, raters = (int(rng.integers(*ends)) for ends in ((5, 40), (2, 6), (2, 8)))

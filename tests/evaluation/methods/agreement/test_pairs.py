@@ -12,7 +12,6 @@ from nltk.metrics.agreement import AnnotationTask
 from scipy.special import stdtrit
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats import inter_rater
 
 from evaluation.methods.agreement import coefficients, pairs
 from evaluation.methods.agreement.counts import TooFewVotes
@@ -46,6 +45,8 @@ def test_gwets_ac1_gives_the_published_examples() -> None:
 
 
 def test_two_hundred_random_tables_have_statsmodels_cohens_kappa() -> None:
+    from statsmodels.stats import inter_rater  # loads pandas, which no other test needs
+
     for seed in range(200):
         size = int(RNG(seed).integers(2, 8))
         table = RNG(seed).integers(0, 20, (size, size)).astype(np.float64)
