@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from celery import shared_task
+from celery import Task, shared_task
 
 from annotation.accounts.actions import mail
 from annotation.accounts.signing import actions as accounts
@@ -25,6 +26,7 @@ from crowdqc import limits
 from crowdqc.database.locks import hold_alone
 from crowdqc.deployment.backup import schedule
 
+SOON = 15.0  # seconds, after which it is asked again
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
 
 
@@ -57,6 +59,19 @@ def send_payments() -> int:
     """Send what was approved to the platforms that pay it, and look at what has no answer yet."""
     with hold_alone("send_payments") as mine:  # a slow platform holds one process, not all
         return payment_sending.send_due() if mine else 0
+
+
+@shared_task(ignore_result=True)
+def start_if_due(name: str) -> bool:
+    """Start the job of this name (``DUE``) where there is something for it to do.
+
+    It is asked here, so that the queue of what talks to other systems needs no worker meanwhile.
+    """
+    job, is_due = DUE[name]
+    if not is_due():
+        return False
+    job.apply_async(expires=SOON)
+    return True
 
 
 @shared_task(ignore_result=True)
@@ -152,3 +167,10 @@ def back_up_now() -> str:
 def look_after_files() -> int:
     """Queue files again whose worker died, and delete those whose days are over."""
     return export_files.resume_abandoned() + export_files.expire() + uploads.resume_abandoned()
+
+
+DUE: Mapping[str, tuple[Task, Callable[[], bool]]] = {
+    "send_payments": (send_payments, payment_sending.is_due),
+    "deliver_hooks": (deliver_hooks, deliver.is_due),
+    "fetch_media": (fetch_media, media.is_due),
+}

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import select
 import signal
 import sys
 import time
@@ -40,6 +41,24 @@ def name_process(name: str) -> None:
         _libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
+class Bell:
+    """Rung by one process of a family, heard by the one that starts the members."""
+
+    def __init__(self) -> None:
+        self.heard_at, self._rung_at = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """Ask for the member; asking twice is asking once."""
+        with contextlib.suppress(BlockingIOError):  # it is full of what was not heard yet
+            os.write(self._rung_at, b"!")
+
+    def heard(self) -> bool:
+        """Whether it was rung since it was last listened to."""
+        with contextlib.suppress(BlockingIOError):
+            return bool(os.read(self.heard_at, 65536))
+        return False
+
+
 @dataclass
 class Member:
     """One process.
@@ -56,6 +75,8 @@ class Member:
         Not started again: what comes ``after`` begins when it has ended.
     after
         Another member that has to have ended before this one begins.
+    bell
+        It is started when this is rung, and not again by itself once it has ended well.
     """
 
     name: str
@@ -63,10 +84,15 @@ class Member:
     output: int | None = None
     once: bool = False
     after: str = ""
+    bell: Bell | None = None
+    wanted: bool = True
     pid: int = 0
     delay: float = FIRST_DELAY
     started: float = 0.0
     due: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.wanted = self.bell is None
 
 
 class Family:
@@ -90,12 +116,22 @@ class Family:
                 return 0
             if not self.signals:
                 self._start_due()
-            time.sleep(TICK_SECONDS)
+            self._listen()
+
+    def _listen(self) -> None:
+        """Wait a moment, or until somebody asks for a member."""
+        bells = {m.bell.heard_at: m for m in self.members if m.bell is not None}
+        for place in select.select(list(bells), [], [], TICK_SECONDS)[0]:
+            member = bells[place]
+            # One that is there hears nothing: it may be about to end, and is asked for again then.
+            if member.bell is not None and member.bell.heard() and not member.pid:
+                member.wanted = True
 
     def _start_due(self) -> None:
         now, waits = time.monotonic(), {m.name for m in self.members if m.once}
         for member in list(self.members):
-            if not member.pid and now >= member.due and member.after not in waits:
+            due = member.wanted and not member.pid and now >= member.due
+            if due and member.after not in waits:
                 self._start(member)
 
     def _start(self, member: Member) -> None:
@@ -142,6 +178,9 @@ class Family:
                 continue
             self._signal_group(member, signal.SIGKILL)  # what it left behind
             member.pid = 0
+            if member.bell is not None and not os.waitstatus_to_exitcode(status):
+                member.wanted = False
+                continue
             now = time.monotonic()
             if now - member.started > STEADY_SECONDS:
                 member.delay = FIRST_DELAY

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -67,6 +68,9 @@ def age(name: str) -> float | None:
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = VISIBILITY_SECONDS / 5
 _stop = threading.Event()
+# Whether this worker ends when no job has come for a while; who watches its queue starts another.
+ends_without_jobs = False
+IDLE_SECONDS = 20.0
 # Told at every sign of life: the queues served, and how many jobs ended since the last one.
 listeners: list[Callable[[Sequence[str], int], Any]] = []
 
@@ -124,8 +128,16 @@ def _ended_jobs() -> int:
 
 
 def _keep_alive(consumer: Any) -> None:
-    told = 0
+    from celery.worker import state
+
+    told, busy = 0, time.monotonic()
     while not _stop.wait(BEAT_SECONDS):
+        if state.reserved_requests or _ended_jobs() > told:
+            busy = time.monotonic()
+        if ends_without_jobs and time.monotonic() - busy > IDLE_SECONDS:
+            # As if it were told to: what comes meanwhile is worked on, or given out again.
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
         try:
             renew_deliveries(consumer)
         except consumer.connection_errors as error:

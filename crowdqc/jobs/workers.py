@@ -4,7 +4,8 @@ Arguments say how many jobs of a queue run at once: ``default=2 runs=2 files=1 p
 models=2 backups=1`` (that is what there is without any); ``scheduler=1`` adds the process that
 starts periodic jobs. A queue has one process that waits; those that work are forked when jobs
 come, and end when none has come for a while, which gives their memory back. One of ``default``
-stays.
+stays. Where ``default`` is served, the other queues have not even the process that waits: one
+watches all of them, and has a queue's worker started when a job comes.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from crowdqc.jobs.family import Family, Member
+from crowdqc.jobs import worker
+from crowdqc.jobs.family import Bell, Family, Member
 from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
-from crowdqc.jobs.worker import end_with_parent
 
 PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2, "backups": 1}
 SCHEDULER = "scheduler"
@@ -79,22 +80,36 @@ def members(
     """The processes that serve these queues; the scheduler begins ``after`` another member."""
     level = os.environ.get("LOG_LEVEL", "INFO")
     into = output or {}
+    watched = [role for role in wanted if role in ROLES and role != DEFAULT]
+    bells = {role: Bell() for role in watched} if DEFAULT in wanted else {}
     found = []
     for role, processes in wanted.items():
         if role == SCHEDULER:
             work = partial(_celery, scheduler_command(level))
             found.append(Member(role, work, into.get(role), after=after))
         else:
-            work = partial(_celery, worker_command(role, processes, level))
-            found.append(Member(f"worker-{role}", work, into.get("worker")))
+            bell = bells.get(role)
+            work = partial(_celery, worker_command(role, processes, level), ends=bell is not None)
+            found.append(Member(f"worker-{role}", work, into.get("worker"), bell=bell))
+    if bells:
+        found.append(Member("watch", partial(_watch, bells), into.get("worker")))
     return found
 
 
-def _celery(words: list[str]) -> int:
+def _celery(words: list[str], *, ends: bool = False) -> int:
     from crowdqc.celery import app
 
-    end_with_parent()
+    worker.end_with_parent()
+    worker.ends_without_jobs = ends
     return int(app.start(words) or 0)
+
+
+def _watch(bells: Mapping[str, Bell]) -> int:
+    from crowdqc.jobs.watch import watch
+
+    worker.end_with_parent()
+    watch(bells)
+    return 0
 
 
 def main(words: Sequence[str]) -> int:
@@ -107,9 +122,8 @@ def main(words: Sequence[str]) -> int:
         return 2
     load()
     from crowdqc.jobs import alive
-    from crowdqc.jobs.worker import worker_name
 
-    alive.expect(role if role == SCHEDULER else worker_name(role) for role in wanted)
+    alive.expect(role if role == SCHEDULER else worker.worker_name(role) for role in wanted)
     return Family(members(wanted), say_ended(lambda line: print(line, flush=True))).run()
 
 

@@ -121,6 +121,53 @@ def test_a_queue_works_when_jobs_come_and_gives_its_memory_back_afterwards(tmp_p
         family.wait()
 
 
+@pytest.mark.db
+@pytest.mark.queue
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_comes_with_its_queue_s_first_job_and_goes_when_none_has_come(
+    tmp_path: Path,
+) -> None:
+    empty_queue()
+    lines = [
+        "import sys, tests.support.jobs",
+        "from crowdqc.jobs import worker, workers",
+        "worker.IDLE_SECONDS = 1",
+        "sys.exit(workers.main(['default=1', 'files=1']))",
+    ]
+    environment = os.environ | {
+        "DATABASE_URL": test_database_url(),
+        "CROWDQC_VISIBILITY_SECONDS": "5",
+    }
+    command = [sys.executable, "-c", "\n".join(lines)]
+    family = subprocess.Popen(command, cwd=ROOT, env=environment)
+    done = tmp_path / "done"
+
+    def serving() -> dict[str, psutil.Process]:
+        return {child.name(): child for child in psutil.Process(family.pid).children()}
+
+    try:
+        until(lambda: heartbeat.age("worker-files") is not None, 150, "its sign of life")
+        until(lambda: heartbeat.age("worker") is not None, 60, "the worker of the rest")
+        assert serving().keys() == {"worker-default", "watch"}
+        note.apply_async((str(done),), queue=_files())
+        until(lambda: done.exists() and "end" in done.read_text(), 15, "the first job")
+        assert "worker-files" in serving()
+        until(lambda: "worker-files" not in serving(), 30, "its worker to end")
+
+        note.apply_async((str(done), 3), queue=_files())
+        until(lambda: done.read_text().count("begin") == 2, 15, "a later job")
+        serving()["worker-files"].kill()
+        until(lambda: done.read_text().count("begin") == 3, 30, "the job of the killed worker")
+
+        serving()["watch"].kill()
+        until(lambda: "watch" in serving(), 15, "whoever watches the queues to be back")
+        family.terminate()
+        assert family.wait(60) == 0
+    finally:
+        family.kill()
+        family.wait()
+
+
 def _files() -> str:
     from crowdqc.jobs.queues import queue_name
 

@@ -18,10 +18,9 @@ import pytest
 
 from crowdqc.devstack import Cluster
 from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
-from crowdqc.jobs.queues import ROLES
 from tests.support.processes import ROOT, processes_with, until
 
-PARTS = {"web", "scheduler", "postgres"} | {f"worker-{role}"[:15] for role in ROLES}
+PARTS = {"web", "scheduler", "postgres", "worker-default", "watch"}
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
 
 
@@ -86,7 +85,7 @@ def test_it_serves_heals_and_nothing_remains_once_it_is_killed(home: Path) -> No
 
         children["web"].kill()  # the port stays open meanwhile: requests wait
         assert status(f"{address}/healthz") == 200
-        killed = ("worker-runs", "scheduler", "postgres")
+        killed = ("worker-default", "watch", "scheduler", "postgres")
         for name in killed:
             children[name].kill()
         until(lambda: stack.replaced(children, *killed, "web"), 30, "all to be started again")

@@ -188,6 +188,11 @@ def to_fetch(address: str, by: User) -> dict[str, Any]:
     return {FETCH: {"address": address, "by": by.pk, "error": ""}}
 
 
+def is_due() -> bool:
+    """Whether an item of a draft names a file that is not there yet."""
+    return Item.objects.filter(**WAITING).exists()
+
+
 def fetch_due() -> int:
     """Fetch the files that items of drafts name by address; returns how many came.
 

@@ -16,6 +16,7 @@ import time
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -68,12 +69,23 @@ def signature(secret: str, event_id: str, timestamp: str, body: bytes) -> str:
 
 
 @transaction.atomic
+def is_due() -> bool:
+    """Whether another system is owed a message now."""
+    return _due().exists()
+
+
+def _due() -> QuerySet[HookDelivery]:
+    return HookDelivery.objects.filter(
+        state=State.WAITING, next_at__lte=timezone.now(), hook__active=True
+    )
+
+
 def _claim(failing: set[int]) -> HookDelivery | None:
     now = timezone.now()
     row = (
-        HookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
+        _due()
+        .select_for_update(skip_locked=True, of=("self",))
         .select_related("hook__project", "hook__created_by")
-        .filter(state=State.WAITING, next_at__lte=now, hook__active=True)
         .exclude(hook__in=failing)
         .order_by("next_at", "pk")
         .first()

@@ -62,6 +62,11 @@ def send_due(*, seconds: float = 40.0) -> int:
     return steps
 
 
+def is_due() -> bool:
+    """Whether a payment waits to be sent or looked at."""
+    return _due().exists()
+
+
 def _due() -> QuerySet[Payment]:
     return Payment.objects.filter(
         Q(held_until=None) | Q(held_until__lte=timezone.now()), state__in=OPEN

@@ -1,0 +1,113 @@
+"""Watches queues whose workers are started when a job comes (``crowdqc.jobs.workers``).
+
+It gives their signs of life meanwhile. A job that nobody takes shows by its age (``/readyz``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import select
+import time
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import psycopg
+from django.db import Error as DatabaseError
+from django.db import connections
+from psycopg import sql
+
+from crowdqc.jobs import alive, worker
+from crowdqc.jobs.broker import LOCAL_URL, default_conninfo
+from crowdqc.jobs.family import Bell
+from crowdqc.jobs.queues import queue_name
+
+# Between two looks where the broker tells of a new job, and where it does not.
+TOLD_SECONDS, UNTOLD_SECONDS = 1.0, 0.5
+AWAY_SECONDS = 2.0
+logger = logging.getLogger(__name__)
+
+
+def watch(bells: Mapping[str, Bell]) -> None:
+    """Ring the bell of each queue (role to bell) that holds a job, for as long as it does."""
+    from crowdqc.celery import app
+
+    names = {role: queue_name(role) for role in bells}
+    in_database = app.conf.broker_url == LOCAL_URL
+    look = _looks_into_database if in_database else _looks_into_redis
+    lost = (*app.connection_for_read().connection_errors, psycopg.Error, OSError)
+    signs = _Signs([worker.worker_name(role) for role in names])
+    while True:
+        try:
+            with contextlib.closing(look(app, names)) as looks:
+                for found in looks:
+                    for role in found:
+                        bells[role].ring()
+                    signs.give()
+        except lost as error:
+            logger.warning("the queues cannot be watched: %s", error)
+            alive.sign(*signs.names)
+            time.sleep(AWAY_SECONDS)
+
+
+class _Signs:
+    """Signs of life of the workers that are not there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self._due = names, 0.0
+
+    def give(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + worker.BEAT_SECONDS
+        alive.sign(*self.names)
+        try:
+            worker.beat(*self.names)
+        except DatabaseError as error:
+            logger.warning("no heartbeat: %s", error)
+        connections.close_all()
+
+
+def _looks_into_database(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
+    """The queues that hold a job, whenever there may be a new one."""
+    conninfo = app.conf.broker_transport_options["conninfo"] or default_conninfo()
+    with psycopg.connect(conninfo, autocommit=True, connect_timeout=2) as connection:
+        for name in names.values():
+            channel = sql.Identifier(f"pgmq.q_{name}.INSERT")
+            connection.execute(sql.SQL("LISTEN {}").format(channel))
+        while True:
+            yield _visible(connection, names)
+            if select.select([connection], [], [], TOLD_SECONDS)[0]:
+                list(connection.notifies(timeout=0))
+
+
+def _visible(connection: psycopg.Connection[Any], names: Mapping[str, str]) -> list[str]:
+    """A queue without a table has never held a job."""
+    has = "SELECT array_agg(queue_name) FROM pgmq.meta WHERE queue_name = ANY(%s)"
+    if not connection.execute("SELECT to_regclass('pgmq.meta')").fetchone()[0]:  # type: ignore[index]
+        return []
+    made = (connection.execute(has, [list(names.values())]).fetchone() or [None])[0] or []
+    asks = [
+        sql.SQL("SELECT {} WHERE EXISTS (SELECT FROM {} WHERE vt <= clock_timestamp())").format(
+            role, sql.Identifier("pgmq", f"q_{name}")
+        )
+        for role, name in names.items()
+        if name in made
+    ]
+    return [row[0] for row in connection.execute(sql.SQL(" UNION ALL ").join(asks))] if asks else []
+
+
+def _looks_into_redis(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
+    """The queues that hold a job, twice a second: Redis tells nobody who takes none."""
+    import redis
+
+    prefix = app.conf.broker_transport_options.get("global_keyprefix", "")
+    with redis.Redis.from_url(
+        app.conf.broker_url, socket_connect_timeout=2.0, socket_timeout=10.0
+    ) as client:
+        while True:
+            pipe = client.pipeline(transaction=False)
+            for name in names.values():
+                pipe.exists(f"{prefix}{name}")
+            yield [role for role, held in zip(names, pipe.execute(), strict=True) if held]
+            time.sleep(UNTOLD_SECONDS)
