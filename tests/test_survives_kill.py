@@ -1,14 +1,18 @@
-"""Fifty people at work while web process and worker are killed: nothing is lost or doubled.
+"""People at work while web process and worker are killed: nothing is lost or doubled.
 
 The whole stack runs as `make run` starts it, on its own PostgreSQL, and is killed with SIGKILL.
-What is asserted is read from the database afterwards, against what the clients were told.
+What is asserted is read from the database afterwards, against what the clients were told. Then the
+stack is started again, and every part of it is killed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,45 +32,66 @@ import psutil
 import psycopg
 import pytest
 
+from crowdqc.devstack import Cluster, database_url
 from tests.support.processes import ROOT, processes_with, until
 
 pytestmark = [pytest.mark.slow]  # on a stack of its own: servers named elsewhere change nothing
-PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 50, 40, 5, 4
+PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 30, 24, 5, 4
+KILLS, FIRST, EVERY = 3, 3, 8  # after so many submits, and so many more
 PATIENCE = 120  # seconds a client goes on trying one request
-
-SET_UP = f"""
-import json, os, sys
-os.environ["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
+PARTS = {"web", "scheduler", "postgres", "worker-default", "watch"}
+SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
+# What else is done on the stack's database, each time by a process forked from one that has loaded
+# the program: a line of JSON is answered with the process's id, and "wait" with how it ended.
+STAFF = f"""
+import json, os, sys, traceback, uuid
 import django
 django.setup()
-from tests.support import factories as f
-world = f.make_world(n={QUESTIONS}, redundancy={REDUNDANCY}, items_per_assignment={BUNDLE})
-workers = [f.make_worker(world.project).user for _ in range({PEOPLE})]
-tokens = [f.api_token(user, per_minute=6000) for user in workers]
-staff = {{r: f.api_token(u, per_minute=6000) for r, u in
-         (("requester", world.requester), ("manager", world.manager))}}
-print(json.dumps({{"task": world.task.pk, "project": world.project.pk, "tokens": tokens, **staff}}))
-"""
-MONEY = """
-import os, sys, uuid
-os.environ["DJANGO_SETTINGS_MODULE"] = "crowdqc.settings"
-import django
-django.setup()
-from annotation.payouts.actions import proposals as payouts
-from annotation.models import Assignment, PayoutBatch, Task, User
+from annotation.models import ApiToken, Assignment, PayoutBatch, Task
 from annotation.accounts.tokens.actions import digest
-from annotation.models import ApiToken
-task = Task.objects.get(pk=int(sys.argv[1]))
-keys = {"r": digest(sys.argv[2]), "m": digest(sys.argv[3])}
-by = {r: ApiToken.objects.get(digest=key).user for r, key in keys.items()}
-open_ones = Assignment.objects.filter(task=task, state="submitted", settled_at=None)
-open_ones = open_ones.exclude(payout_lines__live=True)
-lines = [payouts.ProposedLine(pk) for pk in open_ones.values_list("pk", flat=True)]
-if lines:
-    payouts.propose_payout(by=by["r"], task=task, key=uuid.uuid4(), lines=lines)
-for batch in PayoutBatch.objects.filter(task=task, state="proposed"):
-    print("approving", flush=True)
-    payouts.approve_payout(by=by["m"], batch=batch, expected_total=payouts.total(batch))
+from annotation.payouts.actions import proposals as payouts
+from tests.support import factories as f
+
+def set_up(result):
+    world = f.make_world(n={QUESTIONS}, redundancy={REDUNDANCY}, items_per_assignment={BUNDLE})
+    workers = [f.make_worker(world.project).user for _ in range({PEOPLE})]
+    tokens = [f.api_token(user, per_minute=6000) for user in workers]
+    staff = {{"requester": f.api_token(world.requester), "manager": f.api_token(world.manager)}}
+    with open(result, "w") as out:
+        json.dump({{"task": world.task.pk, "tokens": tokens, **staff}}, out)
+
+def pay(result, task, requester, manager):
+    by = {{key: ApiToken.objects.get(digest=digest(token)).user
+          for key, token in (("requester", requester), ("manager", manager))}}
+    task = Task.objects.get(pk=task)
+    open_ones = Assignment.objects.filter(task=task, state="submitted", settled_at=None)
+    open_ones = open_ones.exclude(payout_lines__live=True)
+    lines = [payouts.ProposedLine(pk) for pk in open_ones.values_list("pk", flat=True)]
+    try:
+        if lines:
+            payouts.propose_payout(by=by["requester"], task=task, key=uuid.uuid4(), lines=lines)
+    finally:  # another may have been quicker
+        open(result, "w").close()
+    for batch in PayoutBatch.objects.filter(task=task, state="proposed"):
+        payouts.approve_payout(by=by["manager"], batch=batch, expected_total=payouts.total(batch))
+
+for line in sys.stdin:
+    name, *words = json.loads(line)
+    if name == "wait":
+        print(os.waitstatus_to_exitcode(os.waitpid(words[0], 0)[1]), flush=True)
+        continue
+    pid = os.fork()
+    if pid:
+        print(pid, flush=True)
+        continue
+    status = 1
+    try:
+        globals()[name](*words)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
 """
 
 
@@ -91,83 +116,117 @@ def ask(request: urllib.request.Request, timeout: float) -> Reply:
             return Reply(refused.code, refused.read().decode())
 
 
-@dataclass
 class Stack:
-    """The running stack, and how to kill parts of it."""
+    """A real ``manage.py devstack``, and how to kill parts of it."""
 
-    process: subprocess.Popen[bytes]
-    home: Path
-    port: int
-    log: Path
+    def __init__(self, home: Path) -> None:
+        self.home, self.log = home, home.parent / "devstack.log"
+        names = ("DATABASE_URL", "BROKER_URL", "CROWDQC_TEST_HOME", "CROWDQC_TEST_EMBEDDED")
+        clean = {k: v for k, v in os.environ.items() if k not in names}
+        self.env = clean | {"CROWDQC_HOME": str(home), "DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
+
+    def __enter__(self) -> Stack:
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "devstack", "--no-demo", "--port", "18765"],
+                cwd=ROOT,
+                env=self.env,
+                stdout=out,
+                stderr=out,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(30)
+
+    def said(self, text: str) -> None:
+        """Wait until it has said so."""
+        until(lambda: text in self.log.read_text(), 150, f"{text!r}: see {self.log}")
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        """Where it serves, once it has said so."""
+        found = SERVING.search(self.log.read_text())
+        assert found is not None
+        return found[1]
 
-    @property
-    def env(self) -> dict[str, str]:
-        names = ("DATABASE_URL", "BROKER_URL", "CROWDQC_TEST_HOME", "CROWDQC_TEST_EMBEDDED")
-        clean = {k: v for k, v in os.environ.items() if k not in names}
-        return clean | {
-            "CROWDQC_HOME": str(self.home),
-            "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
-        }
+    def parts(self) -> dict[str, psutil.Process]:
+        """The supervised processes by their names."""
+        found: dict[str, psutil.Process] = {}
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # dead, and not yet reaped
+                found.setdefault(child.name(), child)  # parents come first
+        return found
 
-    def run(self, code: str, *args: str) -> subprocess.Popen[str]:
-        from crowdqc.devstack import database_url
-
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *args],
-            cwd=ROOT,
-            text=True,
-            env=self.env | {"DATABASE_URL": database_url(self.home)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def replaced(self, before: dict[str, psutil.Process], *names: str) -> bool:
+        """Whether other processes do now what these did."""
+        now = self.parts()
+        return all(name in now and now[name].pid != before[name].pid for name in names)
 
     def kill(self, part: str) -> int:
         """SIGKILL all processes of a part ("web", "worker"); how many."""
         killed = 0
         for child in psutil.Process(self.process.pid).children(recursive=True):
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 if child.name().startswith(part):
                     child.send_signal(signal.SIGKILL)
                     killed += 1
-            except psutil.NoSuchProcess:
-                continue
         return killed
 
-    def is_ready(self) -> bool:
+    def status(self, path: str) -> int:
+        """What a page is answered with; 0 where there is no answer."""
         try:
-            return ask(urllib.request.Request(f"{self.url}/readyz"), 3).status == 200
+            return ask(urllib.request.Request(self.url + path), 20).status
         except OSError:
-            return False
+            return 0
+
+    def is_ready(self) -> bool:
+        time.sleep(0.2)  # looking takes the processors that others need to get ready
+        return self.status("/readyz") == 200
 
 
-@pytest.fixture
-def stack(open_folder: Path) -> Iterator[Stack]:
-    """A stack of its own, started by the command that newcomers use."""
-    home = open_folder
-    log = home / "log"
-    port = random.randint(20_000, 30_000)
-    running = Stack(None, home / "var", port, log)  # type: ignore[arg-type]
-    with log.open("wb") as out:
-        running.process = subprocess.Popen(
-            [sys.executable, "manage.py", "devstack", "--no-demo", "--port", str(port)],
+class Staff:
+    """Who prepares the project and pays for the work, each time in a process of its own."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.folder, self.number = stack.home.parent, 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", STAFF],
             cwd=ROOT,
-            env=running.env,
-            stdout=out,
-            stderr=out,
+            text=True,
+            env=stack.env | {"DATABASE_URL": database_url(stack.home)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
-    try:
-        until(running.is_ready, 90, f"the stack to be ready\n{log.read_text()[-2000:]}")
-        yield running
-    finally:
-        running.process.terminate()
-        try:
-            running.process.wait(30)
-        except subprocess.TimeoutExpired:
-            running.process.kill()
+
+    def _tell(self, *words: object) -> int:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(words) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def begin(self, act: str, *words: object) -> tuple[int, Path]:
+        """Its process, and the file that is there when it has got so far."""
+        self.number += 1
+        result = self.folder / f"result-{self.number}"
+        return self._tell(act, str(result), *words), result
+
+    def wait(self, pid: int) -> int:
+        """How it ended."""
+        return self._tell("wait", pid)
+
+    def end(self) -> None:
+        self.process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def home(open_folder: Path) -> Iterator[Path]:
+    """Where the stacks of this file keep their state."""
+    home = open_folder / "a home"
+    yield home
+    shutil.rmtree(Cluster(home).sockets, ignore_errors=True)  # outside, as the path has a space
 
 
 @dataclass
@@ -239,51 +298,86 @@ class Client(threading.Thread):
 
 
 def rows(stack: Stack, sql: str) -> list[tuple[Any, ...]]:
-    from crowdqc.devstack import database_url
-
     with psycopg.connect(database_url(stack.home)) as connection:
         return connection.execute(sql).fetchall()
 
 
-def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(stack: Stack) -> None:
-    made, problems = stack.run(SET_UP).communicate(timeout=120)
-    assert made, problems
-    world = json.loads(made.strip().splitlines()[-1])
+def test_nothing_is_lost_or_doubled_when_web_and_worker_are_killed(home: Path) -> None:
+    with Stack(home) as stack:
+        staff = Staff(stack)  # loads the program beside the start
+        try:
+            stack.said("ready at")
+            clients = work_and_kill(stack, staff)
+        finally:
+            staff.end()
+        check_answers(stack, clients)
+        check_events(stack, clients)
+        check_money(stack)
+        stack.process.send_signal(signal.SIGINT)  # as by Ctrl+C
+        assert stack.process.wait(20) == 0
+        assert processes_with(str(home)) == []
+
+
+def work_and_kill(stack: Stack, staff: Staff) -> list[Client]:
+    """What became of the people who worked meanwhile."""
+    maker, made = staff.begin("set_up")
+    assert staff.wait(maker) == 0
+    world = json.loads(made.read_text())
+    payment = ("pay", world["task"], world["requester"], world["manager"])
     clients = [Client(stack.url, world["task"], token) for token in world["tokens"]]
     for client in clients:
         client.start()
-    kills = Counter[str]()
-    money: list[subprocess.Popen[str]] = []
-    for number in range(3):  # each time when the next fifth of the work is done
+    kills, paying = Counter[str](), []
+    for number in range(KILLS):
         until(
-            lambda: sum(len(c.told.submits) for c in clients) >= 5 + number * 10,  # noqa: B023
+            lambda: sum(len(c.told.submits) for c in clients) >= FIRST + number * EVERY,  # noqa: B023
             PATIENCE,
             "people to submit",
         )
         kills["web"] += stack.kill("web")
         kills["worker"] += stack.kill("worker")
-        paying = stack.run(MONEY, str(world["task"]), world["requester"], world["manager"])
-        money.append(paying)
-    money[-1].kill()  # the payer dies too, wherever it is
-    for paying in money:
-        paying.communicate(timeout=60)
+        paying.append(staff.begin(*payment))
+    payer, begun = paying[-1]
+    until(begun.exists, 60, "the payer to have proposed")
+    os.kill(payer, signal.SIGKILL)  # it dies too, wherever it is
+    for payer, _ in paying:
+        staff.wait(payer)
     for client in clients:
         client.join(PATIENCE + 60)
     until(stack.is_ready, 90, "the stack to be ready again")
     for _ in range(2):  # paying again must pay nothing twice
-        last = stack.run(MONEY, str(world["task"]), world["requester"], world["manager"])
-        _, problems = last.communicate(timeout=60)
-        assert last.returncode == 0, problems
+        assert staff.wait(staff.begin(*payment)[0]) == 0
     assert not [error for client in clients for error in client.told.errors]
     # The kills did hit people at work: requests went without an answer and were sent again.
     assert sum(client.told.unanswered for client in clients) > 0
-    assert kills["web"] >= 3 and kills["worker"] >= 3
-    check_answers(stack, clients)
-    check_events(stack, clients)
-    check_money(stack)
-    stack.process.send_signal(signal.SIGINT)  # as by Ctrl+C
-    assert stack.process.wait(20) == 0
-    assert processes_with(str(stack.home)) == []
+    assert kills["web"] >= KILLS and kills["worker"] >= KILLS
+    return clients
+
+
+def test_it_heals_whoever_is_killed_and_nothing_remains_once_it_is_killed(home: Path) -> None:
+    with Stack(home) as stack:
+        stack.said("serving at")
+        assert stack.status("/healthz") == 200  # pages come before the workers are there
+        stack.said("ready at")
+        assert stack.status("/readyz") == 200
+        parts = stack.parts()
+        assert set(parts) >= PARTS
+
+        parts["web"].kill()  # the port stays open meanwhile: requests wait
+        assert stack.status("/healthz") == 200
+        killed = ("worker-default", "watch", "scheduler", "postgres")
+        for name in killed:
+            parts[name].kill()
+        until(lambda: stack.replaced(parts, *killed, "web"), 30, "all to be started again")
+        program = stack.parts()["web"].parent()
+        assert program is not None
+        program.kill()  # what all of them were forked from
+        until(lambda: stack.replaced(parts, *PARTS), 90, "the whole program to be back")
+        assert stack.status("/healthz") == 200
+        stack.process.kill()  # nobody is left to stop the others: they end by themselves
+        stack.process.wait()
+        if sys.platform == "linux":
+            until(lambda: processes_with(str(home)) == [], 15, "all processes to end")
 
 
 def check_answers(stack: Stack, clients: list[Client]) -> None:

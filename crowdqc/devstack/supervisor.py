@@ -175,9 +175,11 @@ class Supervisor:
         env["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
         # Each thread that allocates would otherwise have tens of megabytes to itself.
         env.setdefault("MALLOC_ARENA_MAX", "2")
-        # Compiled once and kept with the other state, also where the code's folder is read only.
-        env["PYTHONPYCACHEPREFIX"] = str(default_home() / "bytecode")
+        # Compiled once. Beside the code, where an installer has compiled the libraries: all of them
+        # again would take a first start longer than anything else.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
+        if not os.access(ROOT, os.W_OK):
+            env["PYTHONPYCACHEPREFIX"] = str(default_home() / "bytecode")
         return Child(
             "devstack",
             [sys.executable, "-m", "crowdqc.devstack.program", str(server.fileno())],

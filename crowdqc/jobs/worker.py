@@ -92,7 +92,8 @@ def renew_deliveries(consumer: Any) -> int:
     channel = getattr(consumer.task_consumer, "channel", None)
     if channel is None or channel.closed:  # between two connections
         return 0
-    tags = list(channel.qos._delivered)
+    # One that was given back is listed until another comes: to keep it would hide it from all.
+    tags = [tag for tag in list(channel.qos._delivered) if tag not in channel.qos._dirty]
     if not tags:
         return 0
     if hasattr(channel, "pgmq"):

@@ -37,24 +37,18 @@ def test_a_container_is_not_healthy_before_anything_lives_in_it(tmp_path: Path) 
     assert "nothing has given a sign of life yet" in probe(tmp_path).stderr
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        (["-m", "crowdqc.jobs.workers", "files=1"], "worker-files"),
-        pytest.param(
-            ["-m", "celery", "--app=crowdqc", "--quiet", "beat", "--pidfile="],
-            "scheduler",
-            marks=pytest.mark.long,
-        ),
-    ],
-)
-def test_who_lives_says_so_and_who_is_silent_is_named(
-    tmp_path: Path, command: list[str], name: str
-) -> None:
+@pytest.mark.long
+def test_a_scheduler_that_lives_says_so_and_one_that_is_silent_is_named(tmp_path: Path) -> None:
+    """That workers do is seen in ``test_worker_family.py``."""
+    command, name = ["-m", "celery", "--app=crowdqc", "--quiet", "beat", "--pidfile="], "scheduler"
     empty_queue()
-    environment = os.environ | {"DATABASE_URL": test_database_url(), "CROWDQC_ALIVE": str(tmp_path)}
-    if name == "scheduler":  # tests have no periodic jobs; these go to a queue that nobody reads
-        environment |= {"DJANGO_SETTINGS_MODULE": "crowdqc.settings", "BROKER_URL": ""}
+    environment = os.environ | {
+        "DATABASE_URL": test_database_url(),
+        "CROWDQC_ALIVE": str(tmp_path),
+        # Tests have no periodic jobs; these go to a queue that nobody reads.
+        "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
+        "BROKER_URL": "",
+    }
     process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment)
     try:
         until((tmp_path / name).exists, 150, "a first sign of life")

@@ -113,15 +113,6 @@ def test_a_format_that_is_not_known_is_refused() -> None:
     assert "LOG_FORMAT must be 'plain' or 'json'." in done.stderr
 
 
-def test_neither_logs_nor_metrics_nor_sentry_load_anything_unless_asked_for() -> None:
-    script = (
-        "import sys, django; django.setup(); import crowdqc.web.server, crowdqc.wsgi; "
-        "print({'structlog', 'prometheus_client', 'sentry_sdk'} & set(sys.modules))"
-    )
-    unset = {"LOG_FORMAT": "plain", "SENTRY_DSN": "", "CROWDQC_METRICS_TOKEN": ""}
-    assert run(script, **unset).stdout.strip() == "set()"
-
-
 def test_sentry_is_told_where_an_error_is_and_not_what_it_says() -> None:
     pytest.importorskip("sentry_sdk", reason="sentry-sdk is an extra")
     done = run(REPORT)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -14,14 +15,20 @@ from django.core.exceptions import ImproperlyConfigured
 from crowdqc.celery import app
 from crowdqc.devstack.program import SHARES
 from crowdqc.jobs import worker as heartbeat
-from crowdqc.jobs.broker import broker_settings, check_broker, default_conninfo, install_queue
+from crowdqc.jobs.broker import (
+    broker_settings,
+    check_broker,
+    default_conninfo,
+    install_queue,
+    queue_states,
+)
 from crowdqc.jobs.queues import ROLES, queue_name
 from crowdqc.jobs.workers import PROCESSES, SCHEDULER
 from tests.support.jobs import note
-from tests.support.processes import ROOT, Worker, processes_with, queue_worker, until
+from tests.support.processes import ROOT, Worker, empty_queue, processes_with, queue_worker, until
 
 pytestmark = [pytest.mark.db, pytest.mark.queue, pytest.mark.django_db(transaction=True)]
-VISIBILITY = 3
+VISIBILITY = 2
 KUBERNETES = "docs/admin/kubernetes/workers.yaml"
 
 
@@ -29,18 +36,25 @@ def words(path: Path) -> list[str]:
     return [line.split()[0] for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.fixture
-def hasty_worker(tmp_path: Path):
-    """A worker whose deliveries come back after a few seconds instead of twenty."""
-    with queue_worker(tmp_path / "worker.log", visibility=VISIBILITY) as running:
+@pytest.fixture(scope="module")
+def hasty_worker(
+    django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    """A worker whose deliveries come back after few seconds instead of twenty."""
+    log = tmp_path_factory.mktemp("queue") / "worker.log"
+    with (
+        django_db_blocker.unblock(),  # type: ignore[attr-defined]
+        queue_worker(log, VISIBILITY, role="default") as running,
+    ):
         yield running
 
 
 def test_a_job_is_done_at_once_and_the_worker_reports_itself(
-    worker: Worker, tmp_path: Path
+    hasty_worker: Worker, tmp_path: Path
 ) -> None:
     note.delay(str(tmp_path / "done"))
     until(lambda: words(tmp_path / "done") == ["begin", "end"], 5, "the job to be done")
+    until(lambda: heartbeat.age(heartbeat.WORKER) is not None, 30, "a sign of life")
     age = heartbeat.age(heartbeat.WORKER)
     assert age is not None and age < 10
     check_broker(app)
@@ -84,28 +98,39 @@ def test_every_queue_has_a_worker_in_each_way_to_run_the_app() -> None:
         assert every <= set(re.findall(r"(\w+)=", " ".join(commands))), name
 
 
-def test_the_job_of_a_killed_worker_is_delivered_again_and_a_long_one_is_not_doubled(
+def test_a_killed_worker_leaves_no_process_its_job_is_delivered_again_and_a_long_one_not_doubled(
     hasty_worker: Worker, tmp_path: Path
 ) -> None:
-    done = tmp_path / "done"
-    note.delay(str(done), VISIBILITY + 2.5)  # longer than a delivery stays invisible unrenewed
+    done, later = tmp_path / "done", tmp_path / "later"
+    note.delay(str(done), VISIBILITY + 1.5)  # longer than a delivery stays invisible unrenewed
     until(lambda: words(done) == ["begin"], 10, "the job to begin")
-    hasty_worker.kill()
-    hasty_worker.start()
-    until(lambda: words(done) == ["begin", "begin"], VISIBILITY + 12, "the second delivery")
-    until(lambda: "end" in words(done), VISIBILITY + 10, "the job to end")
-    time.sleep(1)
-    assert words(done) == ["begin", "begin", "end"]
-
-
-def test_a_killed_worker_leaves_no_process(hasty_worker: Worker, tmp_path: Path) -> None:
-    note.delay(str(tmp_path / "done"), 60)
-    until(lambda: words(tmp_path / "done") == ["begin"], 10, "the job to begin")
-    pool_process = int((tmp_path / "done").read_text().split()[1])
+    pool_process = int(done.read_text().split()[1])
     hasty_worker.kill()
     until(
         lambda: pool_process not in processes_with("celery"), 5, "the pool process to end as well"
     )
+    hasty_worker.start()
+    until(lambda: words(done) == ["begin", "begin"], VISIBILITY + 12, "the second delivery")
+    until(lambda: "end" in words(done), VISIBILITY + 10, "the job to end")
+    note.delay(str(later))  # a third delivery would be served before it
+    until(lambda: words(later) == ["begin", "end"], 20, "a later job to be done")
+    assert words(done) == ["begin", "begin", "end"]
+
+
+def test_a_job_that_was_given_back_is_kept_from_nobody() -> None:
+    """As that of a process which the kernel ended, while no other job comes to its worker."""
+    empty_queue()
+    note.apply_async(("unused",), queue=queue_name("files"))
+    with app.connection_for_read() as connection:
+        channel = connection.channel()
+        consumer = SimpleNamespace(task_consumer=SimpleNamespace(channel=channel))
+        message = channel.basic_get(queue_name("files"))
+        assert heartbeat.renew_deliveries(consumer) == 1
+        assert queue_states(app)["files"].running == 1
+        message.reject(requeue=True)
+        assert heartbeat.renew_deliveries(consumer) == 0
+        assert queue_states(app)["files"].waiting == 1
+    empty_queue()
 
 
 def test_installing_the_queue_twice_changes_nothing() -> None:

@@ -30,8 +30,8 @@ from evaluation.runs import engine as runs
 from tests.evaluation.demo.test_load_demo import load
 from tests.security.erasure_names import Planted, names, parts, plant
 
-NUMBER = int(os.environ.get("CROWDQC_NAMES", "400"))  # more: over a demo with all its runs
-EACH = 250  # names of one person
+NUMBER = int(os.environ.get("CROWDQC_NAMES", "200"))  # more: over a demo with all its runs
+EACH = 120  # names of one person
 # Columns that erasing may change in rows of the project: why a run cannot be repeated, that a text
 # is asked about no more.
 DECLARED = {"evaluation_run": "spoiled", "annotation_item": "redundancy"}
@@ -88,7 +88,7 @@ Rows = dict[str, dict[str, str]]
 @pytest.fixture(scope="module")
 def demo(shared_rows: None) -> Task:
     """The demo, loaded once for this module."""
-    if NUMBER > 400:
+    if NUMBER > 200:
         load()  # with every run of the demo, which take longer than all the rest
     else:
         made = demo_loader.load(str)

@@ -163,10 +163,10 @@ def _goes_on(process: psutil.Process) -> bool:
 
 
 @contextlib.contextmanager
-def queue_worker(log: Path, visibility: int = 20) -> Iterator[Worker]:
+def queue_worker(log: Path, visibility: int = 20, role: str = "") -> Iterator[Worker]:
     """A worker for the duration of a ``with`` block."""
     empty_queue()
-    worker = Worker(log, visibility).start()
+    worker = Worker(log, visibility, role).start()
     try:
         yield worker
     finally:

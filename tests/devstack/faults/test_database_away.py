@@ -139,7 +139,10 @@ def test_pages_go_on_after_a_restart_of_the_database(open_folder: Path) -> None:
             *(sys.executable, "-m", "gunicorn", "--config", "python:crowdqc.web.server"),
             *("--log-level", "error", "--bind", f"fd://{listener.fileno()}", "crowdqc.wsgi"),
         ]
-        pooled = environment(cluster) | {"CROWDQC_POOL": "true", "CROWDQC_WEB_PROCESSES": "2"}
+        pooled = environment(cluster) | {
+            "DJANGO_SETTINGS_MODULE": "tests.devstack.faults.away_settings",
+            "CROWDQC_WEB_PROCESSES": "2",
+        }
         server = subprocess.Popen(command, cwd=ROOT, env=pooled, pass_fds=[listener.fileno()])
         try:
             until(lambda: len(psutil.Process(server.pid).children()) == 2, 150, "two processes")

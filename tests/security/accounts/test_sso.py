@@ -163,7 +163,7 @@ def test_an_answer_that_nobody_asked_for_signs_nobody_in(client: Client) -> None
 def test_a_hostile_provider_holds_one_page_until_its_deadline_and_no_other(
     client: Client, settings: Any, way: str
 ) -> None:
-    settings.SOCIALACCOUNT_REQUESTS_TIMEOUT = 1.5
+    settings.SOCIALACCOUNT_REQUESTS_TIMEOUT = 0.5
     start = reverse("openid_connect_login", args=["sso"])
     with hostile() as enemy:
         connect_to(settings, enemy.url(way))

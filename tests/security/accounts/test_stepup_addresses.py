@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import uuid
+from functools import cache
 from typing import Any
 
 import pytest
@@ -97,6 +98,20 @@ def addresses() -> dict[str, URLPattern]:
     return dict(walk(get_resolver()))
 
 
+@cache
+def guarding() -> set[tuple[str, str]]:
+    """The functions that come to a guard."""
+    return reaching(GUARDS)
+
+
+@cache
+def read(module: str) -> tuple[dict[str, ast.FunctionDef], dict[str, str]]:
+    """A module's own functions, and the names that come from elsewhere."""
+    tree = ast.parse((ROOT / (module.replace(".", "/") + ".py")).read_text())
+    own = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    return own, imported_names(tree)
+
+
 def reaches_guard(view: Any) -> bool:
     """Whether the view comes to an action that asks for proof, by the calls in its module."""
     view = inspect.unwrap(getattr(view, "view_class", view))
@@ -106,9 +121,7 @@ def reaches_guard(view: Any) -> bool:
     assert module is not None
     if module.__name__.split(".")[0] not in ("annotation", "evaluation"):
         return False
-    tree = ast.parse((ROOT / (module.__name__.replace(".", "/") + ".py")).read_text())
-    names, goals = imported_names(tree), reaching(GUARDS)
-    own = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    own, names, goals = *read(module.__name__), guarding()
     ahead, seen, reached = [view.__name__], set(), False
     while ahead:
         name = ahead.pop()

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,11 @@ class Front:
     app: int
     certificate: Path
 
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        """What checks its certificate."""
+        return ssl.create_default_context(cafile=str(self.certificate))
+
     @property
     def url(self) -> str:
         """Where a browser goes."""
@@ -77,8 +83,7 @@ class Front:
         plain = socket.create_connection(
             ("127.0.0.1", self.https), timeout=20, source_address=(source, 0)
         )
-        context = ssl.create_default_context(cafile=str(self.certificate))
-        return context.wrap_socket(plain, server_hostname="localhost")
+        return self.trusted.wrap_socket(plain, server_hostname="localhost")
 
     def raw(self, request: bytes, enough: bytes = b"") -> bytes:
         """What is answered to these very bytes, until the connection ends or ``enough`` came."""

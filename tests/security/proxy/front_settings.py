@@ -5,3 +5,5 @@ from crowdqc.settings import *  # noqa: F403
 ROOT_URLCONF = "tests.security.proxy.front_urls"
 # Test users' passwords are hashed quickly (tests.settings).
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Packing every file took as long as all that is asked of this site.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ("css", "js", "json", "md", "svg", "txt")

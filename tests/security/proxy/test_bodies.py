@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,7 @@ from django.urls import reverse
 from annotation.files.reading.importer import MAX_BYTES
 from annotation.files.reading.recordings import MAX_RECORDING
 from crowdqc.web import bodies
-from tests.bench import harness
 from tests.support import factories
-from tests.support.processes import test_database_url
 
 ROOT = Path(__file__).resolve().parents[3]
 PLACES = {"project_id": 1, "task_id": 2}
@@ -91,29 +86,3 @@ def test_a_body_of_unknown_length_is_refused(client: Client) -> None:
     assert client.post("/login/", HTTP_TRANSFER_ENCODING="chunked").status_code == 411
     for length in ("9" * 5000, "-1", "1e9", "٣"):
         assert client.post("/login/", CONTENT_LENGTH=length).status_code == 413
-
-
-@pytest.mark.django_db(transaction=True)
-def test_300_mb_are_refused_before_they_are_sent(tmp_path: Path) -> None:
-    """(B12) gunicorn alone answers after the head and a little of the body, whatever is told."""
-    environment = os.environ | {"DATABASE_URL": test_database_url(), "TMPDIR": str(tmp_path)}
-    with harness.served(environment, "crowdqc.wsgi:application", workers=1) as port:
-        for announced in (300 * 1024 * 1024, bodies.SMALL + 1):
-            began = time.monotonic()
-            answer = answer_before_the_end(port, announced)
-            assert answer.startswith(b"HTTP/1.1 413 "), (announced, answer)
-            assert time.monotonic() - began < 15  # a start of the process included
-            assert not list(tmp_path.iterdir())
-
-
-def answer_before_the_end(port: int, announced: int) -> bytes:
-    """What comes back when so many bytes are announced and 50,000 are sent."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as sender:
-        sender.sendall(
-            b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: multipart/form-data; boundary=x\r\n"
-            b"Content-Length: %d\r\n\r\n" % announced
-        )
-        sender.sendall(b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n')
-        sender.sendall(b"0" * 50_000)
-        return sender.recv(100)
