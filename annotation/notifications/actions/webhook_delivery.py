@@ -80,17 +80,6 @@ def _due() -> QuerySet[HookDelivery]:
 
 
 @transaction.atomic
-def is_due() -> bool:
-    """Whether another system is owed a message now."""
-    return _due().exists()
-
-
-def _due() -> QuerySet[HookDelivery]:
-    return HookDelivery.objects.filter(
-        state=State.WAITING, next_at__lte=timezone.now(), hook__active=True
-    )
-
-
 def _claim(failing: set[int]) -> HookDelivery | None:
     now = timezone.now()
     row = (
