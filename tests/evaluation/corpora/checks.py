@@ -51,9 +51,7 @@ def truth(text: str, name: str) -> str:
     return "yes" if WORDS[name] in text else "no"
 
 
-def make_texts(
-    project: Project, topics: int = TOPICS, systems: int = SYSTEMS
-) -> list[Candidate]:
+def make_texts(project: Project, topics: int = TOPICS, systems: int = SYSTEMS) -> list[Candidate]:
     """A text a topic and system, the same ones when asked for again."""
     rows = [
         {
