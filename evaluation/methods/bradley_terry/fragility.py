@@ -269,14 +269,15 @@ def _smaller(
     whole: _Whole, moved: FloatArray, orders: Sequence[IntArray], most: int
 ) -> Change | None:
     """A set of at most ``most`` votes, where one does: the likeliest sets, the smallest first."""
+    by, kind = moved.T.tolist(), whole.kind.tolist()  # lists: the sets are many and tiny
     for size in range(1, most + 1):
         sets: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {}
-        for j, gap in enumerate(whole.gaps):
+        for j, gap in enumerate(whole.gaps.tolist()):
             for rows in combinations(_varied(whole, orders[j], size), size):
-                left = float(gap - moved[list(rows), j].sum())
+                left = gap - sum(by[j][row] for row in rows)
                 if left > SLACK * gap:
                     continue
-                kinds = tuple(sorted(int(whole.kind[row]) for row in rows))
+                kinds = tuple(sorted(kind[row] for row in rows))
                 if kinds not in sets or left < sets[kinds][0]:
                     sets[kinds] = (left, rows)
         for _, rows in sorted(sets.values(), key=lambda one: one[0])[:TRIED]:

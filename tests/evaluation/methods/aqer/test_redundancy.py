@@ -119,7 +119,7 @@ def test_a_board_names_its_redundancy_and_what_one_more_answer_would_bring() -> 
     assert more["few"] is False
 
 
-@pytest.mark.parametrize("answers", [2, 3])
+@pytest.mark.parametrize("answers", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_the_promise_for_one_more_answer_is_kept(answers: int) -> None:
     """Mean over crowds: what a thinner board foretells is what the fuller one then measures."""
     now, promised, kept, true = forecast(SOURCES["planted, hard and easy questions"], answers, 5)
