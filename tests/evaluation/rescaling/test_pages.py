@@ -151,7 +151,7 @@ def test_the_page_of_models_offers_rescaling_with_its_options_and_starts_it() ->
 
 
 def test_a_prompt_that_shows_the_answer_is_marked_on_every_section() -> None:
-    task = corpus.make_rated()
+    task = corpus.make_rated(items=4)
     rescaled(task, "label")
     rescaled(task, "answer", score=70)
     client = owner_of(task)
