@@ -81,9 +81,12 @@ def test_where_workers_got_questions_alike_the_default_allows_for_hard_ones() ->
 
 @pytest.fixture(scope="module")
 def real_answers(tmp_path_factory: pytest.TempPathFactory) -> CrowdSet:
-    """Answers of six models and people with human grades, dealt to bundles of twenty."""
+    """Answers of six models and people with human grades, dealt to bundles of twenty.
+
+    Half of the questions: making their vectors takes most of the time.
+    """
     encode = cached_encoder("char-svd", tmp_path_factory.mktemp("vectors"))
-    return explanations(data_folder(), encode)
+    return explanations(data_folder(), encode, every=2)
 
 
 @pytest.mark.data
