@@ -126,14 +126,17 @@ def summaries(folder: Path, encode: Encode) -> CrowdSet:
     return CrowdSet("summaries by 16 systems (SummEval)", lambda rng: crowd, True, 16)
 
 
-def explanations(folder: Path, encode: Encode) -> CrowdSet:
+def explanations(folder: Path, encode: Encode, *, every: int = 1) -> CrowdSet:
     """INQUISITIVE-BROAD: people and models answer questions on articles; people say how well.
 
     The four labels of an answer are spread over 0..1; what a system gave is dealt into bundles of
-    BUNDLE answers, and a bundle has its system's quality, within the same questions.
+    BUNDLE answers, and a bundle has its system's quality, within the same questions. ``every``
+    (2: half of the questions) makes a smaller set.
     """
     base = folder / "explanation-rescaling"
     items = list(_rows(base / "ebr_items.csv.gz"))
+    asked = _indices((r["dataset"], r["article_key"], r["question_key"]) for r in items)
+    items = [row for row, number in zip(items, asked, strict=True) if number % every == 0]
     label: dict[str, list[float]] = {}
     scale = {"complete": 1.0, "missing_minor": 2 / 3, "missing_major": 1 / 3, "missing_all": 0.0}
     for row in _rows(base / "ebr_annotations.csv.gz"):

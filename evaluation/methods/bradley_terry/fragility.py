@@ -269,13 +269,12 @@ def _smaller(
     whole: _Whole, moved: FloatArray, orders: Sequence[IntArray], most: int
 ) -> Change | None:
     """A set of at most ``most`` votes, where one does: the likeliest sets, the smallest first."""
-    kind = whole.kind.tolist()
+    by, kind = moved.T.tolist(), whole.kind.tolist()  # lists: the sets are many and tiny
     for size in range(1, most + 1):
         sets: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {}
         for j, gap in enumerate(whole.gaps.tolist()):
-            moves = moved[:, j].tolist()  # sums of a few plain numbers: arrays took half the time
             for rows in combinations(_varied(whole, orders[j], size), size):
-                left = gap - sum(moves[row] for row in rows)
+                left = gap - sum(by[j][row] for row in rows)
                 if left > SLACK * gap:
                     continue
                 kinds = tuple(sorted(kind[row] for row in rows))

@@ -176,7 +176,9 @@ def _noisy(
         group = (np.arange(size)[:, None] * p + joined.pair).ravel()
         left, right = noisy[:, joined.left].ravel(), noisy[:, joined.right].ravel()
         taus = kendall(left, right, group, groups=size * p).value.reshape(size, p)
-        out.append(np.nanmean(taus, axis=1))
+        known = np.isfinite(taus)
+        with np.errstate(invalid="ignore"):  # of one item no pair has a tau
+            out.append(np.where(known, taus, 0.0).sum(axis=1) / known.sum(axis=1))
     return np.concatenate(out)
 
 

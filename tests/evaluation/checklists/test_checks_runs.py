@@ -92,11 +92,11 @@ def test_a_model_fills_every_list_once_and_stands_beside_people() -> None:
 
 
 def test_probabilities_of_yes_are_kept_and_give_a_second_score() -> None:
-    task = corpus.make_study(people=1)
+    task = corpus.make_study(topics=2, people=1)
     with corpus.answering() as stub:
         model = model_of(task.project, stub.base_url, logprobs=True)
         asked = done(task, "checklist_answers", model=model.pk)
-        assert len(stub.asked) == corpus.TOPICS * corpus.SYSTEMS * 4  # one question a call
+        assert len(stub.asked) == 2 * corpus.SYSTEMS * 4  # one question a call
         assert all(body["logprobs"] for body in stub.asked)
     chances = told(asked, "chances")["items"]
     assert {value for row in chances.values() for value in row.values()} == {0.8, 0.2}
@@ -133,12 +133,12 @@ def test_a_text_with_a_missing_answer_is_left_out_and_asked_again() -> None:
 
 @pytest.mark.parametrize("logprobs", [False, True])
 def test_a_rating_by_a_form_makes_its_steps_once_and_scores_every_text(logprobs: bool) -> None:
-    task = corpus.make_study(people=1)
+    task = corpus.make_study(topics=2, people=1)
     params = {"definition": "A note helps where somebody can make the tea by it.", "samples": 3}
     with corpus.answering() as stub:
         model = model_of(task.project, stub.base_url, logprobs=logprobs)
         run = done(task, "g_eval", model=model.pk, **params)
-        texts, each = corpus.TOPICS * corpus.SYSTEMS, 1 if logprobs else 3
+        texts, each = 2 * corpus.SYSTEMS, 1 if logprobs else 3
         assert len(stub.asked) == 1 + texts * each
         steps = told(run, "steps")["text"]
         assert all(steps in body["messages"][-1]["content"] for body in stub.asked[1:])
@@ -157,9 +157,12 @@ def test_a_rating_by_a_form_makes_its_steps_once_and_scores_every_text(logprobs:
 
 
 def test_lists_baselines_and_judges_are_compared_on_the_same_texts() -> None:
-    task = corpus.make_study()
+    topics = 5
+    task = corpus.make_study(topics=topics)
     project = task.project
-    other = corpus.make_task(project, title="A shorter list", questions=corpus.QUESTIONS[2:])
+    other = corpus.make_task(
+        project, topics=topics, title="A shorter list", questions=corpus.QUESTIONS[2:]
+    )
     corpus.fill(other, [make_worker(project), make_worker(project)])
     with corpus.answering() as stub:
         model = model_of(project, stub.base_url)
@@ -180,7 +183,7 @@ def test_lists_baselines_and_judges_are_compared_on_the_same_texts() -> None:
     }
     assert {key[2] for key in pairs} == {"checklist", "g_eval", "published"}
     row = pairs["stub-1", "stub-1", "checklist"]
-    assert row["n"] == corpus.TOPICS * corpus.SYSTEMS and row["setting"] == "by article"
+    assert row["n"] == topics * corpus.SYSTEMS and row["setting"] == "by article"
     assert row["difference"] > 0 and row["adjusted"] >= row["p"]
     assert row["dependent_p"] is not None and row["independent_p"] is not None
     assert ("Most people", "stub-1", "checklist") not in pairs

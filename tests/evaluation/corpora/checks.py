@@ -51,7 +51,7 @@ def truth(text: str, name: str) -> str:
     return "yes" if WORDS[name] in text else "no"
 
 
-def make_texts(project: Project, topics: int = TOPICS) -> list[Candidate]:
+def make_texts(project: Project, topics: int = TOPICS, systems: int = SYSTEMS) -> list[Candidate]:
     """A text a topic and system, the same ones when asked for again."""
     rows = [
         {
@@ -62,7 +62,7 @@ def make_texts(project: Project, topics: int = TOPICS) -> list[Candidate]:
             "system": f"writer {number}",
         }
         for topic in range(topics)
-        for number in range(SYSTEMS)
+        for number in range(systems)
     ]
     add_candidates(by=project.owner, project=project, rows=rows)
     return list(Candidate.objects.filter(project=project, key__startswith="tea-").order_by("pk"))
@@ -73,6 +73,7 @@ def make_task(
     project: Project,
     *,
     topics: int = TOPICS,
+    systems: int = SYSTEMS,
     title: str = "Is the tea made well?",
     questions: Sequence[Mapping[str, Any]] = QUESTIONS,
     version: int = 0,
@@ -85,7 +86,7 @@ def make_task(
         dimension="Helpfulness",
         questions=questions,
         version=version,
-        texts=make_texts(project, topics),
+        texts=make_texts(project, topics, systems),
     )
     for group in ItemGroup.objects.filter(task=task):
         ItemGroup.objects.filter(pk=group.pk).update(passage=f"All about {group.key}.")

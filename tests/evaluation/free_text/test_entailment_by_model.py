@@ -14,6 +14,7 @@ from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.pair_study import text_of
+from tests.support import factories
 from tests.support.pages import html_of
 from tests.support.servers.llm import Body, Chances, make_model, serving
 
@@ -32,9 +33,18 @@ def judged(body: Body) -> Chances:
     return Chances("Yes" if share > 0.5 else "No", {"Yes": share, "No": 1 - share})
 
 
-@pytest.fixture
-def task() -> Task:
-    return corpus.make_answered()
+def answered(questions: int) -> Task:
+    """Answers to the first questions alone: each is held against every other of its question."""
+    task = factories.make_task(
+        n=questions,
+        passage=corpus.PASSAGE,
+        questions=list(corpus.QUESTIONS)[:questions],
+        redundancy=5,
+    )
+    some = corpus.keys()[:questions]
+    given = {who: {key: told[key] for key in some} for who, told in corpus.people()}
+    factories.make_answers(task, given)
+    return task
 
 
 def client_of(task: Task) -> Client:
@@ -43,9 +53,8 @@ def client_of(task: Task) -> Client:
     return client
 
 
-def test_the_model_is_asked_at_a_cost_that_is_shown_and_aqer_begins_by_its_votes(
-    task: Task,
-) -> None:
+def test_the_model_is_asked_at_a_cost_that_is_shown_and_aqer_begins_by_its_votes() -> None:
+    task = answered(3)
     client, at = client_of(task), [task.project_id, task.pk]
     with serving(judged) as stub:
         model = make_model(task.project, stub.base_url)
@@ -84,7 +93,8 @@ def test_the_model_is_asked_at_a_cost_that_is_shown_and_aqer_begins_by_its_votes
     assert f"start entailment by {model.name} (run {asked.number})" in text_of(html_of(page))
 
 
-def test_a_run_that_asked_nobody_or_too_little_is_refused_by_name(task: Task) -> None:
+def test_a_run_that_asked_nobody_or_too_little_is_refused_by_name() -> None:
+    task = answered(1)
     client, at = client_of(task), [task.project_id, task.pk]
     start = reverse("run_start", args=at)
     form = html_of(client.get(start))

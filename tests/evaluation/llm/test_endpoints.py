@@ -283,6 +283,7 @@ def test_a_probe_of_a_plain_model_and_of_one_that_is_not_there() -> None:
 
 def test_what_was_spent_is_told_in_all_today_and_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BACKOFF", 0.01)
+    monkeypatch.setattr(engine, "FAULTS", 2)
     run = make_run()
     with serving(lambda body: GOOD) as stub:
         endpoint = add(run.project, stub.base_url, soft_budget="0.00", hard_budget="1.00")

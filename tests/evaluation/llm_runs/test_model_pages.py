@@ -307,13 +307,16 @@ def test_a_failed_run_of_calls_is_begun_anew_from_its_own_form(
 def test_pages_of_runs_and_tasks_open_for_every_type_and_every_way(project: Project) -> None:
     client = Client()
     client.force_login(project.owner)
-    made = []
+    made: list[Run] = []
     for slug, type_ in TYPES.items():
         task = tasks.create_task(by=project.owner, project=project, type=slug, title=slug)
         methods = [
             name for name, kind in run_types.run_types().items() if type_.shape in kind.shapes
         ]
+        seen = {run.method for run in made}
         for method, state in itertools.product(methods, ("done", "failed", "queued")):
+            if method in seen and state != "done":
+                continue
             number = len(made) + 2
             made.append(
                 Run(

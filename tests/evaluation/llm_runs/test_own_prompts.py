@@ -183,7 +183,7 @@ def test_points_are_given_by_an_own_prompt_and_the_form_lists_it() -> None:
         model = make_model(task.project, stub.base_url)
         at = reverse("task_ask", args=[task.project_id, task.pk, "judge_points"])
         assert "mine, version 1" in html_of(signed_in(task).get(at))
-        run = finished(task, "judge_points", model=model.pk, prompt="own:mine@1", resamples=0)
+        run = finished(task, "judge_points", model=model.pk, prompt="own:mine@1", whose="systems")
     assert run.state == RunState.DONE, run.error
     assert list(asked(run)["prompts"]) == ["own:mine@1"]
 

@@ -92,10 +92,10 @@ def test_the_database_gives_the_study_and_its_tables_as_the_files_do(folder: Pat
     assert {row["table"] for row in tables} >= {f"Table {k}" for k in (4, 5, 6, 7, 9)}
     assert (run.state, run.version, run.snapshot, run.source) == ("done", "CrowdRAG-25", None, None)
     assert len(run.result_hash) == 64
+    labels_are_turned_to_the_pair_as_it_is_stored(folder, run)
 
 
-def test_published_labels_are_turned_to_the_pair_as_it_is_stored(folder: Path) -> None:
-    _, run, _ = take_in(folder, "--no-runs")
+def labels_are_turned_to_the_pair_as_it_is_stored(folder: Path, run: Run) -> None:
     with gzip.open(folder / "pairwise_gold_published.csv.gz", "rt", newline="") as handle:
         gold = {
             (r["response_a"], r["response_b"], r["dimension"]): r for r in csv.DictReader(handle)
@@ -132,13 +132,6 @@ def test_later_decisions_of_the_team_do_not_change_what_was_published(folder: Pa
     assert same(as_crowdrag(task, run), before)
 
 
-def test_another_task_is_not_taken_for_the_study(folder: Path) -> None:
-    _, run, _ = take_in(folder, "--no-runs")
-    other = make_pairs(make.make_project())
-    with pytest.raises(Conflict, match="does not ask for the dimensions"):
-        as_crowdrag(other, run)
-
-
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_checks_that_follow_give_the_rest_of_the_reproduction(folder: Path) -> None:
@@ -162,8 +155,13 @@ def test_the_checks_that_follow_give_the_rest_of_the_reproduction(folder: Path) 
     assert not again and Run.objects.filter(task=task).count() == 3
 
 
-def test_nobody_starts_the_checks_by_hand(folder: Path) -> None:
-    task, _, _ = take_in(folder, "--no-runs")
+def test_nobody_starts_the_checks_by_hand_or_takes_another_task_for_the_study(
+    folder: Path,
+) -> None:
+    task, run, _ = take_in(folder, "--no-runs")
+    other = make_pairs(make.make_project())
+    with pytest.raises(Conflict, match="does not ask for the dimensions"):
+        as_crowdrag(other, run)
     with pytest.raises(Invalid, match="is not a method"):
         runs.start(by=None, task=task, method=METHOD)
     core = Run.objects.create(

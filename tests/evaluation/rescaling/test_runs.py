@@ -149,7 +149,7 @@ def test_people_left_out_and_answers_that_do_not_count_are_not_asked_about() -> 
 
 
 def test_an_explanation_that_changed_after_the_freeze_ends_the_run_with_the_reason() -> None:
-    task = corpus.make_rated()
+    task = corpus.make_rated(items=2)
     with serving(lambda body: '{"score": 50}') as stub:
         model = make_model(task.project, stub.base_url)
         first = start(task, model=model.pk)

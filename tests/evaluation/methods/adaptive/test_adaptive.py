@@ -58,7 +58,7 @@ def situations(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(situations(), st.none() | st.integers(0, 9))
 def test_a_plan_keeps_to_floor_ceiling_budget_and_leaves_certain_pairs_alone(
     case: dict[str, Any], seed: int | None
@@ -91,7 +91,7 @@ def parts(case: dict[str, Any], votes: Any) -> int:
     return int(connected_components(coo_array((np.ones(on.sum()), edges), shape=(size, size)))[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(situations(), st.integers(0, 2**12 - 1))
 def test_turning_pairs_round_mirrors_the_plan(case: dict[str, Any], which: int) -> None:
     turned = np.array([bool(which >> k & 1) for k in range(len(case["counts"]))])

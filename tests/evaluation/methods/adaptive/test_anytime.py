@@ -93,7 +93,7 @@ def test_an_interval_for_one_look_would_not_hold_at_every_look() -> None:
     missed, kept = 0, 0
     for seed in range(60):
         given = votes(1500, workers=1500, seed=seed)
-        looks = range(60, 1500, 30)
+        looks = range(60, 1500, 60)
         far = [abs(given.score[:end].mean() - 0.5) * 2 * np.sqrt(end) for end in looks]
         missed += max(far) > 1.96
         found = [shares(given.head(end)) for end in looks]

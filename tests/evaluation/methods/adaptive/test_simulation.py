@@ -15,15 +15,14 @@ from evaluation.methods.core.base import BadParameter, Cancelled, Hooks
 from evaluation.methods.simulation.simulation import outcome_chances
 
 SMALL = Design(workers=60, pairs=400, systems=8, merit_sd=1.2, item_sd=0.8, ceiling=10, batch=200)
+# A study that stops pairs whose label is certain.
+STOPPING = replace(SMALL, target="label", pairs=1500, merit_sd=0.8, item_sd=1.2, batch=750)
 RNG = np.random.default_rng
 
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, Any]:
-    """A study that stops pairs whose label is certain."""
-    design = replace(SMALL, target="label", pairs=1500, merit_sd=0.8, item_sd=1.2, batch=750)
-    found = simulate(design, rng=RNG(3), replicates=8)
-    return {**found.estimates, "warnings": found.diagnostics["warnings"]}
+    return simulate(STOPPING, rng=RNG(3), replicates=8).estimates
 
 
 @pytest.mark.long
@@ -36,11 +35,13 @@ def test_stopping_certain_pairs_saves_votes_at_equal_accuracy(labels: dict[str, 
     assert 0 < rows[-1]["mc_error"] < 0.1
 
 
-def test_intervals_are_said_to_suffer_from_it(labels: dict[str, Any]) -> None:
-    uniform, adaptive = labels["coverage"].rows()
+def test_intervals_are_said_to_suffer_from_it() -> None:
+    # Of fewer pairs the intervals are so wide that they hide what stopping does.
+    found = simulate(STOPPING, rng=RNG(3), replicates=5)
+    uniform, adaptive = found.estimates["coverage"].rows()
     assert uniform["covered"] > 0.88
     assert adaptive["covered"] < uniform["covered"] - 0.1
-    assert any("intervals that claim 95% hold in" in text for text in labels["warnings"])
+    assert any("intervals that claim 95% hold in" in text for text in found.diagnostics["warnings"])
 
 
 @pytest.mark.long

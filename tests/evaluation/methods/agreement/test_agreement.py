@@ -133,17 +133,17 @@ def test_votes_given_twice_and_votes_of_weight_two_are_the_same() -> None:
 @pytest.mark.parametrize("labels", [2, 3, 40])  # of 40 no pattern fits into one number
 def test_counting_equal_items_gives_what_a_row_an_item_gives(labels: int) -> None:
     rng = np.random.default_rng(labels)
-    n = 900
+    n = 450
     votes = Labels.build(
         np.arange(n),
-        rng.integers(0, 200, n),
+        rng.integers(0, 100, n),
         rng.integers(0, labels, n) // rng.integers(1, 3, n),
         workers=[str(k) for k in range(n)],
-        items=[str(k) for k in range(210)],  # some have one vote, some none
+        items=[str(k) for k in range(105)],  # some have one vote, some none
         labels=[str(k) for k in range(labels)],
         weight=rng.integers(1, 4, n).astype(float),
     )
-    alone = np.arange(210)  # each item a group of its own, so that none is counted with another
+    alone = np.arange(105)  # each item a group of its own, so that none is counted with another
     cases = (
         (agreement.krippendorff_alpha, agreement.alpha_interval),
         (agreement.fleiss_kappa, agreement.kappa_interval),

@@ -81,9 +81,12 @@ def test_where_workers_got_questions_alike_the_default_allows_for_hard_ones() ->
 
 @pytest.fixture(scope="module")
 def real_answers(tmp_path_factory: pytest.TempPathFactory) -> CrowdSet:
-    """Answers of six models and people with human grades, dealt to bundles of twenty."""
+    """Answers of six models and people with human grades, dealt to bundles of twenty.
+
+    Half of the questions: making their vectors takes most of the time.
+    """
     encode = cached_encoder("char-svd", tmp_path_factory.mktemp("vectors"))
-    return explanations(data_folder(), encode)
+    return explanations(data_folder(), encode, every=2)
 
 
 @pytest.mark.data
@@ -119,7 +122,7 @@ def test_a_board_names_its_redundancy_and_what_one_more_answer_would_bring() -> 
     assert more["few"] is False
 
 
-@pytest.mark.parametrize("answers", [2, 3])
+@pytest.mark.parametrize("answers", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_the_promise_for_one_more_answer_is_kept(answers: int) -> None:
     """Mean over crowds: what a thinner board foretells is what the fuller one then measures."""
     now, promised, kept, true = forecast(SOURCES["planted, hard and easy questions"], answers, 5)

@@ -236,7 +236,7 @@ def test_a_weighted_bootstrap_gives_about_the_intervals_of_the_sandwich() -> Non
     data = crowd(5, 600, judges=40)
     for cluster in ("none", "judge"):
         one = fit(data, cluster=cluster, side=True)
-        two = fit(data, cluster=cluster, side=True, interval="bootstrap", resamples=400)
+        two = fit(data, cluster=cluster, side=True, interval="bootstrap", resamples=200)
         for table in ("player", "shared"):
             first, second = one.estimates[table], two.estimates[table]
             assert first["se"] == pytest.approx(second["se"], rel=0.2)

@@ -53,7 +53,7 @@ def planted(seed: int, workers: int = 12, items: int = 80) -> Any:
 )
 def test_crowd_kit_finds_the_same_abilities_difficulties_and_labels(seed: int) -> None:
     aggregation, pandas = peer()
-    data, *_ = planted(seed, workers=6, items=15)
+    data, *_ = planted(seed, workers=6, items=8)
     theirs = aggregation.GLAD(n_iter=3000, tol=1e-14, m_step_max_iter=500, m_step_tol=1e-10)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # crowd-kit's use of pandas

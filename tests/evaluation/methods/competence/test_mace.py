@@ -228,7 +228,7 @@ def test_crowd_kit_gives_the_same_from_the_same_start(algorithm: str) -> None:
     assert posterior[:, 0] == pytest.approx(table[votes.cell_item, votes.cell_label], abs=1e-8)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10_000))
 def test_no_round_makes_the_bound_or_the_likelihood_worse(seed: int) -> None:
     data, _ = crowd(list(RNG(seed).random(6)), items=15, seed=seed)
@@ -308,7 +308,7 @@ def test_the_same_seed_gives_the_same_and_blocks_of_restarts_do_not_matter(
             assert np.allclose(values, other, rtol=1e-9, equal_nan=True), (name, column)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(votes_of_few, st.randoms(), st.permutations([0, 1, 2]))
 def test_order_names_duplicates_and_display_change_nothing_but_names(
     rows: list[Any], random: Any, order: list[int]

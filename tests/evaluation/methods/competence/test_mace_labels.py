@@ -70,7 +70,7 @@ def test_each_component_has_a_prevalence_of_its_own() -> None:
     assert found["probability"].reshape(2, 2) == pytest.approx(np.array(wanted), abs=5e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(votes_of_few, st.integers(0, 2**5 - 1))
 def test_which_text_of_a_pair_is_stored_first_changes_nothing(rows: list[Any], turn: int) -> None:
     def turned(item: int, label: int) -> int:

@@ -29,7 +29,7 @@ from tests.evaluation.methods.competence.crowds import frame, peer, real_labels
 
 RNG = np.random.default_rng
 # crowd-kit takes a fifth of a second for each; 200 were compared when the methods were built.
-CROWDS = int(os.environ.get("CROWDQC_PROBLEMS", "20"))
+CROWDS = int(os.environ.get("CROWDQC_PROBLEMS", "8"))
 FAST: dict[str, Any] = {"resamples": 200, "restarts": 4}
 # Accuracy in thousandths with level majorities as chance: majority, Dawid-Skene, MACE, GLAD.
 ACCURACY = {

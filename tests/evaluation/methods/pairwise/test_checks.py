@@ -61,9 +61,9 @@ def test_in_pure_noise_the_cross_fitted_alpha_is_none_on_average() -> None:
         )
         .estimates["corrected"]
         .rows()[0]
-        for seed in range(16)
+        for seed in range(10)
     ]
-    # Three standard errors of the mean of 16.
+    # Three standard errors of the mean of ten are .063.
     assert abs(np.mean([row["cross_fitted"] for row in found])) < 0.05
     assert np.mean([row["corrected"] for row in found]) > 0.3
 
@@ -163,7 +163,9 @@ def test_from_few_topics_no_change_of_alpha_has_an_interval() -> None:
 
 
 def test_where_everybody_is_alike_hardly_anybody_is_said_to_lower_agreement() -> None:
-    hits = [bool(accused_fast(crowd(seed, taste=0.0, dimensions=1))) for seed in range(40)]
+    hits = [
+        bool(accused_fast(crowd(seed, taste=0.0, dimensions=1, topics=10))) for seed in range(40)
+    ]
     assert np.mean(hits) <= 0.15  # 5 % expected
 
 
@@ -222,7 +224,7 @@ def test_the_split_by_differentiability_finds_a_difference_in_noise_and_says_so(
 
 
 def test_gold_labels_and_grades_are_resampled_with_the_grade_within_its_interval() -> None:
-    sharp, blunt = (crowd(6, sharpness=s, votes=5, topics=7) for s in (4.0, 0.3))
+    sharp, blunt = (crowd(6, sharpness=s, votes=5, workers=15, topics=4) for s in (4.0, 0.3))
     found = [checked(data, gold_resamples=100).estimates for data in (sharp, blunt)]
     width, steady = [], []
     for tables in found:
@@ -237,7 +239,7 @@ def test_gold_labels_and_grades_are_resampled_with_the_grade_within_its_interval
 
 
 def test_turning_displays_leaves_nulls_and_the_rest_of_the_checks_alone() -> None:
-    data = crowd(7, topics=5, workers=15)
+    data = crowd(7, topics=4, workers=10)
     other = replace(data, votes=turned(data.votes))
     one, two = (checked(d, gold_resamples=100).estimates for d in (data, other))
     for name in set(one) - {"corrected", "worst"}:
@@ -277,7 +279,7 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
 
 
 def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:
-    data = crowd(10, guessers=6, lefts=2, topics=20)
+    data = crowd(10, guessers=6, lefts=2, topics=10)
     effect = exclusion_effect(data, [0, 1, 6], seed=3, restarts=5, resamples=100)
     rest = data.without([0, 1, 6])
     own = pairwise.fit(rest, rng=RNG(0), restarts=5, draws=0, resamples=100).estimates
@@ -287,7 +289,7 @@ def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:
     assert effect.judgments == len(data) - len(rest)
     assert effect.workers == ("w0", "w1", "w6") and effect.thin[1] >= effect.thin[0]
     total = effect.gold.rows()[0]
-    assert 0 < total["changed"] < total["n"] == 2 * 60
+    assert 0 < total["changed"] < total["n"] == 2 * 30
     nobody = exclusion_effect(data, [], seed=3, restarts=2, resamples=100)
     assert nobody.gold["changed"].sum() == 0 and nobody.judgments == 0
     assert nobody.alpha["before"].tolist() == nobody.alpha["after"].tolist()

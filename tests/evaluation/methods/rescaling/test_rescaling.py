@@ -153,6 +153,22 @@ def test_noise_breaks_ties_without_favouring_anybody() -> None:
     assert kept == pytest.approx(agreement(data, joined, exact, exact).mean.after, abs=1e-6)
 
 
+def test_two_who_share_one_item_alone_have_no_agreement_and_no_warning() -> None:
+    data = Annotations.build(
+        [0, 1],
+        [0, 0],
+        [1, 2],
+        [40.0, 60.0],
+        workers=["a", "b"],
+        items=["x"],
+        labels=LABELS,
+        values=[0, 30, 100],
+    )
+    rng = np.random.default_rng(0)
+    assert np.isnan(without_ties(shared_pairs(data), data.rating, data.rating, rng=rng)).all()
+    assert len(fit(data, rng=rng).estimates["annotation"]) == 2
+
+
 def test_a_pair_without_tau_is_counted_and_not_scored() -> None:
     data = Annotations.build(
         [0, 1, 0, 1, 0, 1, 2],

@@ -196,7 +196,7 @@ def test_words_are_cut_as_nltk_cuts_them(text: str) -> None:
     assert treebank(text) == word_tokenize(text, preserve_line=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text("aeoglmntsTSN'., \"(", max_size=20))
 def test_any_text_is_cut_as_nltk_cuts_it(text: str) -> None:
     assert treebank(text) == word_tokenize(text, preserve_line=True)
@@ -226,7 +226,7 @@ def test_stems_are_porters() -> None:
     assert {word: stem(word) for word in published} == published
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text("aeiblnst", min_size=1, max_size=5), st.sampled_from(ENDS))
 def test_any_word_is_stemmed_as_nltk_stems_it(start: str, end: str) -> None:
     word = start + end  # of two y in a row, as no word has them, the two make different things

@@ -105,7 +105,7 @@ STUDY = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(STUDY)
 def test_sets_and_orders_agree_with_plain_sets_and_scipy(written: list[Written]) -> None:
     passages = {topic: [f"{topic}{k}" for k in range(5)] for topic in "abc"}
