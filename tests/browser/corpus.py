@@ -1,4 +1,4 @@
-"""Every third of Mohler's questions, and twenty workers of planted quality who answer them."""
+"""Every fifth of Mohler's questions, and twenty workers of planted quality who answer them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from evaluation.published.reproduce.data import GradedAnswers, deal_answers, mohler
 
-EVERY = 3  # encoding all of them takes a minute, and shows no more
+EVERY = 5  # more of them show no more
+QUESTIONS = 18
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Corpus:
     file: bytes
     questions: list[dict[str, str]]
     answers: GradedAnswers
-    dealt: Any  # (29, 20) positions in the answers, the best group first
+    dealt: Any  # (18, 20) positions in the answers, the best group first
 
     def truth(self) -> np.ndarray:
         """Mean grade of every planted worker."""
