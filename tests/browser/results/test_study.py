@@ -25,7 +25,7 @@ from annotation.work.selectors import speed
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
 from tests.browser.polling import polls_often
-from tests.browser.sign_in import is_well, sign_in
+from tests.browser.sign_in import sign_in
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories
 
@@ -90,13 +90,11 @@ def run_now(task: Task) -> Run:
 def excludes(page: Page, live_server: Any, task: Task, worker: Membership) -> None:
     """From the list of workers over the preview to the decision, with a reason."""
     page.goto(live_server.url + reverse("pair_workers", args=[task.project_id, task.pk]))
-    is_well(page)
     page.get_by_role("row").filter(has_text=worker.pseudonym).get_by_role(
         "link", name="Preview"
     ).click()
     expect(page.locator("h1")).to_have_text(f"Results without {worker.pseudonym}")
     expect(page.locator("main")).to_contain_text("Nothing changes until you confirm below.")
-    is_well(page)
     assert not task.exclusions.exists()  # a preview changes nothing
     button = page.get_by_role("button", name=f"Leave {worker.pseudonym} out of results")
     button.click()
