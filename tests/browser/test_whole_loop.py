@@ -246,6 +246,7 @@ def runs_aqer(requester: Person, task: str) -> None:
     encoder = page.get_by_label("Encoder")
     expect(encoder).to_have_value("minilm")
     encoder.select_option("char-svd")  # nothing has to be loaded for it
+    page.get_by_label("Resamples of the questions").fill("100")
     page.locator(".run-form button.primary").click()
     requester.sees(re.compile("^Run 1: AQER"))
     page.evaluate("window.sameDocument = true")

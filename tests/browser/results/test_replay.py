@@ -132,6 +132,7 @@ def strikes_and_links(page: Page) -> None:
     expect(page.locator("#passage-2")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_frame_of_a_long_log_is_drawn_at_once(page: Page, live_server: Any) -> None:
     """Five thousand changes: opened in a second, and any moment drawn within a frame."""
     cache.clear()
