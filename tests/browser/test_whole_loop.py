@@ -1,6 +1,6 @@
 """The whole loop in a real browser: from a requester's first page to a paid worker.
 
-Twenty workers of planted quality answer through the API with the graded answers of Mohler et al.
+Ten workers of planted quality answer through the API with the graded answers of Mohler et al.
 (2011), dealt as in the semi-synthetic protocol "rand20": AQER has to find their order again.
 """
 
@@ -100,7 +100,7 @@ def authors_the_task(requester: Person) -> str:
     page.get_by_role("link", name="Order").click()
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
-    saves(requester, "Answers per question", "21")
+    saves(requester, "Answers per question", "11")
     saves(requester, "Questions per assignment", str(QUESTIONS))
     saves(requester, "Most words", "200")
     with page.expect_response("**/build/*"):
@@ -219,7 +219,7 @@ def works_in_the_browser(person: Person, link: str, corpus: Corpus) -> None:
 
 
 def planted_workers_answer(root: str, link: str, task: str, corpus: Corpus) -> list[str]:
-    """Twenty at a time in a few threads; gives their pseudonyms, the best group first."""
+    """All of them, in a few threads; gives their pseudonyms, the best group first."""
     names = [f"planted-{number:02}" for number in range(corpus.dealt.shape[1])]
     for name in names:
         accounts.sign_up(username=name, display_name=name, password=PASSWORD)
@@ -332,7 +332,7 @@ def test_from_a_requesters_first_page_to_a_paid_worker(
     task = authors_the_task(requester)
     imports_the_questions(requester, task, corpus)
     looks_and_publishes(requester, corpus)
-    link = invites(requester, "Worker", 30)
+    link = invites(requester, "Worker", 15)
     works_in_the_browser(Person("Wim Worker", root, browser), link, corpus)
 
     pseudonyms = planted_workers_answer(root, link, task, corpus)

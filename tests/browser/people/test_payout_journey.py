@@ -60,8 +60,6 @@ def test_one_proposes_another_approves_the_books_balance_and_it_is_exported(
     project = f"/projects/{world.project.pk}"
     requester, manager = enters(world.requester), enters(world.manager)
 
-    requester.go(f"{project}/tasks/{world.task.pk}/payouts/rule/")
-    requester.sees("Payout rule")
     requester.go(f"{project}/tasks/{world.task.pk}/payouts/new/?pick=all&decision=approve")
     requester.sees("New proposal")
     bonus = requester.page.get_by_label(f"Bonus for {slow.worker.pseudonym}")
