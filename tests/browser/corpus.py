@@ -1,4 +1,4 @@
-"""Every third of Mohler's questions, and twenty workers of planted quality who answer them."""
+"""Every fifth of Mohler's questions, and ten workers of planted quality who answer them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from evaluation.published.reproduce.data import GradedAnswers, deal_answers, mohler
 
-EVERY = 3  # encoding all of them takes a minute, and shows no more
+EVERY = 5  # more of them show no more
+QUESTIONS = 18
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Corpus:
     file: bytes
     questions: list[dict[str, str]]
     answers: GradedAnswers
-    dealt: Any  # (29, 20) positions in the answers, the best group first
+    dealt: Any  # (18, 10) positions in the answers, the best group first
 
     def truth(self) -> np.ndarray:
         """Mean grade of every planted worker."""
@@ -35,7 +36,7 @@ class Corpus:
 
 
 def load(folder: Path, *, seed: int = 7) -> Corpus:
-    """The corpus with its answers dealt by "rand20"; Invalid where the data is not there."""
+    """The corpus, dealt by "rand20" to every second of its workers; Invalid without the data."""
     whole = mohler(folder)
     chosen = range(0, len(whole.questions), EVERY)
     keep = np.isin(whole.question, chosen)
@@ -54,4 +55,4 @@ def load(folder: Path, *, seed: int = 7) -> Corpus:
     writer.writerows(questions)
     rng = np.random.default_rng(seed)
     dealt = deal_answers(answers.question, answers.grades, "rand20", rng)
-    return Corpus(file.getvalue().encode(), questions, answers, dealt)
+    return Corpus(file.getvalue().encode(), questions, answers, dealt[:, ::2])

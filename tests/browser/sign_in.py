@@ -84,11 +84,6 @@ class Person:
         file = {"name": name, "mimeType": "text/csv", "buffer": content}
         self.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
 
-    def reads_column_as(self, column: str, meaning: str) -> None:
-        select = self.page.get_by_label(f"column {column} read as")
-        with self.page.expect_response("**/import/*/"):
-            select.select_option(label=meaning)
-
     def downloads(self, link: str) -> list[dict[str, str]]:
         """The rows of a CSV file."""
         with self.page.expect_download() as download:

@@ -106,7 +106,10 @@ class Worker:
 
     def start(self) -> Worker:
         """Start it and wait until it takes jobs."""
-        self.launch()
+        return self.launch().wait()
+
+    def wait(self) -> Worker:
+        """Wait until it takes jobs."""
         try:
             until(self._is_ready, 90, "the worker to be ready")
         except AssertionError as error:

@@ -40,7 +40,6 @@ def test_images_are_uploaded_labeled_on_a_phone_and_seen_in_the_results(
     page.get_by_role("button", name="Upload files").click()
     expect(page.locator("#items img")).to_have_count(2)
     expect(page.get_by_text("No description")).to_have_count(2)
-    fits(page, "uploaded images")
     page.get_by_role("link", name="Edit item leaf-green").click()
     with page.expect_response("**/build/**"):
         page.get_by_label("Description").fill("A leaf on white paper.")
@@ -50,7 +49,6 @@ def test_images_are_uploaded_labeled_on_a_phone_and_seen_in_the_results(
     page.goto(live_server.url + reverse("task_preview", args=[project.pk, task.pk]))
     page.get_by_role("button", name="Zoom in").click()
     expect(page.locator("[data-zoom-said]")).to_have_text("150%")
-    fits(page, "preview of an image")
     page.goto(here)
     page.get_by_role("button", name="Publish version 1").click()
     page.wait_for_url("**/tasks/*/")
@@ -82,7 +80,6 @@ def answered_on_a_phone(context: BrowserContext, root: str, task: Task) -> None:
     tab.goto(root + reverse("work_item", args=[held.pk, 1]))
     image = tab.locator("[data-zoom-frame] img")
     assert image.evaluate("async one => (await one.decode(), one.naturalWidth)") == 400
-    fits(tab, "an image on a phone")
     fitted = image.bounding_box()
     tab.get_by_role("button", name="Zoom in").click()
     tab.keyboard.press("+")

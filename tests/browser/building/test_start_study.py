@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Task, User
-from tests.browser.sign_in import is_well, reporting, sign_in
+from tests.browser.sign_in import reporting, sign_in
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -40,14 +40,11 @@ def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     page.get_by_role("button", name="Create project").click()
     expect(page.locator(".state-line")).to_contain_text("0 of 5 steps done.")
     expect(primary(page)).to_have_text("Create a task")
-    is_well(page)
     primary(page).click()
     expect(page.get_by_role("heading", name="Start from a template")).to_be_visible()
-    is_well(page)
     page.get_by_role("button", name="Classify messages").click()
     page.wait_for_url("**/build/*")
     expect(page.locator("#build-state")).to_contain_text("It has 6 example items.")
-    is_well(page)
     page.get_by_role("link", name="Preview as worker").click()
     expect(page.get_by_text("My parcel was due on Friday")).to_be_visible()
     page.get_by_role("link", name="Back to the builder").click()
@@ -56,7 +53,6 @@ def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     page.get_by_role("button", name="Publish version 1", exact=True).click()
     expect(page.locator("#notices")).to_contain_text("It has 6 example items.")
     expect(primary(page)).to_have_text("Invite workers")
-    is_well(page)
     primary(page).click()
     expect(page.locator("h1")).to_have_text("People")
     assert Task.objects.get().items.count() == 6

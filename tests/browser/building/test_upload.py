@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Route, expect
 
+from tests.browser.polling import polls_often
 from tests.browser.sign_in import sign_in
 from tests.support import factories, uploads
 
@@ -20,6 +21,7 @@ def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
 ) -> None:
     task = factories.make_task(publish=False)
     sign_in(context, task.project.owner, live_server.url)
+    polls_often(context)
     page = context.new_page()
     held: list[Route] = []
     page.route("**/drop*.js", lambda route: held.append(route))  # noqa: PLW0108

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_judge_agrees_by_a_and_disagrees_by_d_and_a_letter_in_the_note_is_a_letter(
     context: BrowserContext, live_server: Any
 ) -> None:
-    task = corpus.make_rated(items=3, raters=2)
+    task = corpus.make_rated(items=2, raters=2)
     judge = factories.make_member(task.project, Role.MANAGER).user
     assert judge is not None
     audit = audits.open_audit(by=task.project.owner, task=task, judge=judge, each=1)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from annotation.models import Assignment, LedgerEntry, Membership, Role
 from annotation.payouts.actions.proposals import ProposedLine, propose_payout
-from tests.browser.sign_in import Person, misfits, sign_in
+from tests.browser.sign_in import Person, sign_in
 from tests.support import factories
 from tests.support.factories import World
 
@@ -68,7 +68,6 @@ def test_a_manager_searches_among_a_thousand_people_and_approves_those_found(
     page.get_by_label("Name of the view").fill("Herons to pay")
     manager.press("Save", exact=True)
     expect(page.get_by_text("Saved the view “Herons to pay”.")).to_be_visible()
-    assert misfits(page, "people") == []
 
     page.get_by_label("All 60 workers found").check()
     manager.press("Approve pay…")
@@ -81,11 +80,6 @@ def test_a_manager_searches_among_a_thousand_people_and_approves_those_found(
     owed = LedgerEntry.objects.owed()
     assert owed.count() == 58 and owed.aggregate(s=Sum("amount"))["s"] == 58 * PAY
     assert not owed.exclude(worker__pseudonym__startswith="heron").exists()
-
-    manager.go(f"/projects/{world.project.pk}/people/")
-    page.get_by_text("Saved views").click()
-    manager.follow("Herons to pay")
-    expect(page.get_by_text("2 workers found.")).to_be_visible()
 
     page.keyboard.press("/")  # the search of the project
     page.keyboard.type("heron-0059")

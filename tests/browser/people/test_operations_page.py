@@ -10,6 +10,7 @@ from playwright.sync_api import BrowserContext, expect
 from annotation.models import User
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from evaluation.operations import actions
+from tests.browser.polling import polls_often
 from tests.browser.sign_in import sign_in
 from tests.browser.traffic import traffic
 from tests.support.crawl import overflows, violations, watch
@@ -35,6 +36,7 @@ def test_a_new_failure_comes_in_below_and_takes_nobody_out_of_a_button(
     owner = User.objects.create_superuser("owner", "owner@example.org", "a long password 1")
     note("send_mail")
     sign_in(context, owner, live_server.url)
+    polls_often(context)
     page, errors = context.new_page(), []
     watch(page, errors)
     page.goto(f"{live_server.url}/operations/")

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.models import Answer, Task
 from evaluation.models import ChecklistVersion
+from tests.browser.polling import polls_often
 from tests.browser.runs import works
 from tests.browser.sign_in import fits, sign_in
 from tests.evaluation.corpora import thinking as corpus
@@ -29,6 +30,7 @@ def task() -> Task:
 def page(task: Task, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
     sign_in(context, task.project.owner, live_server.url)
+    polls_often(context)
     context.set_default_timeout(15_000)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Task
 from evaluation.models import Run
 from evaluation.runs import engine as runs
+from tests.browser.polling import polls_often
 from tests.browser.sign_in import misfits, reporting, sign_in
 from tests.support import factories
 from tests.support.servers.llm import make_model, serving
@@ -29,6 +30,7 @@ def test_a_prompt_is_copied_changed_previewed_and_tried(
 ) -> None:
     task: Task = factories.make_task(n=3)
     sign_in(context, task.project.owner, live_server.url)
+    polls_often(context)
     with serving(lambda body: "The answer is: storks") as stub:
         make_model(task.project, stub.base_url)
         for page in reporting(context):

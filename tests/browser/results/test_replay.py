@@ -53,12 +53,23 @@ def is_at(page: Page) -> str:
     return page.locator(".time [data-now]").inner_text()
 
 
-def test_it_opens_at_the_end_and_plays_from_the_start(
+def test_it_plays_is_scrubbed_and_jumps_to_pastes_big_changes_and_pauses(
     page: Page, live_server: Any, written: tuple[Answer, Session]
 ) -> None:
     answer, session = written
     opens(page, live_server, answer)
     assert page.evaluate(TEXT) == session.text
+    plays(page, session)
+    is_scrubbed(page, session)
+    jumps(page)
+    deleted = next(e for e in session.events if e.get("delta") and e["delta"][2] > 20)
+    opens(page, live_server, answer, f"?at={deleted['time'] / 1000 + 9}")
+    strikes_and_links(page)
+    assert misfits(page, "replay") == []  # half played
+
+
+def plays(page: Page, session: Session) -> None:
+    """From the start, as it opens at the end."""
     page.get_by_role("button", name="60×").click()
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
@@ -69,13 +80,9 @@ def test_it_opens_at_the_end_and_plays_from_the_start(
     assert page.evaluate("new URL(location).searchParams.get('at')")
 
 
-def test_scrubbing_by_keyboard_reaches_both_ends(
-    page: Page, live_server: Any, written: tuple[Answer, Session]
-) -> None:
-    answer, session = written
-    opens(page, live_server, answer, "?at=0")
+def is_scrubbed(page: Page, session: Session) -> None:
+    """By keyboard, to both ends."""
     scrub = page.get_by_role("slider", name="Moment of the writing")
-    assert page.evaluate(TEXT) == ""
     scrub.focus()
     page.keyboard.press("End")
     assert page.evaluate(TEXT) == session.text
@@ -88,11 +95,8 @@ def test_scrubbing_by_keyboard_reaches_both_ends(
     assert scrub.get_attribute("aria-valuetext", timeout=1000).startswith("0:00 of ")  # type: ignore[union-attr]
 
 
-def test_keys_jump_to_pastes_big_changes_and_pauses(
-    page: Page, live_server: Any, written: tuple[Answer, Session]
-) -> None:
-    answer, _ = written
-    opens(page, live_server, answer, "?at=0")
+def jumps(page: Page) -> None:
+    """By keys, from the start."""
     told = page.locator("[data-told]")
     page.keyboard.press("p")
     expect(told).to_contain_text("Paste of 13 words, from a passage")
@@ -108,6 +112,7 @@ def test_keys_jump_to_pastes_big_changes_and_pauses(
     expect(page.locator("[data-text] .from-nowhere").first).to_contain_text("Whether anybody")
     page.goto(page.url.split("?", maxsplit=1)[0] + "?at=0")
     expect(page.locator("[data-ready]")).to_be_visible()
+    assert page.evaluate(TEXT) == ""
     page.keyboard.press("l")
     expect(told).to_contain_text("without a change")
     page.get_by_text("Keys", exact=True).click()
@@ -117,12 +122,8 @@ def test_keys_jump_to_pastes_big_changes_and_pauses(
     assert is_at(page) == before
 
 
-def test_deleted_words_are_struck_and_cited_passages_linked(
-    page: Page, live_server: Any, written: tuple[Answer, Session]
-) -> None:
-    answer, session = written
-    gone = next(e for e in session.events if e.get("delta") and e["delta"][2] > 20)
-    opens(page, live_server, answer, f"?at={gone['time'] / 1000 + 9}")
+def strikes_and_links(page: Page) -> None:
+    """Deleted words, and passages that are cited."""
     expect(page.locator("[data-text] del").first).to_contain_text("moons of four planets")
     page.get_by_role("link", name="Go there").first.click()
     expect(page.locator("[data-text] .from-outside").first).to_be_visible()
@@ -131,6 +132,7 @@ def test_deleted_words_are_struck_and_cited_passages_linked(
     expect(page.locator("#passage-2")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_frame_of_a_long_log_is_drawn_at_once(page: Page, live_server: Any) -> None:
     """Five thousand changes: opened in a second, and any moment drawn within a frame."""
     cache.clear()
@@ -177,10 +179,3 @@ def extend(lease: Any, events: list[dict[str, Any]], first: int) -> None:
 
 def page_context(context: BrowserContext, task: Any, live_server: Any) -> None:
     sign_in(context, task.project.owner, live_server.url)
-
-
-def test_a_replay_half_played_fits_every_window_and_is_clean_for_axe(
-    page: Page, live_server: Any, written: tuple[Answer, Session]
-) -> None:
-    opens(page, live_server, written[0], "?at=400")
-    assert misfits(page, "replay") == []

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_link_is_made_read_on_a_phone_without_an_account_and_stopped(
     context: BrowserContext, browser: Browser, live_server: Any
 ) -> None:
-    task = corpus.make_labelled(items=30, known=6, workers=8, guessing=2)
+    task = corpus.make_labelled(items=24, known=4, workers=6, guessing=1)
     scored(task)
     sign_in(context, task.project.owner, live_server.url)
     page, errors = context.new_page(), list[str]()
@@ -29,7 +29,7 @@ def test_a_link_is_made_read_on_a_phone_without_an_account_and_stopped(
     page.get_by_role("button", name="Create link").click()
     link = page.get_by_label("New link")
     expect(link).to_be_visible()
-    found = overflows(page) + violations(page)
+    found = violations(page)
     address = link.input_value()
 
     visitor = browser.new_context(viewport={"width": 360, "height": 740})

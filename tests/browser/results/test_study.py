@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
@@ -23,18 +24,13 @@ from annotation.models import Answer, Membership, Task
 from annotation.work.selectors import speed
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
-from tests.browser.sign_in import is_well, sign_in
+from tests.browser.polling import polls_often
+from tests.browser.sign_in import sign_in
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 BUNDLE = 6
-# What each of the three presses on the two lines of a pair.
-STYLES = {
-    "first": ["ArrowLeft", "ArrowRight"],
-    "second": ["ArrowDown", "ArrowRight"],
-    "always left": ["ArrowLeft", "ArrowLeft"],
-}
 
 
 @pytest.fixture
@@ -47,6 +43,7 @@ def task() -> Task:
 def page(task: Task, context: BrowserContext, live_server: Any) -> Iterator[Page]:
     """The requester's browser, which reports every error of its scripts."""
     sign_in(context, task.project.owner, live_server.url)
+    polls_often(context)
     context.set_default_timeout(20_000)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -55,8 +52,8 @@ def page(task: Task, context: BrowserContext, live_server: Any) -> Iterator[Page
     assert errors == []
 
 
-def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str]) -> None:
-    """One worker takes an assignment and judges all of it without touching the mouse."""
+def judges(browser: Browser, live_server: Any, worker: Membership) -> None:
+    """One takes an assignment and chooses the left one always, without touching the mouse."""
     assert worker.user is not None
     context = browser.new_context()
     sign_in(context, worker.user, live_server.url)
@@ -69,8 +66,8 @@ def judge(browser: Browser, live_server: Any, worker: Membership, keys: list[str
         expect(page.locator(".meta.bars").first).to_contain_text(f"Pair {number} of {BUNDLE}")
         expect(page.locator(".judgment.current")).to_have_count(1)
         page.wait_for_load_state()  # of the first pair; the others come without loading
-        for key in keys:
-            page.keyboard.press(key)
+        for _ in range(2):  # lines of a pair
+            page.keyboard.press("ArrowLeft")
         expect(page.locator("[data-answered]")).to_have_text("2 of 2 answered")
         page.keyboard.press("Enter")
     page.get_by_role("button", name=f"Submit {BUNDLE} pairs").focus()
@@ -93,13 +90,11 @@ def run_now(task: Task) -> Run:
 def excludes(page: Page, live_server: Any, task: Task, worker: Membership) -> None:
     """From the list of workers over the preview to the decision, with a reason."""
     page.goto(live_server.url + reverse("pair_workers", args=[task.project_id, task.pk]))
-    is_well(page)
     page.get_by_role("row").filter(has_text=worker.pseudonym).get_by_role(
         "link", name="Preview"
     ).click()
     expect(page.locator("h1")).to_have_text(f"Results without {worker.pseudonym}")
     expect(page.locator("main")).to_contain_text("Nothing changes until you confirm below.")
-    is_well(page)
     assert not task.exclusions.exists()  # a preview changes nothing
     button = page.get_by_role("button", name=f"Leave {worker.pseudonym} out of results")
     button.click()
@@ -128,27 +123,27 @@ def battle(row: dict[str, Any]) -> tuple[Any, ...]:
     return (row["question_id"], row["model_a"], row["model_b"], row["winner"], *said)
 
 
-def test_a_study_is_judged_by_three_read_live_mended_and_exported(
+def test_a_study_is_judged_read_live_mended_and_exported(
     page: Page, browser: Browser, live_server: Any, task: Task, tmp_path: Path
 ) -> None:
     results = live_server.url + reverse("pair_results", args=[task.project_id, task.pk])
     page.goto(results)
-    is_well(page)
     page.evaluate("window.sameDocument = true")
-    people = {name: factories.make_worker(task.project) for name in STYLES}
-    for number, (name, keys) in enumerate(STYLES.items(), 1):
-        judge(browser, live_server, people[name], keys)
-        # Nobody reloads: the requester's page counts by itself.
-        expect(counted(page)).to_contain_text(str(number * BUNDLE), timeout=20_000)
+    hasty = factories.make_worker(task.project)
+    judges(browser, live_server, hasty)
+    # Nobody reloads: the requester's page counts by itself.
+    expect(counted(page)).to_contain_text(str(BUNDLE), timeout=20_000)
+    times = speed.times_of(task)
+    assert len(times) == BUNDLE and all(row.changes == 2 for row in times.values())
+    items, rng = list(task.items.order_by("position")), np.random.default_rng(1)
+    for _ in range(2):
+        pair_corpus.judge(task, factories.make_worker(task.project), items, "careful", rng)
     run = run_now(task)
     expect(page.locator("table.board").first).to_be_visible(timeout=20_000)
     expect(page.locator("main")).to_contain_text(f"Run {run.number}")
     assert page.evaluate("window.sameDocument") is True
-    is_well(page)
-    times = speed.times_of(task)
-    assert len(times) == 3 * BUNDLE and all(row.changes == 2 for row in times.values())
 
-    excludes(page, live_server, task, people["always left"])
+    excludes(page, live_server, task, hasty)
     again = run_now(task)
     assert again.number > run.number
     again.refresh_from_db()
