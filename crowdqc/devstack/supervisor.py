@@ -175,8 +175,8 @@ class Supervisor:
         env["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
         # Each thread that allocates would otherwise have tens of megabytes to itself.
         env.setdefault("MALLOC_ARENA_MAX", "2")
-        # Compiled once, beside the code where that can be written to: what an installer has compiled
-        # is not compiled again.
+        # Compiled once, beside the code where that can be written to: what an installer has
+        # compiled is not compiled again.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         if not os.access(ROOT, os.W_OK):
             env["PYTHONPYCACHEPREFIX"] = str(default_home() / "bytecode")
