@@ -33,7 +33,13 @@ class DemoContext:
     events: int = 0
 
     def ago(self, days: float) -> dt.datetime:
-        return self.now - days * DAY
+        """So many days ago, from a day on counted from noon.
+
+        All comes in one order so, at whatever hour the demo is loaded: lots are drawn by the
+        numbers of rows, and the figures of the demo follow them.
+        """
+        noon = self.now.replace(hour=12, minute=0, second=0, microsecond=0)
+        return (self.now if days < 1 else noon) - days * DAY
 
     def by_day(self, days: float, part: float) -> dt.datetime:
         """A time between 9 and 19 hours on the day so many days ago (one at least)."""
