@@ -192,9 +192,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        verdict=Verdict(
-            agreement_in_words(reading), why_not_exact(reading.no_interval if reading else "")
-        ).then(
+        verdict=Verdict(agreement_in_words(reading), _note(reading)).then(
             _look_at_worker(task, runs.core, lowering, reading),
             _look_at_pairs(
                 runs.core, reading, bool(checks.get("pair")), known=bool(tests) and not unknown
@@ -246,22 +244,37 @@ def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool)
     """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
     if reading is None or reading.raw is None:
         return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
-    honest = reading.raw if reading.crossfit is None else reading.crossfit
-    if honest >= TENTATIVE:
+    if _honest(reading) >= TENTATIVE:
         return None
     said = _(
-        "Read the pairs on which judges differ most, and say in the instructions how to decide "
-        "such pairs."
+        "Read the pairs on which judges differ most, and say in the next version of the "
+        "instructions how to decide such pairs."
     )
     if known:
         said = _(
             "No single worker lowers agreement by more than chance. Read the pairs on which judges "
-            "differ most, and say in the instructions how to decide such pairs."
+            "differ most, and say in the next version of the instructions how to decide such pairs."
         )
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
         said, _("Pairs to read"), f"{page}?run={run.number}{'&show=same' if tested else ''}"
     )
+
+
+def _honest(reading: Line) -> float:
+    """The figure to be read; -1 where there is none."""
+    known = (one for one in (reading.crossfit, reading.raw) if one is not None)
+    return next(known, -1.0)
+
+
+def _note(reading: Line | None) -> str:
+    """How exact agreement is known, and what a low one means for the leaderboard."""
+    if reading is None:
+        return ""
+    said = [why_not_exact(reading.no_interval)]
+    if reading.raw is not None and _honest(reading) < TENTATIVE:
+        said.append(_("The leaderboard’s intervals allow for disagreement between judges."))
+    return " ".join(one for one in said if one)
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:
@@ -288,7 +301,10 @@ def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[
         "why": unknown,
     }
     if unknown:
-        said = [_("Whether a single worker lowers agreement is not known: %(why)s.") % told]
+        said = [
+            _("Whether a single worker lowers agreement is not known: %(why)s.") % told,
+            _("So these changes are no reason to leave anybody out."),
+        ]
     elif lowering:
         said = [
             _(

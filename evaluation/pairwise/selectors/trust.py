@@ -214,7 +214,8 @@ def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
         facts.append(Fact(_("Right side wins"), percent(side["right"], 1), more))
     drift = next((r for r in core.get("drift", []) if not r["dimension"]), None)
     if drift and drift["early"] is not None and drift["late"] is not None:
-        more = change_words(drift["late"] - drift["early"], drift["se"])
+        points = change_words(drift["late"] - drift["early"], None)
+        more = _("change %(points)s points") % {"points": points}
         name = _("Neutral, first %(n)s pairs") % {"n": early}
         facts.append(Fact(name, percent(drift["early"], 1)))
         facts.append(Fact(_("Neutral, later"), percent(drift["late"], 1), more))

@@ -81,7 +81,7 @@ def side(low: float, high: float) -> dict[str, Any]:
         (one_truth([{"found": None, "reason": "something"}]), "two camps is not known."),
         (one_truth([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "takes 6 workers and 8"),
         (one_truth([{"found": None, "reason": TOO_MANY_WORKERS}]), "among so many workers"),
-        (one_truth([{"found": False}]), "No two groups with different views"),
+        (one_truth([{"found": False}]), "No split of the workers into two camps"),
         (one_truth([{"found": False}, {"found": True}]), "Workers form two camps"),
         (told_apart(0, 0), "not computed"),
         (told_apart(0, 9), "every pair apart"),
