@@ -247,13 +247,14 @@ def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool)
     if _honest(reading) >= TENTATIVE:
         return None
     said = _(
-        "Read the pairs on which judges differ most, and say in the next version of the "
+        "Read the pairs on which judges differ most. Before you collect more votes, say in the "
         "instructions how to decide such pairs."
     )
     if known:
         said = _(
             "No single worker lowers agreement by more than chance. Read the pairs on which judges "
-            "differ most, and say in the next version of the instructions how to decide such pairs."
+            "differ most. Before you collect more votes, say in the instructions how to decide "
+            "such pairs."
         )
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
@@ -273,7 +274,12 @@ def _note(reading: Line | None) -> str:
         return ""
     said = [why_not_exact(reading.no_interval)]
     if reading.raw is not None and _honest(reading) < TENTATIVE:
-        said.append(_("The leaderboard’s intervals allow for disagreement between judges."))
+        said.append(
+            _(
+                "The ranks on the leaderboard allow for this: go by them, not by the order of the "
+                "rows."
+            )
+        )
     return " ".join(one for one in said if one)
 
 

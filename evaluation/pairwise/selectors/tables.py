@@ -118,7 +118,7 @@ def grades(
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": _("%(texts)s on %(topics)s.")
         % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
-        "verdict": _verdict(run, blocks, held.labels, first, second),
+        "verdict": compared(run, blocks, held.labels, first, second),
     }
 
 
@@ -312,7 +312,7 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
-def _verdict(
+def compared(
     run: Run, blocks: Sequence[dict[str, Any]], labels: Sequence[str], first: str, second: str
 ) -> Verdict:
     """Whether the two groups differ, in which styles, and what to do about it."""
@@ -330,7 +330,7 @@ def _verdict(
         step = NextStep(
             _(
                 "Do not prefer %(first)s or %(second)s over all styles. If you need only "
-                "%(styles)s, read some of these pairs to see what makes the difference."
+                "%(styles)s, read pairs of that style to see what makes the difference."
             )
             % told,
             _("Pairs to read"),

@@ -163,7 +163,7 @@ def worker_list(
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
     return {
         "page": shown_page,
-        "verdict": replace(said, note=" ".join(filter(None, [*habits, said.note]))),
+        "verdict": replace(said, note=" ".join(filter(None, [said.note, *habits]))),
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),

@@ -105,7 +105,10 @@ def of_place(place: Place, task: Task) -> NextStep:
             _("Nothing to do: the first place is sure, and more answers are not needed.")
         )
     if place.open:
-        said = _("Choose among them by cost or another reason, or collect more answers.")
+        said = _(
+            "Prefer none of them by this result: choose by cost or another reason, or collect more "
+            "answers."
+        )
         return plan(task, said)
     return plan(task, _("Collect more answers: so far they do not say who is first."))
 

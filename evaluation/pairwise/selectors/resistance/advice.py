@@ -116,7 +116,10 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
     query = {"dimension": dimension, "run": str(run.number)}
     if place.open:
         return NextStep(
-            _("Choose among them by cost or another reason, or collect more votes."),
+            _(
+                "Prefer none of them by this result: choose by cost or another reason, or collect "
+                "more votes."
+            ),
             _("See how many more it takes"),
             f"{page}?{urlencode(query)}",
         )
