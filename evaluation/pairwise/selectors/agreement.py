@@ -276,8 +276,8 @@ def _note(reading: Line | None) -> str:
     if reading.raw is not None and _honest(reading) < TENTATIVE:
         said.append(
             _(
-                "The ranks on the leaderboard allow for this: go by them, not by the order of the "
-                "rows."
+                "The ranks on the leaderboard allow for disagreement: go by them, not by the order "
+                "of the rows."
             )
         )
     return " ".join(one for one in said if one)
