@@ -31,7 +31,9 @@ from evaluation.pairwise.selectors.trust import (
     Fact,
     Note,
     agreement_in_words,
+    figure_to_read,
     graph_words,
+    note_of,
     order_facts,
     recipe,
     trust_notes,
@@ -40,7 +42,7 @@ from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 CORE_FIGURES = (
     "agreement",
@@ -192,7 +194,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        verdict=Verdict(agreement_in_words(reading), _note(reading)).then(
+        verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
             _look_at_worker(task, runs.core, lowering, reading),
             _look_at_pairs(
                 runs.core, reading, bool(checks.get("pair")), known=bool(tests) and not unknown
@@ -244,7 +246,7 @@ def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool)
     """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
     if reading is None or reading.raw is None:
         return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
-    if _honest(reading) >= TENTATIVE:
+    if figure_to_read(reading) >= TENTATIVE:
         return None
     said = _(
         "Read the pairs on which judges differ most. Before you collect more votes, say in the "
@@ -260,27 +262,6 @@ def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool)
     return NextStep(
         said, _("Pairs to read"), f"{page}?run={run.number}{'&show=same' if tested else ''}"
     )
-
-
-def _honest(reading: Line) -> float:
-    """The figure to be read; -1 where there is none."""
-    known = (one for one in (reading.crossfit, reading.raw) if one is not None)
-    return next(known, -1.0)
-
-
-def _note(reading: Line | None) -> str:
-    """How exact agreement is known, and what a low one means for the leaderboard."""
-    if reading is None:
-        return ""
-    said = [why_not_exact(reading.no_interval)]
-    if reading.raw is not None and _honest(reading) < TENTATIVE:
-        said.append(
-            _(
-                "The ranks on the leaderboard allow for disagreement: go by them, not by the order "
-                "of the rows."
-            )
-        )
-    return " ".join(one for one in said if one)
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:
