@@ -26,12 +26,7 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
     )
     best = own[0]
     return _follows(best).then(
-        NextStep(
-            _("Add texts of more sources and score them by hand: these are too few to tell."),
-            _("Add texts"),
-            f"{build}?part=texts",
-            requester=True,
-        )
+        NextStep(_more_sources(best), _("Add texts"), f"{build}?part=texts", requester=True)
         if best.rho["low"] is None
         else None,
         NextStep(
@@ -49,10 +44,31 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
     )
 
 
+def _usable(best: Line) -> int:
+    """From how many sources a correlation is known."""
+    rho = best.rho
+    return int(rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0))
+
+
+def _more_sources(best: Line) -> str:
+    """How many sources are missing until an interval is known."""
+    n = LEAST - _usable(best)
+    if n <= 0:
+        return _("Add texts of more sources and score them by hand: these are too few to tell.")
+    said = ngettext(
+        "Add several texts of at least %(n)s more source, have them scored by hand and with the "
+        "checklist, and run again.",
+        "Add several texts of each of at least %(n)s more sources, have them scored by hand and "
+        "with the checklist, and run again.",
+        n,
+    )
+    return said % {"n": count(n)}
+
+
 def _follows(best: Line) -> Verdict:
     """The verdict of the best scorer, or that its sources are too few for an interval."""
     rho, told = best.rho, {"name": best.name}
-    usable = rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0)
+    usable = _usable(best)
     if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
         few = ngettext(
             "With only %(n)s source nobody can tell yet whether the checklist works.",
@@ -60,8 +76,9 @@ def _follows(best: Line) -> Verdict:
             usable,
         )
         so_far = _(
-            "So far scores of %(name)s go with human scores by ρ %(rho)s, where 1 is the same "
-            "order and 0 no relation. It takes %(least)s sources to say how sure that is."
+            "A source is what texts were written from. So far the answers of %(name)s come closest "
+            "to the human scores: ρ %(rho)s, where 1 is the same order and 0 no relation. It takes "
+            "%(least)s sources to say how sure that is."
         )
         told |= {"rho": score(rho["estimate"], 2), "least": count(LEAST)}
         return Verdict(few % {"n": count(usable)}, so_far % told)

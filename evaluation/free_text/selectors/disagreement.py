@@ -88,17 +88,21 @@ def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
 def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verdict:
     """The verdict of the list of questions, and which to read; ``least``: numbers of the lowest."""
     page = reverse("task_results_questions", args=[run.project_id, run.task_id])
+    told = {"numbers": ", ".join(count(one) for one in least)}
+    found = one_truth(parts)
     if any(part["found"] for part in parts):
         said = _("Read the typical answers of both camps before you use the best ones.")
+    elif least:
+        said = _(
+            "Read questions %(numbers)s before you use their best answers. If one can be "
+            "understood in two ways, reword it in the next task."
+        )
+        head = _("People agree least on these questions: %(numbers)s.") % told
+        found = Verdict(head, found.sentence)
     else:
         said = _("Read the questions with the lowest agreement before you use their best answers.")
     link = f"{page}?run={run.number}&sort=agreement"
-    found = one_truth(parts)
-    if least and not any(part["found"] for part in parts):
-        numbers = ", ".join(count(one) for one in least)
-        head = _("People agree least on these questions: %(numbers)s.") % {"numbers": numbers}
-        found = Verdict(head, found.sentence)
-    return found.then(NextStep(said, _("Lowest agreement first"), link))
+    return found.then(NextStep(said % told, _("Lowest agreement first"), link))
 
 
 def one_truth(parts: Sequence[Told]) -> Verdict:
@@ -112,7 +116,7 @@ def one_truth(parts: Sequence[Told]) -> Verdict:
     reasons = [part["reason"] for part in parts if part["found"] is None]
     if reasons:
         return Verdict(_unknown(reasons[0]))
-    return Verdict(_("No two groups with different views are shown: what differs can be chance."))
+    return Verdict(_("No split of the workers into two camps is shown."))
 
 
 def _unknown(reason: str) -> str:

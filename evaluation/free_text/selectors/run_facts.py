@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
@@ -118,6 +119,9 @@ def after_workers(
     """The verdict on workers, and what to do: collect, pay, look at what misleads, choose."""
     few = any(one["few"] for one in told.get("redundancy", []))
     task = run.task
+    if place.open:  # without this, whoever stands on top is taken for the best
+        alike = _("Treat them alike: their order here is no reason to prefer one of them.")
+        place = replace(place, note=" ".join(said for said in (place.note, alike) if said))
     return place.then(
         next_steps.plan(task, _("Collect more answers to each question before you decide."))
         if few

@@ -234,7 +234,7 @@ def _note(told: Told, summary: Told) -> str:
         said.append(
             _(
                 "On %(n)s of %(items)s the label depends on how votes are counted: all alike, or "
-                "better workers more."
+                "better workers more. On the others it does not."
             )
             % items
         )

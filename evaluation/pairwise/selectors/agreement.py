@@ -31,7 +31,9 @@ from evaluation.pairwise.selectors.trust import (
     Fact,
     Note,
     agreement_in_words,
+    figure_to_read,
     graph_words,
+    note_of,
     order_facts,
     recipe,
     trust_notes,
@@ -40,7 +42,7 @@ from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 CORE_FIGURES = (
     "agreement",
@@ -192,9 +194,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        verdict=Verdict(
-            agreement_in_words(reading), why_not_exact(reading.no_interval if reading else "")
-        ).then(
+        verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
             _look_at_worker(task, runs.core, lowering, reading),
             _look_at_pairs(
                 runs.core, reading, bool(checks.get("pair")), known=bool(tests) and not unknown
@@ -246,17 +246,17 @@ def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool)
     """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
     if reading is None or reading.raw is None:
         return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
-    honest = reading.raw if reading.crossfit is None else reading.crossfit
-    if honest >= TENTATIVE:
+    if figure_to_read(reading) >= TENTATIVE:
         return None
     said = _(
-        "Read the pairs on which judges differ most, and say in the instructions how to decide "
-        "such pairs."
+        "Read the pairs on which judges differ most. Before you collect more votes, say in the "
+        "instructions how to decide such pairs."
     )
     if known:
         said = _(
             "No single worker lowers agreement by more than chance. Read the pairs on which judges "
-            "differ most, and say in the instructions how to decide such pairs."
+            "differ most. Before you collect more votes, say in the instructions how to decide "
+            "such pairs."
         )
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
@@ -288,7 +288,10 @@ def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[
         "why": unknown,
     }
     if unknown:
-        said = [_("Whether a single worker lowers agreement is not known: %(why)s.") % told]
+        said = [
+            _("Whether a single worker lowers agreement is not known: %(why)s.") % told,
+            _("So these changes are no reason to leave anybody out."),
+        ]
     elif lowering:
         said = [
             _(

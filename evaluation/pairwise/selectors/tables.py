@@ -7,7 +7,7 @@ independent: topics are the units of every interval and of every test.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Candidate
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import plural, score
+from crowdqc.numbers import listed, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.core.base import FloatArray
@@ -118,7 +118,7 @@ def grades(
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": _("%(texts)s on %(topics)s.")
         % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
-        "verdict": _verdict(run, blocks, first, second),
+        "verdict": compared(run, blocks, held.labels, first, second),
     }
 
 
@@ -312,22 +312,31 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
-def _verdict(run: Run, blocks: Sequence[dict[str, Any]], first: str, second: str) -> Verdict:
+def compared(
+    run: Run, blocks: Sequence[dict[str, Any]], labels: Sequence[str], first: str, second: str
+) -> Verdict:
     """Whether the two groups differ, in which styles, and what to do about it."""
     last, single = blocks[-1], [one for one in blocks[:-1] if one["differing"]]
     said = _differing(last, first, second)
     if not said:
         return Verdict("")
-    found = [
-        _("In %(style)s they differ on %(n)s of %(all)s.")
-        % {"style": one["style"], "n": one["differing"], "all": len(one["differences"])}
-        for one in single
-    ]
+    found = [words for one in single for words in _better(one, labels, first, second)]
     if found:
         found.append(_("Each style is tested on its own."))
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     told = {"first": first, "second": second}
-    if last["differing"] or single:
+    if single and not last["differing"]:
+        told["styles"] = listed([one["style"] for one in single])
+        step = NextStep(
+            _(
+                "Do not prefer %(first)s or %(second)s over all styles. If you need only "
+                "%(styles)s, read pairs of that style to see what makes the difference."
+            )
+            % told,
+            _("Pairs to read"),
+            f"{page}?run={run.number}",
+        )
+    elif last["differing"]:
         step = NextStep(
             _("Read some pairs of %(first)s and %(second)s to see what makes the difference.")
             % told,
@@ -345,6 +354,19 @@ def _verdict(run: Run, blocks: Sequence[dict[str, Any]], first: str, second: str
     return Verdict(said, " ".join(found)).then(step)
 
 
+def _better(block: dict[str, Any], labels: Sequence[str], first: str, second: str) -> Iterator[str]:
+    """Which group has the higher grades on the dimensions that tell the two apart in a style."""
+    for name, sign in ((first, 1), (second, -1)):
+        own = [
+            label
+            for label, one in zip(labels, block["differences"], strict=True)
+            if one.differs and sign * (one.value or 0) > 0
+        ]
+        if own:
+            told = {"style": block["style"], "name": name, "dimensions": listed(own)}
+            yield _("In %(style)s, %(name)s has higher grades on %(dimensions)s.") % told
+
+
 def _differing(last: dict[str, Any], first: str, second: str) -> str:
     """On how many dimensions the tests tell the two groups of texts apart."""
     if not last["differences"]:
@@ -356,7 +378,19 @@ def _differing(last: dict[str, Any], first: str, second: str) -> str:
         "all": len(last["differences"]),
         "style": last["style"],
     }
-    if last["style"] == _(ALL_STYLES):
+    if not last["differing"]:
+        said = _("No difference between %(first)s and %(second)s is shown on any dimension.")
+        if last["style"] == _(ALL_STYLES):
+            said = _(
+                "Over all styles, no difference between %(first)s and %(second)s is shown on any "
+                "dimension."
+            )
+        elif last["style"] != NO_STYLE:
+            said = _(
+                "In %(style)s, no difference between %(first)s and %(second)s is shown on any "
+                "dimension."
+            )
+    elif last["style"] == _(ALL_STYLES):
         said = _(
             "Over all styles, %(first)s and %(second)s are shown to differ on %(n)s of %(all)s "
             "dimensions."

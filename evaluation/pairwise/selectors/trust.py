@@ -13,6 +13,7 @@ from crowdqc.numbers import MINUS, count, interval, listed, percent, plural, sco
 from crowdqc.web.terms import Words
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.runs.selectors.verdicts import why_not_exact
 
 # Krippendorff's own limits for alpha (Content Analysis, 2004, ch. 11), and a lower one of ours.
 TENTATIVE = 0.667
@@ -87,6 +88,8 @@ class Figures(Protocol):
     def down_to_raw(self) -> bool: ...
     @property
     def why(self) -> str: ...
+    @property
+    def no_interval(self) -> str: ...
 
 
 def strength_of(alpha: float) -> Words:
@@ -112,6 +115,27 @@ def agreement_in_words(mean: Figures | None) -> str:
         )
         % told
     )
+
+
+def figure_to_read(mean: Figures) -> float:
+    """The cross-fit figure, or the raw one; -1 where there is none."""
+    known = (one for one in (mean.crossfit, mean.raw) if one is not None)
+    return next(known, -1.0)
+
+
+def note_of(mean: Figures | None) -> str:
+    """How exactly agreement is known, and what a low one means for the leaderboard."""
+    if mean is None:
+        return ""
+    said = [why_not_exact(mean.no_interval)]
+    if mean.raw is not None and figure_to_read(mean) < TENTATIVE:
+        said.append(
+            _(
+                "The ranks on the leaderboard allow for disagreement: go by them, not by the order "
+                "of the rows."
+            )
+        )
+    return " ".join(one for one in said if one)
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
@@ -214,7 +238,8 @@ def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
         facts.append(Fact(_("Right side wins"), percent(side["right"], 1), more))
     drift = next((r for r in core.get("drift", []) if not r["dimension"]), None)
     if drift and drift["early"] is not None and drift["late"] is not None:
-        more = change_words(drift["late"] - drift["early"], drift["se"])
+        points = change_words(drift["late"] - drift["early"], None)
+        more = _("change %(points)s points") % {"points": points}
         name = _("Neutral, first %(n)s pairs") % {"n": early}
         facts.append(Fact(name, percent(drift["early"], 1)))
         facts.append(Fact(_("Neutral, later"), percent(drift["late"], 1), more))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -17,7 +17,7 @@ from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, to_displayed
 from annotation.work.selectors.known import KnownCount, count_by_worker, mark, worked
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
@@ -92,6 +92,7 @@ class WorkerRow:
     again: float | None = None  # share of repeated votes that are the same
     again_n: int = 0
     straight: float | None = None  # share of judgments with one label on every dimension
+    judgments: int = 0  # that this share is of
     plot: SafeString | None = None
     sides: Sides = Sides()
     attention: KnownCount = NONE_SEEN
@@ -107,14 +108,15 @@ class WorkerRow:
 def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
     """A row a worker on one dimension, or of the mean of all (one query)."""
     again = {row["worker"]: row for row in told.get("repeat_worker", [])}
-    straight = {row["worker"]: row["share"] for row in told.get("straight_worker", [])}
+    straight = {row["worker"]: row for row in told.get("straight_worker", [])}
     found = []
     scores = WorkerScore.objects.filter(run=run, dimension=dimension)
     for values in scores.values_list(*COLUMNS):
         row = WorkerRow(*values)
         row.again = again.get(row.id, {}).get("same")
         row.again_n = again.get(row.id, {}).get("n", 0)
-        row.straight = straight.get(row.id)
+        row.straight = straight.get(row.id, {}).get("share")
+        row.judgments = straight.get(row.id, {}).get("n", 0)
         found.append(row)
     return found
 
@@ -145,7 +147,10 @@ def worker_list(
     listed: list[WorkerRow] = list(shown_page.object_list)
     ids = [row.id for row in listed]
     out = exclusions(task)
-    chosen, tested = sides(task, ids, dimension), attention(task, ids)
+    # One side every time is also one label every time; such workers may be on another page.
+    same = [row for row in rows if row.straight == 1 and row.judgments >= MANY]
+    chosen = sides(task, {*ids, *(row.id for row in same)}, dimension)
+    tested = attention(task, ids)
     times, gone = pair_seconds(task, ids), {one.worker_id: one.pk for one in out}
     for row in listed:
         row.plot = interval_plot(row.estimate, row.low, row.high, row.name)
@@ -154,9 +159,11 @@ def worker_list(
         row.seconds = times.get(row.id)
         row.exclusion = gone.get(row.id)
     known = {row.id for row in rows}
+    said = verdict(task, run, rows, told.get("diagnostics", {}).get("components", []))
+    habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
     return {
         "page": shown_page,
-        "verdict": verdict(task, run, rows, told.get("diagnostics", {}).get("components", [])),
+        "verdict": replace(said, note=" ".join(filter(None, [said.note, *habits]))),
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),
@@ -190,6 +197,18 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
         )
     nothing = NextStep(_("Nothing to do: no worker stands out and all work is decided."))
     return said.then(read, next_steps.review(task), nothing)
+
+
+def _habit(name: str, chosen: Sides) -> str:
+    """That somebody chose one side every time, if so; a reason to read, and no verdict."""
+    told = {"name": name, "n": count(chosen.n)}
+    if (side := one_side(chosen)) is None:
+        return ""
+    if side == LEFT:
+        said = _("Read the votes of %(name)s: all %(n)s of them are for the left text.")
+    else:
+        said = _("Read the votes of %(name)s: all %(n)s of them are for the right text.")
+    return said % told
 
 
 def interval_plot(

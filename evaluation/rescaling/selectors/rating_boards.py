@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import plural, word
+from crowdqc.numbers import listed, plural, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
@@ -150,9 +151,17 @@ METHOD = gettext_noop(
 )
 
 
-def best_of(scale: dict[str, Any]) -> Place:
-    """Whether one source has surely the highest mean on a scale."""
-    return highest(scale["rows"], _("mean on %(scale)s") % {"scale": scale["asked"].label})
+def best_of(scale: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> Place:
+    """Whether one source has surely the highest mean on a scale, and on which others none has."""
+    place = highest(scale["rows"], _("mean on %(scale)s") % {"scale": scale["asked"].label})
+    unsure = [
+        one["asked"].label for one in others if one is not scale and highest(one["rows"], "").open
+    ]
+    if not place.sentence or not unsure:
+        return place
+    told = {"scales": listed(unsure)}
+    note = _("No source is shown to be above all others on %(scales)s.") % told
+    return replace(place, note=" ".join(said for said in (place.note, note) if said))
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:

@@ -61,20 +61,29 @@ def of_run(
 
 def review(task: Task) -> NextStep | None:
     """Submitted work of the task that waits for a decision; one query."""
-    n = unsettled_assignments(task).count()
+    n, pay = _waiting(task)
     if not n:
         return None
-    said = _("Review the work that waits to be paid, with these results beside it.")
-    return _to_review(task, said, n)
+    said = _(
+        "Review the submitted work and propose its pay, %(pay)s at most. A low score alone is no "
+        "reason to reject work."
+    )
+    return _to_review(task, said % {"pay": pay}, n)
 
 
 def only_pay(task: Task) -> NextStep | None:
     """That nothing is left but to pay the submitted work of the task; one query."""
-    rows = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
-    if not rows["n"]:
+    n, pay = _waiting(task)
+    if not n:
         return None
-    told = {"pay": money(rows["pay"], task.project.currency)}
-    return _to_review(task, _("Only the pay waits: approve %(pay)s.") % told, rows["n"])
+    said = _("Only the pay is left: review the submitted work and propose %(pay)s at most.")
+    return _to_review(task, said % {"pay": pay}, n)
+
+
+def _waiting(task: Task) -> tuple[int, str]:
+    """How many assignments wait for a decision, and their pay."""
+    rows = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
+    return rows["n"], money(rows["pay"] or 0, task.project.currency)
 
 
 def _to_review(task: Task, sentence: str, n: int) -> NextStep:
@@ -96,7 +105,10 @@ def of_place(place: Place, task: Task) -> NextStep:
             _("Nothing to do: the first place is sure, and more answers are not needed.")
         )
     if place.open:
-        said = _("Choose among them by cost or another reason, or collect more answers.")
+        said = _(
+            "Prefer none of them by this result: choose by cost or another reason, or collect more "
+            "answers."
+        )
         return plan(task, said)
     return plan(task, _("Collect more answers: so far they do not say who is first."))
 

@@ -167,8 +167,11 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
     below = [row for row in known if row["high"] < middle]
     told = {"n": count(len(below)), "of": count(len(known)), "middle": score(middle, 2)}
     if not below:
-        said = _("No worker is shown to be below the median competence of %(middle)s.") % told
-        return Verdict(said), []
+        said = _(
+            "No worker is shown to do worse than the middle one, whose competence is %(middle)s."
+        )
+        note = _("This does not say that all of them judge well.")
+        return Verdict(said % told, note), []
     said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
     return Verdict(said), sorted(below, key=lambda row: row["estimate"])
 

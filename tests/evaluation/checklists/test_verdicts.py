@@ -21,5 +21,6 @@ def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
     assert few.sentence == "With only 2 sources nobody can tell yet whether the checklist works."
     assert "ρ .97" in few.note and "It takes 5 sources" in few.note
     assert few.next is not None and few.next.url.endswith("?part=texts")
+    assert "each of at least 3 more sources" in few.next.sentence
     assert follows(task, [correlated(-0.1, 9)]).sentence.startswith("It is not shown")
     assert follows(task, [correlated(0.5, 9)]).sentence == "Scores of people follow human scores."

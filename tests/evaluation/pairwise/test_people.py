@@ -158,6 +158,9 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task,
     text = text_of(page(task, "pair_workers"))
     assert "12 workers, 12 with a competence." in text
     assert f"{left.name}" in text and "Preview leaving out" in text
+    habit = f"Read the votes of {left.name}: all {left.sides.n} of them are for the left text."
+    assert habit in text
+    assert habit in text_of(page(task, "pair_workers", query="?page=2"))  # whatever page is shown
 
 
 def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Task) -> None:

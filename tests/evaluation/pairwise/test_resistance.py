@@ -117,14 +117,14 @@ def test_who_is_first_by_votes_alone_is_not_called_sure(
     for query in ("?dimension=overall", "?dimension=overall&score=controlled"):
         text = text_of(page(task, "pair_results", query=query))
         assert "model-a (list) is first by the votes." in text
-        assert "at equal length and style is not shown: its texts are longer" in text
-        assert "Check whether length and style are what you want to reward" in text
+        assert "At equal length and style its lead is not sure: " in text
+        assert "Use model-a (list) if length and style may count in its favour." in text
         assert "stays ahead" not in text and "the first place is sure" not in text
     assert "the first place is sure" not in text_of(page(task, "pair_wins"))
     before = before_use(task, "overall")  # what the page of a live evaluation says to do
     assert before is not None and "score=controlled" in before.url
     shown = shared.parts(run, None)
-    assert "at equal length and style is not shown" in shown["verdict"].sentence
+    assert "At equal length and style its lead is not sure" in shown["verdict"].sentence
 
 
 def test_a_study_whose_texts_do_not_differ_says_why_there_is_no_control() -> None:

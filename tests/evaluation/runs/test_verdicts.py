@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from django.utils.safestring import SafeString
 
+from annotation.models import Task
 from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.verdicts import against_others
-from evaluation.free_text.selectors.disagreement import one_truth
+from evaluation.free_text.selectors.disagreement import one_truth, what_now
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
+from evaluation.models import Run
 from evaluation.pairwise.selectors.facts import of_run
+from evaluation.pairwise.selectors.order.effects import Drift, Side, verdict_of
 from evaluation.pairwise.selectors.pages import told_apart
+from evaluation.pairwise.selectors.resistance.advice import after_place
+from evaluation.pairwise.selectors.tables import Difference, compared
 from evaluation.people.selectors.card import against_medians
+from evaluation.rescaling.selectors.rating_boards import best_of
 from evaluation.runs.selectors.verdicts import (
     NextStep,
+    Place,
     Verdict,
     first_place,
     highest,
@@ -81,7 +89,7 @@ def side(low: float, high: float) -> dict[str, Any]:
         (one_truth([{"found": None, "reason": "something"}]), "two camps is not known."),
         (one_truth([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "takes 6 workers and 8"),
         (one_truth([{"found": None, "reason": TOO_MANY_WORKERS}]), "among so many workers"),
-        (one_truth([{"found": False}]), "No two groups with different views"),
+        (one_truth([{"found": False}]), "No split of the workers into two camps"),
         (one_truth([{"found": False}, {"found": True}]), "Workers form two camps"),
         (told_apart(0, 0), "not computed"),
         (told_apart(0, 9), "every pair apart"),
@@ -117,6 +125,67 @@ def test_a_missing_interval_says_how_much_is_needed() -> None:
     )
     assert why_not_exact("every resample gives this value") == "Every resample gives this value."
     assert why_not_exact("") == ""
+
+
+def test_the_questions_of_least_agreement_are_those_to_read() -> None:
+    found = what_now(Run(project_id=1, task_id=1, number=3), [{"found": False}], [6, 15])
+    assert found.note == "No split of the workers into two camps is shown."
+    assert found.next is not None
+    assert found.next.sentence.startswith("Read questions 6, 15 before you use their best answers.")
+
+
+def scale(label: str, *rows: dict[str, Any]) -> dict[str, Any]:
+    return {"asked": AskedDimension(label.lower(), label), "rows": rows}
+
+
+def test_a_scale_without_a_sure_first_is_named_beside_the_one_that_has_one() -> None:
+    clear = scale("Depth", share("A", 0.6, 0.7), share("B", 0.2, 0.5))
+    equal = scale("Facts", share("A", 1.0, 1.0), share("B", 1.0, 1.0))
+    assert best_of(clear, [clear]).note == ""
+    assert best_of(clear, [clear, equal]).note == (
+        "No source is shown to be above all others on Facts."
+    )
+
+
+def test_a_change_over_time_comes_first_where_no_side_is_shown_and_rejects_nobody() -> None:
+    run = Run(project_id=1, task_id=1, number=3)
+    side = Side("All", 0.45, 0.37, 0.53, 99, "", SafeString(), 0)
+    drift = Drift("All", 0.25, 0.2, -0.05, -0.09, -0.02, None, "", 0)
+    found = verdict_of(run, [side], [drift])
+    assert found.sentence == "People answer “neutral” less often later on."
+    assert found.note == "No effect of the side is shown."
+    assert found.next is not None and found.next.sentence.startswith("Reject nobody for this")
+    unknown = verdict_of(run, [side], [replace(drift, low=-0.09, high=0.02)])
+    assert unknown.sentence == "No effect of the side is shown."
+    assert unknown.next is not None and unknown.next.sentence.startswith("Nothing to do")
+
+
+def graded(style: str, *differs: float) -> dict[str, Any]:
+    tests = [Difference(value, 0.01, value != 0, 10, "") for value in differs]
+    return {"style": style, "differences": tests, "differing": sum(one.differs for one in tests)}
+
+
+def test_grades_that_differ_in_one_style_say_who_is_better_on_what() -> None:
+    run = Run(project_id=1, task_id=1, number=3)
+    blocks = [graded("list", 0, 0), graded("prose", -2.0, 1.0), graded("All styles", 0, 0)]
+    found = compared(run, blocks, ["Depth", "Style"], "people", "models")
+    assert found.sentence == (
+        "Over all styles, no difference between people and models is shown on any dimension."
+    )
+    assert found.note == (
+        "In prose, people has higher grades on Style. In prose, models has higher grades on Depth. "
+        "Each style is tested on its own."
+    )
+    assert found.next is not None and "If you need only prose" in found.next.sentence
+    none = compared(run, [graded("list", 0, 0)], ["Depth", "Style"], "people", "models")
+    assert none.next is not None and "more votes on these topics cannot" in none.next.sentence
+
+
+def test_a_lead_that_is_not_sure_at_equal_length_says_when_to_use_it() -> None:
+    run = Run(project_id=1, task=Task(pk=1, project_id=1), number=3)
+    step = after_place(Place("A is first by the votes.", first=("A",)), run, "depth")
+    assert step.sentence.startswith("Use A if length and style may count in its favour.")
+    assert step.url.endswith("score=controlled")
 
 
 def test_parts_that_share_no_pair_and_labels_unlike_most_are_told_once() -> None:

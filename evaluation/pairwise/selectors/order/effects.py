@@ -88,7 +88,7 @@ def verdict_of(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> Verd
         down=_("The left side wins more often, whatever it says."),
         unknown=_("No effect of the side is shown."),
     )
-    steps = [_both_ways(run, sides[0]), _shorter(run, drifts), _nothing(sides[0], drifts)]
+    steps = [_both_ways(run, sides[0]), _fewer(drifts), _nothing(sides[0], drifts)]
     if not drifts:
         return Verdict(side).then(*steps)
     time = change(
@@ -98,6 +98,8 @@ def verdict_of(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> Verd
         down=_("People answer “neutral” less often later on."),
         unknown=_("No change over time is shown."),
     )
+    if drifts[0].tells and not sides[0].tells:  # what is shown comes before what is not
+        side, time = time, side
     return Verdict(side, time).then(*steps)
 
 
@@ -115,14 +117,16 @@ def _both_ways(run: Run, every: Side) -> NextStep | None:
     )
 
 
-def _shorter(run: Run, drifts: Sequence[Drift]) -> NextStep | None:
+def _fewer(drifts: Sequence[Drift]) -> NextStep | None:
     """What follows from neutral answers that change along the way."""
     if not drifts or not drifts[0].tells:
         return None
+    # Places count over all assignments of a worker, so shorter assignments would not help.
     return NextStep(
-        _("Try shorter assignments in the next task: answers change as people go on."),
-        _("Open the task"),
-        reverse("task", args=[run.project_id, run.task_id]),
+        _(
+            "Reject nobody for this and keep the results. If “neutral” matters to you, let more "
+            "people judge fewer pairs each in the next task."
+        )
     )
 
 
@@ -142,7 +146,11 @@ def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> s
         if span := sides[0].points:
             told["interval"] = interval(*span, 1)
             parts.append(
-                _("The right side wins %(share)s of the decisive votes (%(interval)s).") % told
+                _(
+                    "The right side wins %(share)s of the decisive votes (%(interval)s; 50%% is no "
+                    "effect)."
+                )
+                % told
             )
         else:
             parts.append(_("The right side wins %(share)s of the decisive votes.") % told)
@@ -216,7 +224,10 @@ def drift_note(drifts: Sequence[Drift]) -> str:
             said = _(
                 "People give more neutral answers as they go on: a sign of tiring, or learning."
             )
-        rest = _("Shorter assignments or a break would show which.")
+        rest = _(
+            "Where pairs come in a random order for each worker, this falls on all systems alike, "
+            "on average."
+        )
         return joined(said, _where(drifts), rest)
     if any(drift.tells for drift in drifts[1:]):
         said = _("Over all dimensions the share of neutral answers does not change measurably.")

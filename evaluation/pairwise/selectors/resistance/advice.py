@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
-from crowdqc.numbers import count, money
+from crowdqc.numbers import count, listed, money, word
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
 from evaluation.pairwise.selectors.boards import (
@@ -29,7 +29,14 @@ from evaluation.pairwise.selectors.resistance.top import Resistance, rounded
 from evaluation.pairwise.selectors.runs import shown_run
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict, first_place, named
+from evaluation.runs.selectors.verdicts import (
+    NAMED,
+    NextStep,
+    Place,
+    Verdict,
+    first_place,
+    named,
+)
 
 
 def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
@@ -44,7 +51,7 @@ def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) 
     equal = ordered([row for row in equal if row.controlled is not None])
     held = first_place(equal, noun="systems", by="")
     if place.sure and held.first != place.first:
-        return replace(place, sentence=_by_votes(place, held, equal), sure=False)
+        return replace(place, sentence=_by_votes(place, held), sure=False)
     return replace(place, note=" ".join(said for said in (place.note, _equal(place, held)) if said))
 
 
@@ -64,43 +71,24 @@ def _equal(place: Place, held: Place) -> str:
     return _("At equal length and style, %(names)s may all be the best.") % told
 
 
-def _by_votes(place: Place, held: Place, rows: Sequence[SystemRow]) -> str:
+def _by_votes(place: Place, held: Place) -> str:
     """Who is first by the votes where the controlled score does not say the same."""
-    told = {"name": place.first[0], "other": named(held.first, "systems")}
+    name = place.first[0]
+    told = {"name": name, "other": named(held.first, "systems")}
     if held.sure:
         return (
             _("%(name)s is first by the votes. At equal length and style, %(other)s is first.")
             % told
         )
-    first = next(row for row in rows if row.in_sentence == place.first[0])
-    beside = next((row for row in rows if row.component == 1 and row.id != first.id), first)
-    words, others = round(first.words or 0), round(beside.words or 0)
-    if words and others and words != others:
-        told |= {"words": count(words), "fewer": count(others)}
-        if words > others:
-            return (
-                _(
-                    "%(name)s is first by the votes. Whether it would also be first at equal "
-                    "length and style is not shown: its texts are longer (%(words)s words at the "
-                    "median, not %(fewer)s)."
-                )
-                % told
-            )
-        return (
-            _(
-                "%(name)s is first by the votes. Whether it would also be first at equal length "
-                "and style is not shown: its texts are shorter (%(words)s words at the median, "
-                "not %(fewer)s)."
-            )
-            % told
-        )
-    return (
-        _(
-            "%(name)s is first by the votes. Whether it would also be first at equal length and "
-            "style is not shown."
-        )
-        % told
-    )
+    said = _("%(name)s is first by the votes.") % told
+    if name not in held.first:
+        return f"{said} {_equal(place, held)}"
+    rest = [one for one in held.first if one != name]
+    others = listed(rest)
+    if len(rest) > NAMED:
+        others = _("%(n)s others") % {"n": word(len(rest))}
+    unsure = _("At equal length and style its lead is not sure: %(others)s may be as good.")
+    return f"{said} {unsure % {'others': others}}"
 
 
 def after_board(
@@ -128,12 +116,19 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
     query = {"dimension": dimension, "run": str(run.number)}
     if place.open:
         return NextStep(
-            _("Choose among them by cost or another reason, or collect more votes."),
+            _(
+                "Prefer none of them by this result: choose by cost or another reason, or collect "
+                "more votes."
+            ),
             _("See how many more it takes"),
             f"{page}?{urlencode(query)}",
         )
     return NextStep(
-        _("Check whether length and style are what you want to reward."),
+        _(
+            "Use %(name)s if length and style may count in its favour. If they should not, go by "
+            "the ranking at equal length."
+        )
+        % {"name": place.first[0]},
         _("See the ranking at equal length"),
         f"{page}?{urlencode(query | {'score': CONTROLLED})}",
     )
