@@ -109,7 +109,7 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
     found = _own(task, pk, access.user)
     answers, problem, errors, status = found.answers, "", {}, 200
     if request.method == "POST":
-        # htmx sends the button that has the focus along: what it keeps while one types ends nothing.
+        # htmx sends the button that has the focus along: keeping a draft ends nothing.
         finish = request.POST.get("do") == "finish" and not request.htmx  # type: ignore[attr-defined]
         try:
             blind.answer(by=access.user, comparison=found, given=request.POST, finish=finish)

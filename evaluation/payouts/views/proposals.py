@@ -86,7 +86,7 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         lines = payout_form.start(rows, terms, _decision(request))
         return _form(request, task, lines, terms, {"key": str(uuid.uuid4())})
     key = _key(request)
-    # htmx sends the button that has the focus along; only a press of it, which loads a page, decides.
+    # htmx sends the button that has the focus along; only pressing it, without htmx, proposes.
     wanted = "" if request.htmx else request.POST.get("do", "")  # type: ignore[attr-defined]
     done = task.payout_batches.filter(key=key, proposed_by=access.user).first()
     if done and wanted == "propose":
