@@ -49,7 +49,7 @@ class ProjectForm(forms.Form):
     name = TitleField(max_length=120)
     currency = forms.ChoiceField(
         choices=CURRENCIES,
-        help_text=gettext_lazy("Of pay and budget. It stays as it is afterwards."),
+        help_text=gettext_lazy("For pay and budget. It cannot be changed later."),
     )
     also_manager = forms.BooleanField(
         required=False,

@@ -88,7 +88,8 @@ class KnownAnswersFile(Importer):
     )
     note = gettext_lazy(
         "Answers that are all accepted are written with | between them. An item "
-        "with a known answer is mixed in among the others and never counts. "
+        "with a known answer is mixed in among the others; its answers do not count "
+        "towards those wanted. "
         "Workers never see the file."
     )
 

@@ -135,9 +135,9 @@ class LabelItems(Importer):
     note = gettext_lazy(
         "Every other column is kept with its item. An item without an id gets one "
         "made of its text. An item with a known answer is mixed in among the "
-        "others and never counts. Where items are images or recordings, File names "
-        "one that was uploaded in the builder, or is the address of one, and Text "
-        "describes it."
+        "others; its answers do not count towards the labels wanted. Where items are "
+        "images or recordings, File names one that was uploaded in the builder, or is "
+        "the address of one, and Text describes it."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:

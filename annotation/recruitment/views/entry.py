@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.models import Membership, Recruitment, User, Visit
+from annotation.models import Membership, Recruitment, Task, User, Visit
 from annotation.recruitment import selectors
 from annotation.recruitment.actions import key_sets as recruitment_actions
 from annotation.recruitment.platforms import entry_params as coming
@@ -128,12 +128,26 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
             return redirect(f"{reverse('work_consent', args=[task.project_id])}?task={task.pk}")
         refusal = Refused(error.message, coming.ASK, code="not-allowed")
     except Conflict as error:
-        todo = gettext("Return the submission on the platform; nothing is held against you.")
-        refusal = Refused(error.message, todo, code="nothing-left", status=409)
+        return _nothing_left(request, visit, error)
     else:
         return redirect("work_assignment", assignment_id=found.pk)
     visits.record_refusal(recruitment=visit.recruitment, error=refusal)
     return _refuse(request, visit.recruitment, refusal)
+
+
+def _nothing_left(request: HttpRequest, visit: Visit, error: Conflict) -> HttpResponse:
+    todo = gettext("Return the submission on the platform; nothing is held against you.")
+    refusal = Refused(error.message, todo, code="nothing-left", status=409)
+    visits.record_refusal(recruitment=visit.recruitment, error=refusal)
+    return _refuse(request, visit.recruitment, refusal)
+
+
+def nothing_left(request: HttpRequest, task: Task, error: Conflict) -> HttpResponse | None:
+    """What somebody reads who came from elsewhere for a task that was filled meanwhile."""
+    visit = selectors.visit_of(cast(User, request.user))
+    if visit is None or visit.recruitment.task_id != task.pk or visit.assignment_id is not None:
+        return None
+    return _nothing_left(request, visit, error)
 
 
 @login_required

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -14,7 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
-from annotation.models import Recruitment, Role
+from annotation.accounts.roles.selectors import gives_roles
+from annotation.accounts.security.stepup import require_recent
+from annotation.models import Recruitment, Role, User
 from annotation.payouts.actions import payments
 from annotation.recruitment import selectors
 from annotation.recruitment.actions import ways_in as actions
@@ -53,6 +55,7 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
     if task.current is None:
         messages.warning(request, _("Publish the task first: people would find nothing here."))
         return redirect("recruitment_list", project_id, task_id)
+    _confirm_before_secrets(request, task, kind)
     start = {"name": task.current.title[:80], "entry": "bound", "audience": site_of(request)}
     form = FORMS[kind](request.POST or None, initial=start)
     if request.method == "POST" and form.is_valid():
@@ -61,9 +64,17 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
         except DomainError as error:
             add_errors(form, error)
         else:
-            messages.success(request, _("It is added. Paste its address where people start."))
+            messages.success(request, _("Added. Copy its address and paste it where people start."))
             return redirect("recruitment", project_id, task_id, made.pk)
     return _form(request, task, form, None)
+
+
+def _confirm_before_secrets(request: HttpRequest, task: Any, kind: str) -> None:
+    """Ask who they are before the form is filled in: one with secrets is not kept over it."""
+    by = cast(User, request.user)
+    asks = kind == Recruitment.Kind.PROLIFIC and gives_roles(task.project, by)
+    if request.method == "GET" and asks:
+        require_recent(by, _("change how payments are sent"))
 
 
 def _form(
@@ -126,6 +137,7 @@ def recruitment_edit(
     """Change a way in; an empty secret keeps the one that is there."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     row = selectors.get_recruitment(task, recruitment_id)
+    _confirm_before_secrets(request, task, row.kind)
     made = FORMS[row.kind]
     form = made(request.POST) if request.method == "POST" else made.of(row)
     if request.method == "POST" and form.is_valid():

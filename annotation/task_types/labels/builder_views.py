@@ -153,7 +153,7 @@ class LabelsBuilder(BuilderParts):
     )
     order_help = gettext_lazy("Random order is over all %(nouns)s.")
     redundancy_help = gettext_lazy(
-        "So many different workers label each %(noun)s. A lower number never takes away what is "
+        "How many different workers label each %(noun)s. A lower number never takes away what is "
         "answered or in progress."
     )
     redrawn_by = frozenset({"content"})

@@ -151,6 +151,9 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
     try:
         found = assignments.claim(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
     except Conflict as error:
+        turned_away = coming_in.nothing_left(request, task, error)
+        if turned_away is not None:
+            return turned_away
         messages.warning(request, error.message)
         return redirect("work_home")
     except NotAllowed as error:

@@ -109,14 +109,15 @@ def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> Htt
     found = _own(task, pk, access.user)
     answers, problem, errors, status = found.answers, "", {}, 200
     if request.method == "POST":
-        finish = request.POST.get("do") == "finish"
+        # htmx sends the button that has the focus along: keeping a draft ends nothing.
+        finish = request.POST.get("do") == "finish" and not request.htmx  # type: ignore[attr-defined]
         try:
             blind.answer(by=access.user, comparison=found, given=request.POST, finish=finish)
         except DomainError as error:
             answers = request.POST.dict()
             problem, errors, status = error.message, error.fields, error.status
         else:
-            if request.headers.get("HX-Request"):
+            if request.htmx:  # type: ignore[attr-defined]
                 return render(request, "evaluation/checklists/_kept.html")
             if finish:
                 messages.success(request, _("Finished. Whose A and B were stands below."))

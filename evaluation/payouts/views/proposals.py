@@ -86,14 +86,15 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         lines = payout_form.start(rows, terms, _decision(request))
         return _form(request, task, lines, terms, {"key": str(uuid.uuid4())})
     key = _key(request)
+    # htmx sends the button that has the focus along; only pressing it, without htmx, proposes.
+    wanted = "" if request.htmx else request.POST.get("do", "")  # type: ignore[attr-defined]
     done = task.payout_batches.filter(key=key, proposed_by=access.user).first()
-    if done and request.POST.get("do") == "propose":
+    if done and wanted == "propose":
         return redirect("payout", access.project.pk, done.number)
     rows, around = _chosen(request, task)
     terms = payout_form.terms_of(task, around, rows)
     lines = payout_form.read(rows, request.POST, terms)
     more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
-    wanted = request.POST.get("do", "")
     if wanted == "rule":
         return _form(
             request, task, payout_form.fill_amounts(lines, terms), terms, {**more, "filled": True}

@@ -80,6 +80,20 @@ def test_who_comes_is_asked_before_anything_is_recorded_and_goes_straight_to_wor
     assert again["Location"] == f"/work/assignments/{assignment.pk}/"
 
 
+def test_who_agrees_when_the_task_is_full_reads_what_to_do_on_the_platform() -> None:
+    world, client = factories.make_world(1, redundancy=1), Client()
+    study = prolific.make_recruitment(world.task)
+    asked = come(study, client)["Location"]
+    factories.claim_and_submit(world.task, world.worker)
+    visit = Visit.objects.get()
+    text = visit.worker.project.consent_texts.get()
+    agreed = client.post(asked, {"text": text.pk, "agreed": "on", "task": study.task_id})
+    page = agreed.content.decode()
+    assert agreed.status_code == 409 and "There is nothing left for you in this task." in page
+    assert "Return the submission on the platform" in page
+    assert AuditEntry.objects.filter(action="entry.refused").exists()
+
+
 def test_who_has_handed_in_goes_back_with_the_code(study: Recruitment) -> None:
     client = Client()
     come(study, client)

@@ -213,3 +213,17 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         assert answer["Location"].startswith(reverse("account_reauthenticate")), name
     assert AuditEntry.objects.count() == entries
     assert not ApiToken.objects.exists()
+
+
+def test_an_old_session_confirms_before_it_writes_a_token(world: make.World) -> None:
+    """A form with secrets is not kept over the question, so the question comes first."""
+    new = reverse("recruitment_new", args=[world.project.pk, world.task.pk, "prolific"])
+    way_in = prolific.make_recruitment(world.task)
+    edit = reverse("recruitment_edit", args=[world.project.pk, world.task.pk, way_in.pk])
+    client = signed_in(world.requester, age=OLD)
+    for at in (new, edit):
+        answer = client.get(at)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith(reverse("account_reauthenticate")), at
+    assert client.get(new.replace("prolific", "panel")).status_code == 200
+    assert signed_in(world.requester).get(new).status_code == 200
