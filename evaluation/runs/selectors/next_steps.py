@@ -95,7 +95,7 @@ def _to_review(task: Task, sentence: str, n: int) -> NextStep:
 def plan(task: Task, sentence: str) -> NextStep:
     """More answers, and how many: a page says what they would bring."""
     page = reverse("task_plan", args=[task.project_id, task.pk])
-    return NextStep(sentence, _("See how many more it takes"), page)
+    return NextStep(sentence, _("See how many more it takes, and their cost"), page)
 
 
 def of_place(place: Place, task: Task) -> NextStep:

@@ -120,7 +120,7 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
                 "Prefer none of them by this result: choose by cost or another reason, or collect "
                 "more votes."
             ),
-            _("See how many more it takes"),
+            _("See how many more it takes, and their cost"),
             f"{page}?{urlencode(query)}",
         )
     return NextStep(
