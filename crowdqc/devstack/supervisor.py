@@ -212,12 +212,12 @@ class Supervisor:
                 served = True
                 self.say("devstack", f"serving at {address}; the workers are starting")
             problem = self._demo_problem() or self._probe(port, "/readyz")
-            if problem is None:
+            if problem is None and served:
                 ready = True
                 for line in self._closing_lines:
                     self.say("devstack", line)
                 self.say("devstack", f"ready at {address} (Ctrl-C stops everything)")
-            elif now > complain_due:
+            elif problem is not None and now > complain_due:
                 complain_due = now + 30
                 self.say("devstack", f"not ready after {now - began:.0f} s: {problem}")
         self.say("devstack", "stopping")
