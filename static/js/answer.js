@@ -174,7 +174,10 @@
     crowdqc.rate?.begin();
     crowdqc.label?.begin();
     crowdqc.record?.begin();
-    if (drafts.unsent(assignment).length) drafts.sync();
+    if (drafts.unsent(assignment).length) {
+      drafts.show(navigator.onLine ? "sending" : "device"); // what is saved is an older state
+      drafts.sync();
+    }
     if (crowdqc.think?.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
       field().focus({ preventScroll: true });

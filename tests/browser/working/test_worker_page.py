@@ -236,6 +236,7 @@ def test_two_tabs_end_with_what_was_typed_last(
     other = signed_in.new_page()
     open_item(other, live_server, held)
     expect(other.locator("textarea.answer")).to_have_value("From the first tab.")
+    passes(page, 2)  # who has just typed would have the last word
     other.keyboard.type(" And the second.")
     expect(page.locator("textarea.answer")).to_have_value("From the first tab. And the second.")
     assert page.evaluate("() => crowdqc.drafts.sync()")  # before the tab that it was typed in
