@@ -330,7 +330,8 @@ def compared(
         step = NextStep(
             _(
                 "Do not prefer %(first)s or %(second)s over all styles. If you need only "
-                "%(styles)s, read pairs of that style to see what makes the difference."
+                "%(styles)s, the higher grades there are a reason to choose; read some pairs to "
+                "see what makes the difference."
             )
             % told,
             _("Pairs to read"),

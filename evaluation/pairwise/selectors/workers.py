@@ -190,7 +190,11 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
         page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])
         told = {"name": below[0]["name"]}
         read = NextStep(
-            _("Read the votes of those below before you leave anybody out; begin with %(name)s.")
+            _(
+                "Read the votes of those below; begin with %(name)s. If they did not read the "
+                "texts, leave them out of the results. Whether the work is paid is decided in its "
+                "review."
+            )
             % told,
             _("Votes of %(name)s") % told,
             f"{page}?run={run.number}",
