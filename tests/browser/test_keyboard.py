@@ -31,6 +31,8 @@ def opens(context: BrowserContext, live_server: Any, world: World, user: User | 
     sign_in(context, user, live_server.url)
     context.set_default_timeout(20_000)
     page = context.new_page()
+    # From here on: begun with the key that opens the chooser, listening can come too late.
+    page.on("filechooser", lambda _: None)
     page.goto(live_server.url + reverse("project", args=[world.project.pk]))
     return page
 
