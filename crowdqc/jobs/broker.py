@@ -202,6 +202,14 @@ def oldest_waiting(app: Celery) -> dict[str, float]:
     return {role: age for role, age in found.items() if age is not None}
 
 
+def queue_tables(
+    connection: psycopg.Connection[Any], names: Mapping[str, str]
+) -> dict[str, Identifier]:
+    """The tables of those queues (role to name) that have one: the others never held a job."""
+    made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
+    return {role: Identifier("pgmq", f"q_{name}") for role, name in names.items() if name in made}
+
+
 def _states_in_database(conninfo: str, names: Mapping[str, str]) -> dict[str, QueueState]:
     # A message that is worked on is invisible until its renewal (vt) lies in the past.
     sql = (
@@ -209,13 +217,12 @@ def _states_in_database(conninfo: str, names: Mapping[str, str]) -> dict[str, Qu
         "min(vt) FILTER (WHERE vt <= now())), count(*) FILTER (WHERE vt > now()) FROM {}"
     )
     with psycopg.connect(conninfo, connect_timeout=2) as connection:
-        made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
+        tables = queue_tables(connection, names)
         found: dict[str, QueueState] = {}
-        for role, name in names.items():
+        for role in names:
             row = None
-            if name in made:
-                table = Identifier("pgmq", f"q_{name}")
-                row = connection.execute(SQL(sql).format(table)).fetchone()
+            if role in tables:
+                row = connection.execute(SQL(sql).format(tables[role])).fetchone()
             waiting, oldest, running = row or (0, None, 0)
             found[role] = QueueState(waiting, None if oldest is None else float(oldest), running)
     return found

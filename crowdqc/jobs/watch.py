@@ -9,16 +9,14 @@ import contextlib
 import logging
 import select
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import psycopg
-from django.db import Error as DatabaseError
-from django.db import connections
 from psycopg import sql
 
 from crowdqc.jobs import alive, worker
-from crowdqc.jobs.broker import LOCAL_URL, default_conninfo
+from crowdqc.jobs.broker import LOCAL_URL, default_conninfo, install_queue, queue_tables
 from crowdqc.jobs.family import Bell
 from crowdqc.jobs.queues import queue_name
 
@@ -36,41 +34,26 @@ def watch(bells: Mapping[str, Bell]) -> None:
     in_database = app.conf.broker_url == LOCAL_URL
     look = _looks_into_database if in_database else _looks_into_redis
     lost = (*app.connection_for_read().connection_errors, psycopg.Error, OSError)
-    signs = _Signs([worker.worker_name(role) for role in names])
+    own, due = [worker.worker_name(role) for role in names], 0.0
     while True:
         try:
             with contextlib.closing(look(app, names)) as looks:
                 for found in looks:
                     for role in found:
                         bells[role].ring()
-                    signs.give()
+                    if time.monotonic() >= due:  # for the workers that are not there
+                        due = time.monotonic() + worker.BEAT_SECONDS
+                        worker.sign_of_life(own)
         except lost as error:
             logger.warning("the queues cannot be watched: %s", error)
-            alive.sign(*signs.names)
+            alive.sign(*own)
             time.sleep(AWAY_SECONDS)
-
-
-class _Signs:
-    """Signs of life of the workers that are not there."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names, self._due = names, 0.0
-
-    def give(self) -> None:
-        if time.monotonic() < self._due:
-            return
-        self._due = time.monotonic() + worker.BEAT_SECONDS
-        alive.sign(*self.names)
-        try:
-            worker.beat(*self.names)
-        except DatabaseError as error:
-            logger.warning("no heartbeat: %s", error)
-        connections.close_all()
 
 
 def _looks_into_database(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
     """The queues that hold a job, whenever there may be a new one."""
     conninfo = app.conf.broker_transport_options["conninfo"] or default_conninfo()
+    install_queue(conninfo)
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=2) as connection:
         for name in names.values():
             channel = sql.Identifier(f"pgmq.q_{name}.INSERT")
@@ -82,17 +65,11 @@ def _looks_into_database(app: Any, names: Mapping[str, str]) -> Generator[list[s
 
 
 def _visible(connection: psycopg.Connection[Any], names: Mapping[str, str]) -> list[str]:
-    """A queue without a table has never held a job."""
-    has = "SELECT array_agg(queue_name) FROM pgmq.meta WHERE queue_name = ANY(%s)"
-    if not connection.execute("SELECT to_regclass('pgmq.meta')").fetchone()[0]:  # type: ignore[index]
-        return []
-    made = (connection.execute(has, [list(names.values())]).fetchone() or [None])[0] or []
     asks = [
         sql.SQL("SELECT {} WHERE EXISTS (SELECT FROM {} WHERE vt <= clock_timestamp())").format(
-            role, sql.Identifier("pgmq", f"q_{name}")
+            role, table
         )
-        for role, name in names.items()
-        if name in made
+        for role, table in queue_tables(connection, names).items()
     ]
     return [row[0] for row in connection.execute(sql.SQL(" UNION ALL ").join(asks))] if asks else []
 

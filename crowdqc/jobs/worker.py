@@ -132,6 +132,14 @@ def _keep_alive(consumer: Any) -> None:
     from celery.worker import state
 
     told, busy = 0, time.monotonic()
+
+    def tell() -> None:
+        nonlocal told
+        ended = _ended_jobs()
+        for listener in listeners:
+            listener(roles_of(consumer), ended - told)
+        told = ended
+
     while not _stop.wait(BEAT_SECONDS):
         if state.reserved_requests or _ended_jobs() > told:
             busy = time.monotonic()
@@ -143,17 +151,19 @@ def _keep_alive(consumer: Any) -> None:
             renew_deliveries(consumer)
         except consumer.connection_errors as error:
             logger.warning("deliveries were not renewed: %s", error)
-        alive.sign(*names_of(consumer))
-        try:
-            close_old_connections()
-            beat(*names_of(consumer))
-            ended = _ended_jobs()
-            for tell in listeners:
-                tell(roles_of(consumer), ended - told)
-            told = ended
-        except DatabaseError as error:
-            logger.warning("no heartbeat: %s", error)
-        connections.close_all()  # of this thread; a waiting one costs the server megabytes
+        sign_of_life(names_of(consumer), tell)
+
+
+def sign_of_life(names: Sequence[str], then: Callable[[], None] = lambda: None) -> None:
+    """Say that these live, on this machine and in the database, and do what goes with it."""
+    alive.sign(*names)
+    try:
+        close_old_connections()
+        beat(*names)
+        then()
+    except DatabaseError as error:
+        logger.warning("no heartbeat: %s", error)
+    connections.close_all()  # of this thread; a waiting one costs the server megabytes
 
 
 @worker_ready.connect
