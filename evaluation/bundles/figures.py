@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluation.bundles.manifest import FIGURES
-from evaluation.bundles.tables import Bundled, Columns, FigureTable, Line, Row, Table
+from evaluation.bundles.tables import Bundled, Columns, Counts, FigureTable, Line, Row, Table
 from evaluation.labels.selectors.tables import COEFFICIENTS
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
+from evaluation.methods.writing.signals import SIGNALS
+from evaluation.writing.selectors.facts import group_label
 
 # Pairs, ratings and labels ---------------------------------------------------------------------
 
@@ -196,5 +198,80 @@ CHECKS = (
         "Differences from other scores in ρ with human scores",
         Columns("Difference", "difference", counts=(("Adjusted p", "adjusted"), ("Texts", "n"))),
         _compared,
+    ),
+)
+
+# Responses with sources ------------------------------------------------------------------------
+
+
+def _who(row: Row, found: Bundled) -> str:
+    style = found.label(row["style"]) if row["style"] else "all styles"
+    return f"{group_label(row['group'])}, {style}"
+
+
+def _between(row: Row, found: Bundled) -> str:
+    style = found.label(row["style"]) if row["style"] else "all styles"
+    within = "different styles" if row["scope"] == "topic" else style
+    first = group_label(row["first"])
+    if not row["second"]:
+        return f"{first} beside the whole ranking, {within}"
+    return f"{first} and {group_label(row['second']).lower()}, {within}"
+
+
+RESPONSES = (("Responses", "responses"),)
+
+
+def _mean(measure: str) -> Columns:
+    mean, low, high = (f"{measure}.{end}" for end in ("mean", "mean_low", "mean_high"))
+    return Columns("Mean", mean, low, high, RESPONSES)
+
+
+def _estimate(path: str, measure: str, counts: Counts = ()) -> Columns:
+    value, low, high = (f"{path}.{end}" for end in ("value", "low", "high"))
+    return Columns(measure, value, low, high, counts)
+
+
+SIGNAL_LABELS = {signal.slug: signal.label for signal in SIGNALS}
+WRITTEN = (
+    FigureTable("general", "Words of a response", _mean("words"), _who),
+    FigureTable("general", "Statements of a response", _mean("statements"), _who),
+    FigureTable("general", "Passages that a response cites", _mean("documents"), _who),
+    FigureTable(
+        "overlap",
+        "Cited passages in common (Jaccard); beside the ranking, the share cited",
+        Columns("Overlap", "value", counts=(("By chance", "chance"), ("Pairs", "pairs"))),
+        _between,
+    ),
+    FigureTable(
+        "ranks",
+        "Median rank of the passages that a response cites",
+        _estimate("cited", "Rank", (("Not cited", "uncited.value"), *RESPONSES)),
+        _who,
+    ),
+    FigureTable(
+        "reuse",
+        "Words taken over: BLEU of a statement and each passage it cites, 0 to 100",
+        _estimate("mean", "Mean", (("Pairs", "pairs"),)),
+        _who,
+    ),
+    FigureTable(
+        "readability",
+        "Flesch reading ease, responses minus the passages they cite",
+        _estimate(
+            "difference", "Difference", (("Ease of responses", "text.mean"), ("n", "text.n"))
+        ),
+        _who,
+    ),
+    FigureTable(
+        "signals",
+        "How often signals of the log fired",
+        Columns("Share", "share", counts=(("Judged", "judged"), ("Workers", "workers"))),
+        lambda row, found: str(SIGNAL_LABELS.get(row["slug"], row["slug"])),
+    ),
+    FigureTable(
+        "forms.correlations",
+        "Answers to the questionnaires that go together, Spearman’s ρ",
+        Columns("ρ", "rho", counts=(("Answers", "n"), ("Workers", "workers"))),
+        lambda row, found: f"{row['first']}, {row['second']}",
     ),
 )

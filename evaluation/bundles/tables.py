@@ -173,12 +173,11 @@ class FigureTable:
 
     def __call__(self, found: Bundled) -> Iterator[Table]:
         """The table, where the run has such rows with a number."""
-        rows = dig(found.figures, self.figure) or ()
-        named = isinstance(rows, Mapping)
-        placed = rows.items() if named else enumerate(rows)
+        rows: Any = dig(found.figures, self.figure) or ()
+        placed = rows.items() if isinstance(rows, Mapping) else enumerate(rows)
         lines = []
         for at, row in placed:
-            data = {"slug": at, **row} if named else row
+            data = {"slug": at, **row}
             if dig(data, self.columns.key) is not None and self.kept(data):
                 name = self.name(data, found)
                 lines.append(Line(name, f"{FIGURES}:{self.figure}.{at}", data))

@@ -11,6 +11,7 @@ from evaluation.checklists.selectors.verdicts import follows_human, no_human_sco
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.models import SystemScore, WorkerScore
 from evaluation.rescaling.selectors.boards import raised_words
+from evaluation.writing.selectors.facts import length_words, too_few_topics
 
 BY_VOTES = " by the votes; at equal length and style this is not shown"
 
@@ -79,3 +80,9 @@ def follows_human_scores(found: Bundled) -> str:
     best = max(rows, key=lambda row: float(row["estimate"]))
     names = {one["component"]: one["name"] for one in found.figures["answerers"]}
     return follows_human(names[best["answerer"]], best).sentence
+
+
+def who_writes_longer(found: Bundled) -> str:
+    """Whether people and models differ in length, as the page says it."""
+    topics = found.recipe["counts"].get("questions")
+    return length_words(found.figures["general"], too_few_topics(topics))

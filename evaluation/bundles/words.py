@@ -195,3 +195,24 @@ ABOUT["checklist"] = About(
     figures.CHECKS,
     verdicts.follows_human_scores,
 )
+ABOUT["writing"] = About(
+    _("Words"),
+    _("Words"),
+    _(
+        "Responses and the passages that they cite are described: how long they are, which "
+        "passages they cite and from which ranks, how many words they take over (sentence BLEU), "
+        "and how easy they read. Signals are calculations on the log of a text’s making."
+    ),
+    _(
+        "Intervals are a bootstrap over topics; those of signals treat the texts of one worker as "
+        "alike, those of questionnaires are over workers."
+    ),
+    (
+        _("These are descriptions: nobody’s response is called better than another’s."),
+        _("Citations are counted; whether a passage supports a statement is not checked."),
+        _("A signal is evidence to look at, never a verdict; honest work fires some, too."),
+    ),
+    "",
+    figures.WRITTEN,
+    verdicts.who_writes_longer,
+)

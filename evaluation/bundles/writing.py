@@ -45,7 +45,8 @@ in a checkout of crowdqc needs no database. It checks the SHA-256 of every file,
 answers, and runs the method again: on a machine like the one in environment.json byte for byte,
 elsewhere to 1e-6. Whoever changes an answer changes the numbers; whoever changes the numbers as
 well has another result hash than the run has where it was made ("result_hash" in manifest.json).
-People appear under pseudonyms (names.json).
+What a model gave, or what stays where the run was made, is taken as it was stored ("given" in
+manifest.json). People appear under pseudonyms (names.json).
 """
 
 

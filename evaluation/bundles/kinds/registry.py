@@ -7,6 +7,7 @@ from evaluation.bundles.kinds.checks import OfChecks
 from evaluation.bundles.kinds.choices import OfChoices, OfLabels
 from evaluation.bundles.kinds.explanations import OfExplanations
 from evaluation.bundles.kinds.judgments import OfJudgments
+from evaluation.bundles.kinds.responses import OfResponses
 from evaluation.bundles.kinds.texts import OfTexts, OfVoters, OfWriters
 
 KINDS: dict[str, Kind] = {
@@ -19,4 +20,5 @@ KINDS: dict[str, Kind] = {
     "replacement_texts": OfWriters(),
     "rescaling": OfExplanations(),
     "checklist": OfChecks(),
+    "writing": OfResponses(),
 }

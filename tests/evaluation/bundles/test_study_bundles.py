@@ -1,4 +1,4 @@
-"""Rescaled ratings and checklists leave as bundles with a report: what models gave, people gave."""
+"""Rescaled ratings, checklists and writing leave as bundles with a report."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tests.evaluation.bundles.files import changed, first_row, written
 from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import rescaling as rescaling_corpus
+from tests.evaluation.corpora import writing as writing_corpus
 from tests.support.servers.llm import make_model, serving
 
 pytestmark = pytest.mark.django_db
@@ -81,10 +82,15 @@ def checked() -> Run:
     return run
 
 
+def described() -> Run:
+    return done(writing_corpus.make_written(), "writing", resamples=100)
+
+
 # Of each method: a small finished run, an answer that changes, and what was given beside.
 STUDIES: dict[str, tuple[Callable[[], Run], tuple[str, Any], tuple[str, str, Any]]] = {
     "rescaling": (rescaled, ("value", 0), ("data/scores.jsonl", "score", 99.5)),
     "checklist": (checked, ("yes", False), ("data/series.jsonl", "scores", [])),
+    "writing": (described, ("text", "Bees dance."), ("data/processes.jsonl", "minutes", 999.0)),
 }
 
 
