@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotation.files.writing.zips import MANIFEST
 from crowdqc.numbers import plural
 from evaluation.bundles import live
-from evaluation.bundles.kinds import KINDS, Again, Broken, read_jsonl
-from evaluation.bundles.report import differences
-from evaluation.bundles.writing import (
+from evaluation.bundles.kinds.base import Again, Broken, read_jsonl
+from evaluation.bundles.kinds.registry import KINDS
+from evaluation.bundles.manifest import (
     ENVIRONMENT,
     FIGURES,
     FORMAT,
@@ -23,11 +24,11 @@ from evaluation.bundles.writing import (
     environment,
     results_file,
 )
+from evaluation.bundles.report import differences
 from evaluation.methods.core.base import BadParameter, DataError, Hooks
-from evaluation.methods.registry import METHODS
 from evaluation.runs.results.rows import result_hash
+from evaluation.runs.run_types import type_of
 
-MANIFEST = "manifest.json"
 MOST_BYTES = 4 * 1024**3  # unpacked
 TOLERANCE = 1e-6
 LISTED = 5
@@ -135,7 +136,7 @@ def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[
         if there.get(name) != now[name]
     ]
     ours = recipe["method"] == live.METHOD
-    own = live.VERSION if ours else METHODS[recipe["method"]].version
+    own = live.VERSION if ours else type_of(recipe["method"]).recipe.version
     if own != recipe["version"]:
         other.append(f"method {recipe['version']} there, {own} here")
     words = "; ".join(other) if other else "the same versions as where it was made"

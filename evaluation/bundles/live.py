@@ -8,13 +8,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Task
 from annotation.work.snapshots.judgments import LiveVote
-from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict, Missing
 from evaluation.bundles import writing
-from evaluation.bundles.kinds import (
+from evaluation.bundles.kinds.base import (
     ANSWERS,
     SOURCES,
     Again,
@@ -22,6 +20,16 @@ from evaluation.bundles.kinds import (
     jsonl,
     names_of,
     read_jsonl,
+)
+from evaluation.bundles.manifest import (
+    ENVIRONMENT,
+    FIGURES,
+    NAMES,
+    README,
+    RECIPE,
+    environment,
+    manifest_of,
+    zipped,
 )
 from evaluation.live import dataset
 from evaluation.live.dataset import CONFIDENCE, LiveDataset
@@ -33,7 +41,7 @@ from evaluation.runs.results.rows import result_hash
 METHOD = "live"
 TITLE = "Live evaluation"
 BOARD = "board"
-README = """This is the result of a live evaluation with the votes that give its numbers again.
+WORDS = """This is the result of a live evaluation with the votes that give its numbers again.
 
     python manage.py verify_bundle THIS.zip
 
@@ -96,41 +104,27 @@ def contents(evaluation: LiveEvaluation, task: Task) -> tuple[dict[str, bytes], 
         "counts": {name: n for name, n in snapshot.counts.items() if name != "judges"},
     }
     files = {
-        "README.txt": README.encode(),
+        README: WORDS.encode(),
         ANSWERS: jsonl(one._asdict() for one in (*data.people, *data.models)),
         SOURCES: json_bytes({"systems": data.systems, "judges": data.judges}),
-        writing.RECIPE: json_bytes(recipe),
-        writing.ENVIRONMENT: json_bytes(writing.environment()),
-        writing.NAMES: names_of(task),
-        writing.FIGURES: json_bytes({BOARD: told}),
+        RECIPE: json_bytes(recipe),
+        ENVIRONMENT: json_bytes(environment()),
+        NAMES: names_of(task),
+        FIGURES: json_bytes({BOARD: told}),
     }
-    return files, _manifest(evaluation, task, recipe, told, snapshot.answer_ids)
-
-
-def _manifest(
-    evaluation: LiveEvaluation, task: Task, recipe: Row, told: Row, answer_ids: list[int]
-) -> Row:
-    result = evaluation.result or {}
-    return {
-        "kind": writing.KIND,
-        "format": writing.FORMAT,
-        "project": task.project_id,
-        "task": task.pk,
-        "task_type": task.type,
-        "task_versions": writing.versions_of(answer_ids),
-        "run": None,
-        "finished_at": evaluation.ended_at.isoformat() if evaluation.ended_at else None,
-        "ended": {"reason": evaluation.reason, "money": result.get("money")},
-        "method": METHOD,
-        "method_version": VERSION,
-        "params": recipe["params"],
-        "seed": recipe["seed"],
-        "snapshot": recipe["snapshot"],
-        "counts": recipe["counts"],
-        "result_hash": result_hash({}, {BOARD: told}),
-        "app_version": version(),
-        "names": "pseudonyms",
-    }
+    manifest = manifest_of(
+        recipe,
+        task_type=task.type,
+        result_hash=result_hash({}, {BOARD: told}),
+        project=task.project_id,
+        task=task.pk,
+        task_versions=writing.versions_of(snapshot.answer_ids),
+        run=None,
+        finished_at=evaluation.ended_at.isoformat() if evaluation.ended_at else None,
+        ended={"reason": evaluation.reason, "money": result.get("money")},
+        counts=recipe["counts"],
+    )
+    return files, manifest
 
 
 def parts(evaluation: LiveEvaluation, task: Task, told: Row) -> tuple[Iterator[bytes], int]:
@@ -139,11 +133,5 @@ def parts(evaluation: LiveEvaluation, task: Task, told: Row) -> tuple[Iterator[b
     ``told`` is given the manifest at the end.
     """
     files, manifest = contents(evaluation, task)
-
-    def ended(hashes: dict[str, str]) -> Row:
-        told.update(manifest, files=hashes)
-        return told
-
     counts = manifest["counts"]
-    packed = zip_with_manifest(((name, [content]) for name, content in files.items()), ended)
-    return packed, counts["answers"] + counts["system_answers"]
+    return zipped(files.items(), manifest, told), counts["answers"] + counts["system_answers"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -86,7 +86,7 @@ class RunMaker:
         written = exports.Archive(run, file.form)
         name = f"task-{run.task_id}-run-{run.number}-{file.form}.zip"
         return PreparedFile(
-            name, written.parts(), lambda: written.rows, lambda sha256: written.manifest
+            name, written.parts(), lambda: written.rows, lambda digest: written.manifest
         )
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
@@ -114,7 +114,7 @@ class BundleMaker:
         parts: Iterator[bytes] = bundle.parts(run, last)
         name = f"task-{run.task_id}-run-{run.number}-bundle.zip"
         answers = len(run.snapshot.answer_ids) if run.snapshot else 0
-        return PreparedFile(name, parts, lambda: answers, lambda sha256: last)
+        return PreparedFile(name, parts, lambda: answers, lambda digest: last)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         return (
@@ -143,7 +143,7 @@ class ReportMaker:
         numbers = html.count("data-at=")
         name = f"task-{run.task_id}-run-{run.number}-report.{file.form}"
         content = written_as(file.form, html)
-        return PreparedFile(name, iter([content]), lambda: numbers, lambda sha256: manifest)
+        return PreparedFile(name, iter([content]), lambda: numbers, lambda digest: manifest)
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
         return (
@@ -162,10 +162,14 @@ def report_of(run: Run) -> tuple[str, dict[str, Any]]:
     """The report of a run, and the manifest of what it was made of. Raises as a bundle does."""
     bundle.check(run)
     recipe = bundle.recipe_of(run)
-    files = {name: b"".join(parts) for name, parts in bundle.files_of_result(run, recipe)}
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = bundle.manifest(run, recipe, hashes)
+    files = dict(bundle.files_of_result(run, recipe))
+    manifest = with_hashes(bundle.manifest(run, recipe), files)
     return report.write(files, manifest), manifest
+
+
+def with_hashes(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The manifest of what a report was made of, with the SHA-256 of every file."""
+    return {**manifest, "files": {name: sha256(one).hexdigest() for name, one in files.items()}}
 
 
 class LiveMaker:
@@ -205,13 +209,13 @@ def live_file(task: Task, form: str) -> PreparedFile:
     name, told = f"task-{task.pk}-live", dict[str, Any]()
     if form == "zip":
         parts, count = live.parts(evaluation, task, told)
-        return PreparedFile(f"{name}-bundle.zip", parts, lambda: count, lambda sha256: told)
+        return PreparedFile(f"{name}-bundle.zip", parts, lambda: count, lambda digest: told)
     files, manifest = live.contents(evaluation, task)
-    manifest["files"] = {key: hashlib.sha256(part).hexdigest() for key, part in files.items()}
+    manifest = with_hashes(manifest, files)
     html = report.write(files, manifest)
     numbers = html.count("data-at=")
     parts = iter([html.encode()])
-    return PreparedFile(f"{name}-report.html", parts, lambda: numbers, lambda sha256: manifest)
+    return PreparedFile(f"{name}-report.html", parts, lambda: numbers, lambda digest: manifest)
 
 
 RUN, BUNDLE, REPORT = RunMaker(), BundleMaker(), ReportMaker()

@@ -21,16 +21,13 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.files.stored.actions import forget, store
-from annotation.files.writing.zips import zip_with_manifest
-from crowdqc.deployment.installation import version
 from crowdqc.errors import Conflict, DomainError
 from evaluation.bundles import writing
-from evaluation.bundles.kinds import (
+from evaluation.bundles.kinds.base import (
     ANSWERS,
     ASKED,
     FIELD,
     ITEMS,
-    KINDS,
     KINDS_OF,
     OTHERS,
     SOURCES,
@@ -40,6 +37,17 @@ from evaluation.bundles.kinds import (
     jsonl,
     read_jsonl,
 )
+from evaluation.bundles.kinds.registry import KINDS
+from evaluation.bundles.manifest import (
+    ENVIRONMENT,
+    FIGURES,
+    README,
+    RECIPE,
+    environment,
+    manifest_of,
+    results_file,
+    zipped,
+)
 from evaluation.methods.core.base import Hooks
 from evaluation.models import BoardBundle, Run, SystemScore, WorkerScore
 from evaluation.runs.results.rows import result_hash
@@ -48,7 +56,7 @@ MOST = 200_000  # answers; more take long to compute once more
 SAME = 1e-6
 PATIENCE = dt.timedelta(minutes=30)
 BEGIN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
-README = """This is the run behind a public board, with everything that gives its numbers again.
+WORDS = """This is the run behind a public board, with everything that gives its numbers again.
 
     python manage.py verify_bundle THIS.zip
 
@@ -208,7 +216,7 @@ def bundle_of(run: Run) -> bytes:
             )
             % {"far": f"{far:.2g}"}
         )
-    return b"".join(zip_with_manifest(_files(data, recipe, found), _manifest(run, found, far)))
+    return b"".join(zipped(_files(data, recipe, found), _manifest(run, recipe, found, far)))
 
 
 def _farthest(run: Run, found: Again) -> float:
@@ -243,42 +251,31 @@ def _workers_differ(run: Run, found: Again) -> float | None:
     return max((abs(a[2] - b[2]) for a, b in zip(theirs, ours, strict=True)), default=0.0)
 
 
-def _files(
-    data: Mapping[str, bytes], recipe: Row, found: Again
-) -> Iterator[tuple[str, list[bytes]]]:
-    yield "README.txt", [README.encode()]
-    yield writing.RECIPE, [json_bytes(recipe)]
-    yield writing.ENVIRONMENT, [json_bytes(writing.environment())]
-    for name, content in data.items():
-        yield name, [content]
+def _files(data: Mapping[str, bytes], recipe: Row, found: Again) -> Iterator[tuple[str, bytes]]:
+    yield README, WORDS.encode()
+    yield RECIPE, json_bytes(recipe)
+    yield ENVIRONMENT, json_bytes(environment())
+    yield from data.items()
     for model, rows in found.rows.items():
         if rows:
-            yield writing.results_file(model), [jsonl(rows)]
-    yield writing.FIGURES, [json_bytes(found.told)]
+            yield results_file(model), jsonl(rows)
+    yield FIGURES, json_bytes(found.told)
 
 
-def _manifest(run: Run, found: Again, far: float) -> Any:
-    told = {
-        "kind": writing.KIND,
-        "format": writing.FORMAT,
-        "task_type": run.task.type,
-        "finished_at": run.finished_at.date().isoformat() if run.finished_at else None,
-        "method": run.method,
-        "method_version": run.version,
-        "params": run.params,
-        "seed": run.seed,
-        "snapshot": found.data_hash,
-        "result_hash": result_hash(found.rows, found.told),
-        "app_version": version(),
-        "names": "codes of this file alone",
-        "board": {
+def _manifest(run: Run, recipe: Row, found: Again, far: float) -> Row:
+    return manifest_of(
+        recipe,
+        task_type=run.task.type,
+        result_hash=result_hash(found.rows, found.told),
+        names="codes of this file alone",
+        finished_at=run.finished_at.date().isoformat() if run.finished_at else None,
+        board={
             "run": run.number,
             "result_hash": run.result_hash,
             "largest_difference_of_scores": far,
             "largest_difference_of_worker_scores": _workers_differ(run, found),
         },
-    }
-    return lambda hashes: {**told, "files": hashes}
+    )
 
 
 def write_bundle(share_id: int) -> str:

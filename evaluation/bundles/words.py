@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
+from evaluation.bundles import figures, verdicts
+from evaluation.bundles.tables import Bundled, Table
+
+Tables = Callable[[Bundled], Iterable[Table]]
 
 
 @dataclass(frozen=True)
 class About:
-    """A method in a paper's words: what scores of systems and workers are, and its page."""
+    """A method in a paper's words: what scores of systems and workers are, and its page.
+
+    ``tables`` are those of its figures, ``verdict`` the sentence on top.
+    """
 
     estimate: Words
     workers: Words
@@ -19,6 +27,8 @@ class About:
     intervals: Words
     limits: tuple[Words, ...]
     page: str
+    tables: tuple[Tables, ...] = ()
+    verdict: Callable[[Bundled], str] = verdicts.first_ranked
     title: Words = ""  # where it is no method of runs
 
 
@@ -65,6 +75,7 @@ ABOUT = {
         ),
         JUDGMENTS,
         "methods/bradley-terry.html",
+        figures.PAIRS,
     ),
     "ratings": About(
         _("Mean rating"),
@@ -79,6 +90,7 @@ ABOUT = {
             _("Agreement is not correctness."),
         ),
         "methods/agreement.html",
+        figures.PAIRS,
     ),
     "labels": About(
         _("Competence"),
@@ -94,6 +106,8 @@ ABOUT = {
             _("Rare labels and workers with few labels are estimated worst."),
         ),
         "methods/dawid-skene.html",
+        figures.LABELS,
+        verdicts.better_than_guessing,
     ),
     "replacement": About(
         _("Advantage probability"),
@@ -106,6 +120,8 @@ ABOUT = {
         _("95% intervals have items as units. Combined estimates join people and model (PPI++)."),
         REPLACED,
         "methods/alternative-annotator-test.html",
+        figures.REPLACED,
+        verdicts.as_good_as_people,
     ),
 }
 ABOUT["replacement_texts"] = ABOUT["replacement"]
@@ -132,5 +148,71 @@ ABOUT["live"] = About(
     ),
     JUDGMENTS[:1],
     "methods/live-evaluation.html",
+    (figures.win_rates,),
+    verdicts.nothing,
     title=_("Live evaluation"),
+)
+ABOUT["rescaling"] = About(
+    _("Rescaled rating"),
+    _("Mean rescaled rating, from 0 to 100"),
+    _(
+        "A language model read each explanation and gave its rating a score from 0 to 100. Where "
+        "it gave none, the annotator’s mean score for that label stands in. Agreement is Kendall’s "
+        "tau-b of every pair of people on the items that both rated, before and after."
+    ),
+    _("Intervals of agreement are a jackknife over items; those of means are over items, too."),
+    (
+        _(
+            "The score is how the model reads an explanation; another model or prompt reads it "
+            "otherwise."
+        ),
+        _("Higher agreement is not more correct: people can agree on a wrong judgment."),
+        _("Annotators are taken as given; other annotators may change more or less."),
+    ),
+    "methods/rescaling.html",
+    figures.RESCALED,
+    verdicts.people_agree_more,
+)
+ABOUT["checklist"] = About(
+    _("Checklist score"),
+    _("Checklist score"),
+    _(
+        "A text’s score is the share of the checklist’s questions that an answerer said yes to, "
+        "from 1 to 5. Most people’s answers, each person’s and each model’s are held against human "
+        "scores of the same texts, within each source and over all texts."
+    ),
+    _(
+        "Intervals within sources treat these as the sample; those over all texts leave out one "
+        "source at a time; agreement and differences are drawn anew over sources. Scores of single "
+        "texts have none, as the questions are no sample of questions."
+    ),
+    (
+        _("A text that the checklist likes need not be good: the list sees only what it asks."),
+        _("Correlations hold for these texts and for people who score like these."),
+        _("A question can separate texts by chance; adjusted p-values count how many were tried."),
+    ),
+    "methods/checklists.html",
+    figures.CHECKS,
+    verdicts.follows_human_scores,
+)
+ABOUT["writing"] = About(
+    _("Words"),
+    _("Words"),
+    _(
+        "Responses and the passages that they cite are described: how long they are, which "
+        "passages they cite and from which ranks, how many words they take over (sentence BLEU), "
+        "and how easy they read. Signals are calculations on the log of a text’s making."
+    ),
+    _(
+        "Intervals are a bootstrap over topics; those of signals treat the texts of one worker as "
+        "alike, those of questionnaires are over workers."
+    ),
+    (
+        _("These are descriptions: nobody’s response is called better than another’s."),
+        _("Citations are counted; whether a passage supports a statement is not checked."),
+        _("A signal is evidence to look at, never a verdict; honest work fires some, too."),
+    ),
+    "",
+    figures.WRITTEN,
+    verdicts.who_writes_longer,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotation.models import Task
 from crowdqc.errors import Conflict
@@ -19,6 +19,16 @@ from evaluation.runs.progress import Recorder
 
 WHAT = "scores of explanations"
 BATCH = 2000
+
+
+class GivenScore(NamedTuple):
+    """What a model said of one explanation; without a number the reason stands in its place."""
+
+    answer_id: int
+    call_id: int
+    key: str  # of the call: a hash over model, prompt and messages
+    score: float | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -44,10 +54,7 @@ def by_model(
     run: Run, model: LanguageModel, asked: Sequence[Ask], variant: str, steps: Recorder
 ) -> ScoredExplanations:
     """Ask a model for the score of every explanation."""
-    found: list[tuple[int, int, Any, str]] = []
-    for reply in ask_all(run, model, asked, steps):
-        pk = int(reply.subject.partition(":")[2])
-        found.append((pk, reply.call_id, reply.value, reply.reason))
+    ask_all(run, model, asked, steps)
     told = {
         "source": "endpoint",
         "model": model.name,
@@ -56,7 +63,7 @@ def by_model(
         "prompt_digest": asked[0].prompt.digest if asked else "",
         "variant": variant,
     }
-    return _scored(run, found, told)
+    return to_scores(given_scores(run), told)
 
 
 def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredExplanations:
@@ -67,14 +74,12 @@ def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredEx
     if source.params["scale"] != frozen.scale.name:
         raise Conflict("The imported scores are of another scale.")
     wanted = {row.answer_id for row in frozen.rows if row.explanation}
-    uses = source.uses.select_related("call").order_by("pk")
-    found, used = [], []
-    for use in uses.iterator(BATCH):
-        pk = int(use.subject.partition(":")[2])
-        if pk in wanted:
-            value = use.call.value if use.call.state == CallState.DONE else None
-            found.append((pk, use.call_id, value, use.call.reason))
-            used.append(CallUse(run=run, call_id=use.call_id, subject=use.subject))
+    uses = source.uses.order_by("pk")
+    used = [
+        CallUse(run=run, call_id=use.call_id, subject=use.subject)
+        for use in uses.iterator(BATCH)
+        if _answer_of(use) in wanted
+    ]
     CallUse.objects.bulk_create(used, batch_size=BATCH, ignore_conflicts=True)
     told = {
         "source": "import",
@@ -84,26 +89,37 @@ def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredEx
         "variant": source.params.get("variant", ""),
         "import": source.number,
     }
-    return _scored(run, found, told)
+    return to_scores(given_scores(run), told)
 
 
-def _scored(
-    run: Run, found: Sequence[tuple[int, int, Any, str]], told: dict[str, Any]
-) -> ScoredExplanations:
-    keys = dict(run.uses.values_list("call_id", "call__key"))
-    digest = hashlib.sha256()
-    score: dict[int, float] = {}
-    reason: dict[int, str] = {}
-    for pk, call, value, why in found:
+def _answer_of(use: CallUse) -> int:
+    return int(use.subject.partition(":")[2].partition("#")[0])
+
+
+def given_scores(run: Run) -> list[GivenScore]:
+    """What the calls that a run used say, in the order in which they were asked.
+
+    Of an explanation that was asked about twice, as prompts had changed, the last call stands.
+    """
+    found: dict[int, GivenScore] = {}
+    for use in run.uses.select_related("call").order_by("pk").iterator(BATCH):
+        call = use.call
+        value = call.value if call.state == CallState.DONE else None
         given = None if value is None else float(value["score"])
-        digest.update(json.dumps([keys.get(call, ""), given]).encode() + b"\n")
-        if given is None:
-            reason[pk] = why or "no number in the answer"
-        else:
-            score[pk] = given
+        why = "" if given is not None else call.reason or "no number in the answer"
+        answer = _answer_of(use)
+        found[answer] = GivenScore(answer, call.pk, call.key, given, why)
+    return list(found.values())
+
+
+def to_scores(given: Sequence[GivenScore], told: Mapping[str, Any]) -> ScoredExplanations:
+    """Scores by answer, and the hash over the calls; ``told`` is what is known of them."""
+    digest = hashlib.sha256()
+    for one in given:
+        digest.update(json.dumps([one.key, one.score]).encode() + b"\n")
     return ScoredExplanations(
-        score,
-        {pk: call for pk, call, _, _ in found},
-        reason,
-        {**told, "calls": len(found), "digest": digest.hexdigest()},
+        {one.answer_id: one.score for one in given if one.score is not None},
+        {one.answer_id: one.call_id for one in given},
+        {one.answer_id: one.reason for one in given if one.score is None},
+        {**told, "calls": len(given), "digest": digest.hexdigest()},
     )

@@ -45,7 +45,7 @@ def scale_choices(task: Task) -> list[tuple[str, str]]:
     return [(one.name, one.label) for one in found]
 
 
-def _content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
+def content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
     """SHA-256 over the scale and, of each row in order, item, worker, value and explanation."""
     digest = hashlib.sha256()
     points = [[one.value, one.label, one.description] for one in scale.points]
@@ -77,7 +77,7 @@ def freeze_explanations(task: Task, scale: RatingScale) -> Snapshot:
         "max_id": max(ids),
         "left_out": judgments.left_out(task),
     }
-    return keep_snapshot(task, _content_hash(rows, scale), ids, counts)
+    return keep_snapshot(task, content_hash(rows, scale), ids, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +108,10 @@ class ExplanationsDataset:
         )
 
 
-def load(snapshot: Snapshot, scale: RatingScale) -> ExplanationsDataset:
-    """The frozen ratings; Conflict when they are no longer what was frozen."""
+def reload_explanations(snapshot: Snapshot, scale: RatingScale) -> list[Explained]:
+    """The frozen rows; Conflict when they are no longer what was frozen."""
     rows = explanations.explained_ratings(snapshot.task, scale.name, snapshot.answer_ids)
-    if _content_hash(rows, scale) != snapshot.content_hash:
+    if content_hash(rows, scale) != snapshot.content_hash:
         raise Conflict(
             _(
                 "The ratings of snapshot %(content_hash)s are no longer what they were "
@@ -119,7 +119,7 @@ def load(snapshot: Snapshot, scale: RatingScale) -> ExplanationsDataset:
             )
             % {"content_hash": snapshot.content_hash[:8]}
         )
-    return _frozen(rows, scale)
+    return rows
 
 
 def current_explanations(task: Task, scale: RatingScale) -> ExplanationsDataset:
@@ -127,10 +127,11 @@ def current_explanations(task: Task, scale: RatingScale) -> ExplanationsDataset:
     rows = explanations.explained_ratings(task, scale.name)
     if not rows:
         raise Conflict(_("No rating counts yet, so there is nothing to rescale."))
-    return _frozen(rows, scale)
+    return to_dataset(rows, scale)
 
 
-def _frozen(rows: Sequence[Explained], scale: RatingScale) -> ExplanationsDataset:
+def to_dataset(rows: Sequence[Explained], scale: RatingScale) -> ExplanationsDataset:
+    """Rows in the order of a snapshot, with the ids that indices stand for."""
     return ExplanationsDataset(
         tuple(rows),
         scale,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import count, plural
 from evaluation.llm.own import selectors as own
 from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model
-from evaluation.methods.core.base import Hooks
+from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param, Params, choice, whole_number
 from evaluation.methods.rescaling import method
 from evaluation.methods.rescaling.data import NothingShared
@@ -134,7 +135,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(SNAPSHOT)
     scale = rescaling_data.scale_of(run.task, params["scale"])
     snapshot = freeze(run, lambda task: rescaling_data.freeze_explanations(task, scale))
-    frozen = rescaling_data.load(snapshot, scale)
+    frozen = rescaling_data.to_dataset(rescaling_data.reload_explanations(snapshot, scale), scale)
     counts = snapshot.counts
     steps.say(
         sub=snapshot.content_hash[:8],
@@ -144,16 +145,23 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(SCORES, total=counts["explained"])
     scored = _scores(run, frozen, steps)
     steps.say(count=f"{len(scored.score):,} of {plural(counts['explained'], 'explanation')}")
+    return fit(run, frozen, scored, Hooks(progress=steps.named))
+
+
+def fit(
+    run: Run, frozen: ExplanationsDataset, scored: ScoredExplanations, hooks: Hooks
+) -> Computed:
+    """Rescale, and compare annotators; reads no database."""
+    params = run.params
     data = frozen.annotations(scored.score)
     means = method.label_means(data)
     after = method.rescale(data, means, ensemble=params["ensemble"])
     rng = np.random.default_rng(run.seed)
     chosen = {name: params[name] for name in OF_METHOD}
-    try:
-        fitted = method.fit(data, rng=rng, hooks=Hooks(progress=steps.named), **chosen)
-    except NothingShared:
-        fitted = None
-    steps.begin(ENSEMBLE)
+    fitted: Result | None = None
+    with suppress(NothingShared):
+        fitted = method.fit(data, rng=rng, hooks=hooks, **chosen)
+    hooks.step(ENSEMBLE, 0, 0)
     ensembles = rescaling_results.ensembles(data, means, chosen) if fitted is not None else []
     return Computed(frozen, data, scored, after, fitted, ensembles)
 

@@ -28,7 +28,7 @@ PEOPLE, MODELS = "people", "models"
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class ResponsesParts:
     """Everything that a snapshot is made of, in the order of its rows."""
 
     rows: list[Header]
@@ -89,14 +89,14 @@ def _order(row: Header, asked: Mapping[int, TopicItem]) -> tuple[Any, ...]:
     )
 
 
-def _read(task: Task, answer_ids: Iterable[int]) -> _Read:
+def _read(task: Task, answer_ids: Iterable[int]) -> ResponsesParts:
     ids = list(answer_ids)
     asked, texts = collected_texts.items_by_id(task), collected_texts.texts(ids)
     rows = [row for row in collected_texts.headers(ids) if row.answer_id in texts]
     rows.sort(key=lambda row: _order(row, asked))
     used = {asked[row.item_id].topic_id for row in rows}
     assignments = {row.assignment_id for row in rows if row.assignment_id is not None}
-    return _Read(
+    return ResponsesParts(
         rows,
         texts,
         asked,
@@ -153,12 +153,18 @@ class ResponsesDataset:
 
 
 def load(snapshot: Snapshot) -> ResponsesDataset:
-    """The frozen responses as arrays.
+    """The frozen responses as arrays; raises as ``reload_responses``."""
+    read = reload_responses(snapshot)
+    used = (read.asked[row.item_id].style for row in read.rows)
+    return to_arrays(read, style_names(snapshot.task, used))
+
+
+def reload_responses(snapshot: Snapshot) -> ResponsesParts:
+    """The frozen responses.
 
     Raises Conflict when they are no longer what was frozen (erased, or changed meanwhile).
     """
-    task = snapshot.task
-    read = _read(task, snapshot.answer_ids)
+    read = _read(snapshot.task, snapshot.answer_ids)
     if read.hash != snapshot.content_hash:
         raise Conflict(
             _(
@@ -167,10 +173,15 @@ def load(snapshot: Snapshot) -> ResponsesDataset:
             )
             % {"content_hash": snapshot.content_hash[:8]}
         )
+    return read
+
+
+def to_arrays(read: ResponsesParts, styles: Sequence[str]) -> ResponsesDataset:
+    """Everything as arrays, ``styles`` in their order; reads no database."""
     topics = _topics(read)
     queries = {item.topic_id: item.query for item in read.asked.values()}
     return ResponsesDataset(
-        data=_arrays(task, read),
+        data=_arrays(read, styles),
         titles=tuple(one.titles for one in topics),
         queries=tuple(queries[one.topic_id] for one in topics),
         rows=tuple(read.rows),
@@ -187,14 +198,13 @@ def style_names(task: Task, used: Iterable[str]) -> list[str]:
     return [name for name in named if name in there] + sorted(there - set(named))
 
 
-def _topics(read: _Read) -> list[Topic]:
+def _topics(read: ResponsesParts) -> list[Topic]:
     """The topics in the order of the arrays."""
     return sorted(read.topics.values(), key=lambda one: (one.key, one.topic_id))
 
 
-def _arrays(task: Task, read: _Read) -> Responses:
+def _arrays(read: ResponsesParts, styles: Sequence[str]) -> Responses:
     items = [read.asked[row.item_id] for row in read.rows]
-    styles = style_names(task, (item.style for item in items))
     topics = _topics(read)
     topic_at = {one.topic_id: at for at, one in enumerate(topics)}
     origin = [MODELS if row.worker_id is None else PEOPLE for row in read.rows]

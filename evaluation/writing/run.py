@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -37,6 +37,7 @@ LOGS, FORM_STEP = gettext_noop("How the texts came about"), gettext_noop("Questi
 SECTIONS = ("general", "overlap", "ranks", "order", "reuse", "position", "readability")
 OWN = "words"  # the dimension of a response's row; everything else of it stands in ``extra``
 Row = dict[str, Any]
+Points = Mapping[str, Sequence[int]]  # field of a form -> the points of its question
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +65,25 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(LOGS, total=len(frozen.people))
     written = writing_logs.read_all(frozen, advance=steps.advance)
     steps.say(count=f"{plural(counts['logs'], 'log')} of {plural(counts['answers'], 'response')}")
+    asked = {
+        name: [int(point["value"]) for point in row["points"]]
+        for name, (_, row) in asked_points(run.task).items()
+    }
+    return fit(run, frozen, written, asked, Hooks(progress=steps.named))
+
+
+def fit(
+    run: Run,
+    frozen: ResponsesDataset,
+    written: Mapping[int, WritingProcess],
+    asked: Points,
+    hooks: Hooks,
+) -> Computed:
+    """Describe responses and forms; reads no database."""
     rng = np.random.default_rng(run.seed)
-    result = get_method(run.method).fit(
-        frozen.data, rng=rng, hooks=Hooks(progress=steps.named), **run.params
-    )
-    steps.begin(FORM_STEP)
-    return Computed(frozen, result, written, forms(run.task, frozen, rng, run.params))
+    result = get_method(run.method).fit(frozen.data, rng=rng, hooks=hooks, **run.params)
+    hooks.step(FORM_STEP, 0, 0)
+    return Computed(frozen, result, written, forms(asked, frozen, rng, run.params))
 
 
 def asked_points(task: Task) -> dict[str, tuple[str, Row]]:
@@ -84,11 +98,10 @@ def asked_points(task: Task) -> dict[str, tuple[str, Row]]:
 
 
 def forms(
-    task: Task, frozen: ResponsesDataset, rng: np.random.Generator, params: Mapping[str, Any]
+    asked: Points, frozen: ResponsesDataset, rng: np.random.Generator, params: Mapping[str, Any]
 ) -> Row:
     """How people answered the forms before and after, and what goes together within a form."""
-    asked, people = asked_points(task), frozen.people
-    names = list(asked)
+    names, people = list(asked), frozen.people
     value = np.array(
         [[frozen.forms[at].get(name, np.nan) for name in names] for at in people], dtype=float
     ).reshape(len(people), len(names))
@@ -103,12 +116,11 @@ def forms(
     pairs = [
         (names.index(one), names.index(two))
         for one, two in combinations(names, 2)
-        if asked[one][0] == asked[two][0]
+        if one.partition(".")[0] == two.partition(".")[0]
     ]
-    points = [[int(point["value"]) for point in asked[name][1]["points"]] for name in names]
     told: Row = {"distributions": [], "correlations": []}
     if names and people:
-        told["distributions"] = distributions(given, points)
+        told["distributions"] = distributions(given, list(asked.values()))
         told["correlations"] = correlations(
             given, pairs, rng=rng, resamples=params["resamples"], level=params["level"]
         )

@@ -98,7 +98,7 @@ def floor(module: str) -> tuple[int, int]:
 # What still imports upwards, and why; nothing is added here.
 UPWARDS = {
     ("evaluation.runs.asking", "evaluation.llm.ask"): "for a type only",
-    ("evaluation.runs.selectors.lists", "evaluation.bundles.kinds"): (
+    ("evaluation.runs.selectors.lists", "evaluation.bundles.kinds.registry"): (
         "the page of a run says whether it can be bundled"
     ),
     ("evaluation.runs.selectors.lists", "evaluation.llm_runs.selectors.llm_runs"): (

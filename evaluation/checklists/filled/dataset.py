@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ from crowdqc.errors import Conflict
 from evaluation.checklists.filled.ask import CHANCES
 from evaluation.checklists.filled.ask import SLUG as ASKED
 from evaluation.checklists.filled.text_scores import Human, dimension_name, human_scores
+from evaluation.checklists.filled.texts import condition_of
 from evaluation.methods.checklists.study import Study
 from evaluation.models import RunFigure, RunState, Snapshot
 from evaluation.runs.freezing.snapshots import keep_snapshot
@@ -40,7 +42,8 @@ class ChecksDataset:
     """A snapshot of a checklist task as arrays, and what its indices stand for.
 
     ``candidates`` are the ids of the study's texts, ``authors`` those of its authors, ``asked``
-    the lines of the list as they stand in the version's settings.
+    the lines of the list as they stand in the version's settings, ``condition`` says whose
+    attributes the list was made from, ``title`` what it is called.
     """
 
     study: Study
@@ -48,7 +51,28 @@ class ChecksDataset:
     candidates: tuple[int, ...]
     asked: tuple[Mapping[str, Any], ...]
     dimension: str
+    condition: str
+    title: str
     human: Human
+
+
+@dataclass(frozen=True)
+class ChecksParts:
+    """Everything that the arrays of a snapshot are made of.
+
+    ``authors`` stand in the order in which they first occur in ``rows``; ``texts`` hold key and
+    topic by id.
+    """
+
+    rows: Sequence[CheckRow]
+    authors: tuple[Author, ...]
+    texts: Mapping[int, tuple[str, str]]
+    asked: tuple[Mapping[str, Any], ...]
+    dimension: str
+    condition: str
+    title: str
+    human: Human
+    chances: Chances
 
 
 def _author(row: CheckRow) -> tuple[bool, int]:
@@ -72,7 +96,7 @@ def kept_rows(task: Task) -> list[CheckRow]:
     return sorted(rows, key=lambda row: (_author(row), row.candidate_id, row.name))
 
 
-def _digest(rows: Iterable[CheckRow]) -> str:
+def content_hash(rows: Iterable[CheckRow]) -> str:
     """SHA-256 over author, text, question and answer of each row, in order."""
     digest = hashlib.sha256()
     for row in rows:
@@ -102,17 +126,22 @@ def freeze_checks(task: Task) -> Snapshot:
         "max_id": ids[-1],
         "left_out": judgments.left_out(task),
     }
-    return keep_snapshot(task, _digest(rows), ids, counts)
+    return keep_snapshot(task, content_hash(rows), ids, counts)
 
 
 def load(snapshot: Snapshot) -> ChecksDataset:
-    """The frozen answers as arrays, with human scores of the texts as they are known now.
+    """The frozen answers as arrays; raises as ``reload_checks``."""
+    return to_arrays(reload_checks(snapshot))
+
+
+def reload_checks(snapshot: Snapshot) -> ChecksParts:
+    """The frozen answers, with human scores of the texts as they are known now.
 
     Raises Conflict when the answers are no longer what was frozen.
     """
     task, wanted = snapshot.task, set(snapshot.answer_ids)
     rows = [row for row in kept_rows(task) if row.answer_id in wanted]
-    if _digest(rows) != snapshot.content_hash:
+    if content_hash(rows) != snapshot.content_hash:
         raise Conflict(
             gettext(
                 "The answers of snapshot %(content_hash)s are no longer what they were "
@@ -122,15 +151,28 @@ def load(snapshot: Snapshot) -> ChecksDataset:
         )
     if task.current is None:
         raise Conflict(gettext("The task was never published."))
-    asked = tuple(task.current.settings["questions"])
     dimension = str(task.current.settings.get("dimension", ""))
-    keys = list(dict.fromkeys(_author(row) for row in rows))
     texts = sorted({row.candidate_id for row in rows})
     about = Candidate.objects.in_bulk(texts)
-    topics = sorted({about[pk].topic for pk in texts})
-    human = human_scores(task.project_id, dimension_name(dimension), texts)
-    chances = chances_of(task)
-    place = {row["name"]: k for k, row in enumerate(asked)}
+    return ChecksParts(
+        rows,
+        authors_of(list(dict.fromkeys(_author(row) for row in rows))),
+        {pk: (about[pk].key, about[pk].topic) for pk in texts},
+        tuple(task.current.settings["questions"]),
+        dimension,
+        condition_of(task),
+        task.current.title,
+        human_scores(task.project_id, dimension_name(dimension), texts),
+        chances_of(task),
+    )
+
+
+def to_arrays(parts: ChecksParts) -> ChecksDataset:
+    """Rows in the order of a snapshot as arrays; reads no database."""
+    rows, texts, human = parts.rows, tuple(parts.texts), parts.human
+    keys = list(dict.fromkeys(_author(row) for row in rows))
+    topics = sorted({topic for _, topic in parts.texts.values()})
+    place = {row["name"]: k for k, row in enumerate(parts.asked)}
     at = {pk: k for k, pk in enumerate(texts)}
     who = {key: k for k, key in enumerate(keys)}
     study = Study.build(
@@ -138,16 +180,27 @@ def load(snapshot: Snapshot) -> ChecksDataset:
         [at[row.candidate_id] for row in rows],
         [place[row.name] for row in rows],
         [float(row.yes) for row in rows],
-        chance=[chances.get((row.system_id or 0, row.item_id, row.name), np.nan) for row in rows],
+        chance=[
+            parts.chances.get((row.system_id or 0, row.item_id, row.name), np.nan) for row in rows
+        ],
         person=[not model for model, _ in keys],
         authors=[str(key) for key in keys],
-        texts=[about[pk].key for pk in texts],
-        questions=[row["name"] for row in asked],
-        article=[topics.index(about[pk].topic) for pk in texts],
+        texts=[key for key, _ in parts.texts.values()],
+        questions=[row["name"] for row in parts.asked],
+        article=[topics.index(topic) for _, topic in parts.texts.values()],
         articles=topics,
         human=[human.scores.get(pk, np.nan) for pk in texts],
     )
-    return ChecksDataset(study, authors_of(keys), tuple(texts), asked, dimension, human)
+    return ChecksDataset(
+        study,
+        parts.authors,
+        texts,
+        parts.asked,
+        parts.dimension,
+        parts.condition,
+        parts.title,
+        human,
+    )
 
 
 def authors_of(keys: Sequence[tuple[bool, int]]) -> tuple[Author, ...]:
@@ -162,8 +215,11 @@ def authors_of(keys: Sequence[tuple[bool, int]]) -> tuple[Author, ...]:
     )
 
 
-def chances_of(task: Task) -> Chances:
-    """Probabilities of yes that runs on this task were told, where they were."""
+def chances_of(task: Task, *, until: dt.datetime | None = None) -> Chances:
+    """Probabilities of yes that runs on this task were told, where they were.
+
+    With ``until`` of runs that were finished then.
+    """
     names = {
         (system.name, system.prompt_strategy): system.pk
         for system in System.objects.filter(project=task.project_id)
@@ -172,6 +228,8 @@ def chances_of(task: Task) -> Chances:
     rows = RunFigure.objects.filter(
         name=CHANCES, run__task=task, run__method=ASKED, run__state=RunState.DONE
     ).order_by("run_id")
+    if until is not None:
+        rows = rows.filter(run__finished_at__lte=until)
     for row in rows:
         system = names.get(tuple(row.data["system"]))
         for item, by_name in row.data["items"].items():

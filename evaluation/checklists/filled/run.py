@@ -75,18 +75,22 @@ def compute(run: Run, steps: Recorder) -> Computed:
         mono=True,
         count=f"{plural(counts['answers'] + counts['system_answers'], 'filled checklist')}",
     )
+    others = other_series(run, frozen) if frozen.human.scores else []
+    return fit(run, frozen, others, Hooks(progress=steps.named))
+
+
+def fit(run: Run, frozen: ChecksDataset, others: Sequence[Series], hooks: Hooks) -> Computed:
+    """Score, and hold the scores against ``others`` of the same texts; reads no database."""
     rng = np.random.default_rng(run.seed)
-    result = get_method(run.method).fit(
-        frozen.study, rng=rng, hooks=Hooks(progress=steps.named), **run.params
-    )
-    steps.begin(CONDITIONS)
-    compared = compare(run, frozen, result, rng) if frozen.human.scores else {}
+    result = get_method(run.method).fit(frozen.study, rng=rng, hooks=hooks, **run.params)
+    hooks.step(CONDITIONS, 0, 0)
+    compared = compare(run, frozen, result, others, rng) if frozen.human.scores else {}
     return Computed(frozen, result, compared)
 
 
-def own_series(run: Run, frozen: ChecksDataset, result: Result) -> list[Series]:
+def own_series(frozen: ChecksDataset, result: Result) -> list[Series]:
     """This run's scores of the majority of people and of each model."""
-    table, condition = result.estimates["text"], condition_of(run.task)
+    table = result.estimates["text"]
     found = []
     for answerer in sorted(set(table["answerer"].tolist())):
         if answerer != MAJORITY and frozen.authors[answerer - 1].kind == "person":
@@ -102,7 +106,7 @@ def own_series(run: Run, frozen: ChecksDataset, result: Result) -> list[Series]:
                 SLUG,
                 name,
                 detail,
-                condition,
+                frozen.condition,
                 scores,
                 answerer == MAJORITY,
             )
@@ -120,7 +124,6 @@ def _named(frozen: ChecksDataset, answerer: int) -> tuple[str, str]:
 def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
     """Scores that other runs of the project gave the same texts on the same dimension."""
     dimension = dimension_name(frozen.dimension)
-    place = {pk: k for k, pk in enumerate(frozen.candidates)}
     found = []
     for other in scoring_runs(run.project_id):
         if other.method == SLUG and other.task_id == run.task_id:
@@ -130,10 +133,7 @@ def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
             about = names.get(component, {})
             if other.method == SLUG and about.get("kind") == "person":
                 continue
-            scores = np.full(len(place), np.nan)
-            for candidate, score in given.items():
-                if candidate in place:
-                    scores[place[candidate]] = score
+            scores = on_texts(frozen.candidates, given)
             if np.isfinite(scores).any():
                 found.append(
                     Series(
@@ -148,6 +148,11 @@ def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
                     )
                 )
     return found[:MOST_OTHERS]
+
+
+def on_texts(candidates: Sequence[int], given: Mapping[int, float]) -> FloatArray:
+    """Scores (texts,) of these candidates, NaN where there is none."""
+    return np.array([given.get(pk, np.nan) for pk in candidates], dtype=float)
 
 
 def answerers_of(run: Run) -> dict[int, Row]:
@@ -187,9 +192,15 @@ def pairs_of(own: Sequence[Series], others: Sequence[Series]) -> list[tuple[int,
     return pairs
 
 
-def compare(run: Run, frozen: ChecksDataset, result: Result, rng: np.random.Generator) -> Row:
+def compare(
+    run: Run,
+    frozen: ChecksDataset,
+    result: Result,
+    others: Sequence[Series],
+    rng: np.random.Generator,
+) -> Row:
     """The figure of conditions: the series, and a row a pair of them."""
-    own, others = own_series(run, frozen, result), other_series(run, frozen)
+    own = own_series(frozen, result)
     series = [*own, *others]
     rows = compare_rows(
         [one.scores for one in series],
@@ -249,8 +260,8 @@ def write(run: Run, done: Computed) -> Outcome:
         "about": {
             "dimension": frozen.dimension,
             "name": dimension,
-            "condition": condition_of(run.task),
-            "title": shown_version(run.task).title,
+            "condition": frozen.condition,
+            "title": frozen.title,
             "human": frozen.human.name,
             "human_run": frozen.human.run.pk if frozen.human.run else None,
             "human_scores": _human(frozen),

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import Task
 from crowdqc.numbers import count, score
-from evaluation.checklists.selectors.checks import Board, Line, Row
+from evaluation.checklists.selectors.checks import Board, Row
 from evaluation.methods.checklists.correlation import LEAST, SAMPLE_LEVEL
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
 
@@ -25,8 +25,8 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
         for name in ("task_build", "task_models", "checklist_results")
     )
     best = own[0]
-    return _follows(best).then(
-        NextStep(_more_sources(best), _("Add texts"), f"{build}?part=texts", requester=True)
+    return follows_human(best.name, best.rho).then(
+        NextStep(_more_sources(best.rho), _("Add texts"), f"{build}?part=texts", requester=True)
         if best.rho["low"] is None
         else None,
         NextStep(
@@ -44,15 +44,14 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
     )
 
 
-def _usable(best: Line) -> int:
+def _usable(rho: Row) -> int:
     """From how many sources a correlation is known."""
-    rho = best.rho
     return int(rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0))
 
 
-def _more_sources(best: Line) -> str:
+def _more_sources(rho: Row) -> str:
     """How many sources are missing until an interval is known."""
-    n = LEAST - _usable(best)
+    n = LEAST - _usable(rho)
     if n <= 0:
         return _("Add texts of more sources and score them by hand: these are too few to tell.")
     said = ngettext(
@@ -65,10 +64,10 @@ def _more_sources(best: Line) -> str:
     return said % {"n": count(n)}
 
 
-def _follows(best: Line) -> Verdict:
+def follows_human(name: str, rho: Row) -> Verdict:
     """The verdict of the best scorer, or that its sources are too few for an interval."""
-    rho, told = best.rho, {"name": best.name}
-    usable = _usable(best)
+    told = {"name": name}
+    usable = _usable(rho)
     if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
         few = ngettext(
             "With only %(n)s source nobody can tell yet whether the checklist works.",

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluation.bundles.checking import check_report, verify
-from evaluation.bundles.kinds import Broken
+from evaluation.bundles.kinds.base import Broken
 
 
 class Command(BaseCommand):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,14 +118,7 @@ def raised(told: NamedFigures) -> Verdict:
     rows = told.rows("aggregate")
     if not rows:
         return Verdict("")
-    row = next((one for one in rows if one["setting"] == "all"), rows[0])
-    said = change(
-        row["low"],
-        row["high"],
-        up=_("People agree more after the ratings were adjusted by their explanations."),
-        down=_("People agree less after the ratings were adjusted by their explanations."),
-        unknown=_("Adjusting the ratings by their explanations made no provable difference."),
-    )
+    row, said = _whole(rows), raised_words(rows)
     ends = {"before": score(row["before"], 2), "after": score(row["after"], 2)}
     note = (
         _(
@@ -144,6 +137,24 @@ def raised(told: NamedFigures) -> Verdict:
         plain = reverse("rating_results", args=own)
         step = NextStep(_("Use the ratings as people gave them."), _("Ratings as given"), plain)
     return Verdict(said, note).then(step)
+
+
+def raised_words(rows: Sequence[Row]) -> str:
+    """The sentence alone, of the rows of the figure; empty without any."""
+    if not rows:
+        return ""
+    row = _whole(rows)
+    return change(
+        row["low"],
+        row["high"],
+        up=_("People agree more after the ratings were adjusted by their explanations."),
+        down=_("People agree less after the ratings were adjusted by their explanations."),
+        unknown=_("Adjusting the ratings by their explanations made no provable difference."),
+    )
+
+
+def _whole(rows: Sequence[Row]) -> Row:
+    return next((one for one in rows if one["setting"] == "all"), rows[0])
 
 
 def recipe(told: NamedFigures) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from annotation.models import Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, several, word
-from evaluation.bundles.kinds import KINDS as BUNDLED
+from evaluation.bundles.kinds.registry import KINDS as BUNDLED
 from evaluation.charts import boards as charts
 from evaluation.llm_runs.selectors import llm_runs
 from evaluation.models import Run, RunFigure, RunState

@@ -73,7 +73,9 @@ class NamedFigures:
     @property
     def few(self) -> str:
         """Why no figure of this run has an interval, where the topics are too few for any."""
-        return _too_few((self.run.snapshot.counts if self.run.snapshot else {}).get("questions"))
+        return too_few_topics(
+            (self.run.snapshot.counts if self.run.snapshot else {}).get("questions")
+        )
 
     def style(self, name: str) -> str:
         """The style's label."""
@@ -150,14 +152,15 @@ def _bounds(
     row: Row, low: str, high: str, topics: int | None
 ) -> tuple[float | None, float | None, str]:
     """The ends of an interval, or why there is none; of older runs too."""
-    if few := _too_few(topics):
+    if few := too_few_topics(topics):
         return None, None, few
     if row.get(low) is None or row.get(high) is None:
         return None, None, row.get("reason") or gettext("no interval")
     return row[low], row[high], ""
 
 
-def _too_few(topics: int | None) -> str:
+def too_few_topics(topics: int | None) -> str:
+    """Why no figure has an interval, where the topics are too few for any; else empty."""
     return "" if topics is None else too_few(topics, "topics", RESAMPLED)
 
 
@@ -212,29 +215,36 @@ def sentence(run: Run) -> str:
 
 def conclusion(told: NamedFigures) -> Verdict:
     """Whether people and models differ in length, by intervals over topics; or why nobody knows."""
-    if told.few:
-        return Verdict(
-            _("Too few topics to conclude anything: read these figures as a description.")
-        ).then(
-            NextStep(
-                _("Add topics before you compare people with models."),
-                _("Add topics"),
-                reverse("task_build", args=[told.run.project_id, told.run.task_id]),
-                requester=True,
-            )
+    said = Verdict(length_words(told.rows("general"), told.few))
+    if not told.few:
+        return said
+    return said.then(
+        NextStep(
+            _("Add topics before you compare people with models."),
+            _("Add topics"),
+            reverse("task_build", args=[told.run.project_id, told.run.task_id]),
+            requester=True,
         )
-    if "general" not in told.figures:
-        return Verdict("")
-    rows = [told.cell("general", group, ALL) for group in (PEOPLE, MODELS)]
-    words = [row["words"] for row in rows if row is not None]
-    if len(words) < 2 or any(one.get("low") is None for one in words):
-        return Verdict("")
+    )
+
+
+def length_words(general: Sequence[Row], few: str) -> str:
+    """The sentence alone; empty where people or models have no interval.
+
+    ``general`` are the rows of the figure, ``few`` says why the topics are too few for any.
+    """
+    if few:
+        return _("Too few topics to conclude anything: read these figures as a description.")
+    whole = {row["group"]: row["words"] for row in general if row["style"] == ALL}
+    words = [whole[group] for group in (PEOPLE, MODELS) if group in whole]
+    if len(words) < 2 or any(one.get("mean_low") is None for one in words):
+        return ""
     people, models = words
-    if people["high"] < models["low"]:
-        return Verdict(_("People write shorter responses than models."))
-    if people["low"] > models["high"]:
-        return Verdict(_("People write longer responses than models."))
-    return Verdict(_("No difference in length between people and models is shown."))
+    if people["mean_high"] < models["mean_low"]:
+        return _("People write shorter responses than models.")
+    if people["mean_low"] > models["mean_high"]:
+        return _("People write longer responses than models.")
+    return _("No difference in length between people and models is shown.")
 
 
 def first_sentence(first: FirstRun) -> str:

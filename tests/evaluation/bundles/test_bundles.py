@@ -4,7 +4,6 @@ shows."""
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import random
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import uuid
 import zipfile
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -31,11 +29,13 @@ from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
-from evaluation.bundles.kinds import Broken, others_bytes, read_others
+from evaluation.bundles.kinds.base import Broken
+from evaluation.bundles.kinds.choices import others_bytes, read_others
 from evaluation.bundles.makers import live_file
 from evaluation.live import actions as live
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
+from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -51,7 +51,6 @@ BY_KIND = {
     "labels": ("label_agreement", ("By kind of item", "Workers by kind")),
     "ratings": ("rating_results", ("By kind of text", "12 texts, 48 ratings")),
 }
-Change = Callable[[dict[str, bytes]], None]
 
 
 def by_parity(task: Task) -> Task:
@@ -100,29 +99,6 @@ def run_of(method: str) -> Run:
     assert runs.execute(run.pk) == RunState.DONE
     run.refresh_from_db()
     return run
-
-
-def written(run: Run, folder: Path) -> Path:
-    path = folder / f"{run.method}.zip"
-    path.write_bytes(b"".join(bundle.parts(run)))
-    return path
-
-
-def changed(path: Path, change: Change, *, mend: bool) -> Path:
-    """A copy in which something was changed, and perhaps the manifest mended to fit it."""
-    with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    change(files)
-    if mend:
-        manifest = json.loads(files["manifest.json"])
-        for name in manifest["files"]:
-            manifest["files"][name] = hashlib.sha256(files[name]).hexdigest()
-        files["manifest.json"] = json.dumps(manifest).encode()
-    copy = path.with_name(f"changed-{path.name}")
-    with zipfile.ZipFile(copy, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return copy
 
 
 def one_vote(files: dict[str, bytes]) -> None:

@@ -17,7 +17,7 @@ from annotation.models.tasks import TaskState
 from evaluation.bundles import public
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
-from evaluation.bundles.kinds import KINDS
+from evaluation.bundles.kinds.registry import KINDS
 from evaluation.models import AdaptivePlan, Run, RunFigure
 from evaluation.pairwise import collecting
 from evaluation.pairwise.selectors import shared

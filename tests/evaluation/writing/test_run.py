@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from annotation.models import Answer, Task
 from annotation.panels.actions import exclusions
 from annotation.privacy.actions import retention
 from crowdqc.errors import Conflict
+from evaluation.methods.writing.draws import Draws
 from evaluation.models import AnswerScore, Run, RunFigure, RunState
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
 from evaluation.writing import dataset as writing_data
+from evaluation.writing.selectors.facts import length_words
 from tests.evaluation.corpora import writing as writing_corpus
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +59,19 @@ def test_a_run_describes_people_and_models_and_says_what_the_logs_show() -> None
         if (row["first"], row["second"]) == ("entry.knowledge", "entry.expertise")
     ]
     assert pair["rho"] == pytest.approx(1) and pair["n"] == 24
+
+
+def test_the_page_says_who_writes_longer_where_the_means_have_intervals() -> None:
+    draws = Draws(12, resamples=100, level=0.95, rng=np.random.default_rng(1))
+    topic, edges = np.arange(12), np.linspace(0, 400, 5)
+    short, long = (
+        {"style": "", "words": draws.distribution(topic + mean, topic, edges)}
+        for mean in (100.0, 200.0)
+    )
+    rows = [{"group": "people", **short}, {"group": "models", **long}]
+    assert length_words(rows, "") == "People write shorter responses than models."
+    rows = [{"group": "people", **long}, {"group": "models", **short}]
+    assert length_words(rows, "") == "People write longer responses than models."
 
 
 def test_who_is_excluded_and_what_does_not_count_leave_the_next_run() -> None:

@@ -1,0 +1,88 @@
+"""The sentence on top of a report: what the intervals of a method's run allow to conclude."""
+
+from __future__ import annotations
+
+from django.utils.html import format_html
+
+from crowdqc.numbers import score
+from evaluation.bundles.manifest import FIGURES
+from evaluation.bundles.tables import Bundled, Row, number
+from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores
+from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
+from evaluation.models import SystemScore, WorkerScore
+from evaluation.rescaling.selectors.boards import raised_words
+from evaluation.writing.selectors.facts import length_words, too_few_topics
+
+BY_VOTES = " by the votes; at equal length and style this is not shown"
+
+
+def nothing(found: Bundled) -> str:
+    """No sentence: the tables speak."""
+    return ""
+
+
+def first_ranked(found: Bundled) -> str:
+    """Who is first by the possible ranks; empty where nothing is ranked."""
+    for model, who in ((SystemScore, "system"), (WorkerScore, "worker")):
+        rows = found.rows(model)
+        first = [row for row in rows if not row["dimension"] and row["rank_low"] == 1]
+        if len(first) == 1:
+            top = first[0][f"{who}_id"]
+            said = f"{found.names[f'{who}s'][str(top)]} is first among {who}s"
+            return f"{said}{'' if _at_equal_length(found.figures, top) else BY_VOTES}."
+        if first:
+            return f"{len(first)} {who}s may be first; the data cannot tell them apart."
+    return ""
+
+
+def _at_equal_length(told: Row, top: int) -> bool:
+    """Whether the controlled score, if the run has one, puts the same system alone first."""
+    rows = [row for row in told.get("controlled") or () if not row["dimension"]]
+    return not rows or [row["system"] for row in rows if row["rank_low"] == 1] == [top]
+
+
+def better_than_guessing(found: Bundled) -> str:
+    """Of how many workers it is shown that they do not guess."""
+    numbers = (
+        number(found.figures["summary"][key], f"{FIGURES}:summary.{key}")
+        for key in ("better", "workers")
+    )
+    return format_html("{} of {} workers do better than guessing.", *numbers)
+
+
+def as_good_as_people(found: Bundled) -> str:
+    """Which models pass the test at the run's margin."""
+    told, epsilon = found.figures, found.recipe["params"]["epsilon"]
+    if not told.get("curve"):
+        return first_ranked(found)
+    models = told["frame"]["models"]
+    points = [one for one in told["curve"] if abs(one["epsilon"] - epsilon) < 1e-9]
+    passed = [models[one["model"]][1] for one in points if one["verdict"] in ("yes", "narrowly")]
+    told_of = ", ".join(passed) or "No model"
+    return f"Shown to be as good as half of the people, at ε = {score(epsilon, 2)}: {told_of}."
+
+
+def people_agree_more(found: Bundled) -> str:
+    """Whether people agree more after rescaling, as the page says it."""
+    return raised_words(found.figures.get("aggregate") or ())
+
+
+def follows_human_scores(found: Bundled) -> str:
+    """Whether scores of the checklist follow human ones, by the best of them, as the page does."""
+    rows = [
+        row
+        for row in found.figures["correlation"]
+        if (row["kind"], row["setting"]) == ("spearman", SAMPLE_LEVEL)
+        and row["estimate"] is not None
+    ]
+    if not rows:
+        return no_human_scores().sentence
+    best = max(rows, key=lambda row: float(row["estimate"]))
+    names = {one["component"]: one["name"] for one in found.figures["answerers"]}
+    return follows_human(names[best["answerer"]], best).sentence
+
+
+def who_writes_longer(found: Bundled) -> str:
+    """Whether people and models differ in length, as the page says it."""
+    topics = found.recipe["counts"].get("questions")
+    return length_words(found.figures["general"], too_few_topics(topics))
