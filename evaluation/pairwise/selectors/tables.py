@@ -327,7 +327,8 @@ def _one_more_topic(task: Task) -> dict[str, str]:
         "Reading costs nothing. How many more topics it takes is not known; one more is %(pairs)s "
         "and %(judgments)s, for %(cost)s at most."
     )
-    return {"cost": said % told, "whom": more_work.whom(task, more.each)}
+    how = _("To add topics, edit the task.")
+    return {"cost": said % told, "whom": f"{more_work.whom(task, more.each)} {how}"}
 
 
 def compared(

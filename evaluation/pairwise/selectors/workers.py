@@ -162,6 +162,8 @@ def worker_list(
     known = {row.id for row in rows}
     said = verdict(task, run, rows, told.get("diagnostics", {}).get("components", []))
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
+    if any(habits) and any(row.again_n for row in same):
+        habits.append(_("Second votes on the same pair count here; the table leaves them out."))
     return {
         "page": shown_page,
         "verdict": replace(said, note=" ".join(filter(None, [said.note, *habits]))),

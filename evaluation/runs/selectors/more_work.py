@@ -9,6 +9,7 @@ from functools import cached_property
 
 from django.db.models import Count, Max, Sum
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.models import (
     AssignmentItem,
@@ -128,6 +129,16 @@ def whom(task: Task, each: int) -> str:
     if task.state == TaskState.CLOSED:
         return f"{_('The task is closed: reopen it first.')} {said % told}"
     return said % told
+
+
+def whom_for_one_more(task: Task) -> str:
+    """Who can give one more on each item, and where to ask for it."""
+    version = task.current
+    if version is None:
+        return ""
+    noun = get_type(task.type).noun_in(version.settings)
+    how = _("To ask for more, edit the task and raise the number per %(noun)s.")
+    return f"{whom(task, version.redundancy + 1)} {how % {'noun': pgettext('noun', noun)}}"
 
 
 # Still to come ---------------------------------------------------------------------------------

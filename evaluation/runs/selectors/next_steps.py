@@ -101,7 +101,7 @@ def plan(task: Task, sentence: str) -> NextStep:
         _("See how many more it takes"),
         page,
         cost=more_work.one_more_each(task),
-        whom=more_work.whom(task, task.current.redundancy + 1) if task.current else "",
+        whom=more_work.whom_for_one_more(task),
     )
 
 

@@ -60,7 +60,7 @@ def test_the_page_of_a_fragile_study_names_the_worker(
     assert "model-a (list) and model-a (essay) may both be the best: 132 votes are too" in text
     assert "model-b (essay) is third." in text
     assert "Rank 3: below the two above" in text
-    assert "Controlled for words, lists" in text and "too many votes would be" in text
+    assert "Controlled for words, lists" in text and "more judgments, for more than €" in text
 
 
 def test_people_without_an_account_read_that_one_person_decides_but_not_who(
