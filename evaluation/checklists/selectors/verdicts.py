@@ -78,6 +78,7 @@ def _more_sources(task: Task, best: Line, people: str) -> NextStep:
 def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, str]:
     """What more texts cost, and who does what about them."""
     told = {
+        "per": plural(more.items // more.groups, "text"),
         "texts": plural(more.items, "text"),
         "checkers": plural(more.each, "worker"),
         "checklists": plural(more.answers, "filled checklist"),
@@ -85,9 +86,9 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, str]:
         "people": people,
     }
     cost = _(
-        "With as many texts per source as now, that is %(texts)s and %(checklists)s (%(checkers)s "
-        "per text), for %(cost)s at most. Scores by hand are not paid here, so what they cost is "
-        "not known."
+        "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
+        "text), for %(cost)s at most. Scores by hand are not paid here, so what they cost is not "
+        "known."
     )
     by_hand = _("For the scores by hand, ask “%(people)s” again: one score per text.")
     return {"cost": cost % told, "whom": f"{more_work.whom(task, more.each)} {by_hand % told}"}

@@ -32,8 +32,9 @@ WORTH = 0.1  # a share by which intervals narrow that is worth waiting for
 
 @dataclass(frozen=True)
 class Amount:
-    """So many answers to so many items, and what they cost at the task's pay."""
+    """So many answers to so many items of groups, and what they cost at the task's pay."""
 
+    groups: int
     items: int
     answers: int
     each: int  # an item
@@ -93,7 +94,7 @@ def like_these(task: Task, groups: int) -> Amount | None:
         return None
     items = groups * math.ceil(_asked(task, version) / now)
     each = version.redundancy
-    return Amount(items, items * each, each, price_of(task, version))
+    return Amount(groups, items, items * each, each, price_of(task, version))
 
 
 def pace(price: Price, answers: int) -> str:
@@ -273,5 +274,5 @@ def when(out: StillOut) -> str:
     elif out.free:
         said.append(_("Nobody has taken %(free)s yet."))
         said.append(pace(price, out.free))
-    said.append(_("Together they cost %(cost)s at most."))
+    said.append(_("In all they cost %(cost)s at most."))
     return " ".join(one % told for one in said)

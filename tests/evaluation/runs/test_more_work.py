@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from django.db.models import F
 
 from annotation.models import Recruitment, Task
 from annotation.models.tasks import TaskState
+from evaluation.models import Run
+from evaluation.pairwise.selectors.resistance.advice import wait_for
 from evaluation.runs.selectors import more_work
+from evaluation.runs.selectors.verdicts import Place
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories
 
@@ -35,7 +41,7 @@ def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert "In progress now: 1 assignment, due by " in said
     assert said.endswith(
         "Nobody has taken 24 judgments yet. How long that takes is not known: none came last week. "
-        "Together they cost €6.00 at most."
+        "In all they cost €6.00 at most."
     )
     task.state = TaskState.PAUSED
     assert "The task is paused: open it again for 24 judgments" in said_of_waiting(task)
@@ -78,3 +84,21 @@ def test_one_more_on_each_item_is_priced_with_the_fee_and_says_how_many_to_invit
     more = more_work.like_these(task, 2)
     assert more is not None and (more.items, more.answers) == (12, 60)
     assert more.cost == "€15.00 (with a fee of 25.0%)"
+
+
+@pytest.mark.parametrize(
+    ("sure", "times", "said"),
+    [
+        (True, 0.0, "No: the first place is sure without 30 judgments still to come."),
+        (False, 1.1, "Yes: 30 judgments still to come may be enough to separate the first two."),
+        (False, 9.0, "No: 30 judgments still to come are too few to separate the first two."),
+    ],
+)
+def test_who_is_first_is_waited_for_only_where_that_can_change_it(
+    task: Task, sure: bool, times: float, said: str
+) -> None:
+    factories.claim(task, factories.make_worker(project=task.project))
+    run = cast("Run", SimpleNamespace(snapshot=SimpleNamespace(counts={"answers": 200})))
+    found = cast("Any", SimpleNamespace(plan=not sure, times=times))
+    out = more_work.still_out(task)
+    assert wait_for(out, run, Place("", sure=sure, open=not sure), found).startswith(said)
