@@ -313,11 +313,11 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
-def _one_more_topic(task: Task) -> dict[str, str]:
-    """What one more topic costs, and whom to ask; {} before the first version."""
+def _one_more_topic(task: Task) -> tuple[str, str]:
+    """What one more topic costs, and whom to ask; nothing before the first version."""
     more = more_work.like_these(task, 1)
     if more is None:
-        return {}
+        return "", ""
     told = {
         "pairs": plural(more.items, "pair"),
         "judgments": plural(more.answers, "judgment"),
@@ -328,7 +328,7 @@ def _one_more_topic(task: Task) -> dict[str, str]:
         "and %(judgments)s, for %(cost)s at most."
     )
     how = _("To add topics, edit the task.")
-    return {"cost": said % told, "whom": f"{more_work.whom(task, more.each)} {how}"}
+    return said % told, f"{more_work.whom(task, more.each)} {how}"
 
 
 def compared(
@@ -336,7 +336,7 @@ def compared(
     blocks: Sequence[dict[str, Any]],
     labels: Sequence[str],
     groups: tuple[str, str],
-    more: Mapping[str, str] | None = None,
+    more: tuple[str, str] = ("", ""),
 ) -> Verdict:
     """Whether the two groups differ, in which styles, and what to do about it.
 
@@ -363,7 +363,8 @@ def compared(
             % told,
             _("Pairs to read"),
             f"{page}?run={run.number}",
-            **(more or {}),
+            cost=more[0],
+            whom=more[1],
         )
     elif last["differing"]:
         step = NextStep(
@@ -383,7 +384,8 @@ def compared(
                 "a difference: more votes on these topics cannot."
             )
             % told,
-            **(more or {}),
+            cost=more[0],
+            whom=more[1],
         )
     return Verdict(said, " ".join(found)).then(step)
 

@@ -81,7 +81,7 @@ def one_more_each(task: Task) -> str:
     }
     said = _(
         "One more on each of %(items)s is %(answers)s, for %(cost)s at most. Results then get "
-        "about %(share)s more exact; whether that is enough is not known."
+        "about %(share)s more exact at most; whether that is enough is not known."
     )
     return said % told
 

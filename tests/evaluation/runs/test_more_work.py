@@ -75,7 +75,7 @@ def test_one_more_on_each_item_is_priced_with_the_fee_and_says_how_many_to_invit
         factories.make_worker(project=task.project)
     assert more_work.one_more_each(task) == (
         "One more on each of 6 pairs is 6 judgments, for €1.50 (with a fee of 25.0%) at most. "
-        "Results then get about 9% more exact; whether that is enough is not known."
+        "Results then get about 9% more exact at most; whether that is enough is not known."
     )
     assert more_work.whom(task, 6) == (
         "Every item then needs 6 workers, and 4 workers can take this task: invite 2 people first."
