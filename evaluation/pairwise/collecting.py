@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Count, QuerySet, Sum
@@ -20,18 +19,24 @@ from annotation.models.tasks import TaskState
 from crowdqc.errors import Conflict
 from evaluation.models import AdaptivePlan, Run
 from evaluation.pairwise.selectors.resistance.top import rounded
+from evaluation.runs.planning.price import Price, price_of
 
 MOST_A_PAIR = 500
 
 
 @dataclass(frozen=True)
 class Offer:
-    """So many ``votes`` more, which bring every pair to ``judges`` and cost ``cost`` at most."""
+    """So many ``votes`` more, which bring every pair to ``judges``; free ones included."""
 
     votes: int
     judges: int
     pairs: int
-    cost: Decimal
+    price: Price
+
+    @property
+    def cost(self) -> str:
+        """At most, in words."""
+        return self.price.words(self.votes)
 
 
 def _pairs(task: Task) -> QuerySet[Item]:
@@ -43,8 +48,8 @@ def _pairs(task: Task) -> QuerySet[Item]:
 def offer(task: Task, run: Run, times: float) -> Offer | None:
     """What ``times`` the judgments of the run would ask beyond those given or in work.
 
-    Two queries. None where that is nothing, where somebody else decides what is collected
-    (adaptive collection, a live evaluation), or where nobody could claim it.
+    A fixed number of queries. None where no more than now would be asked for, where somebody else
+    decides what is collected (adaptive collection, a live evaluation), or nobody could claim it.
     """
     collects = task.state in (TaskState.OPEN, TaskState.PAUSED) and task.current is not None
     if times <= 1 or not collects or task.most_answers is not None or run.snapshot is None:
@@ -57,15 +62,16 @@ def offer(task: Task, run: Run, times: float) -> Offer | None:
         return None
     judges = math.ceil(total / pairs)
     asked = sum(n * max(redundancy, judges) for redundancy, n, _ in found)
-    votes = asked - sum(given for _, _, given in found)
-    if votes <= 0 or judges > MOST_A_PAIR:
+    given = sum(given for _, _, given in found)
+    free = sum(n * redundancy for redundancy, n, _ in found) - given
+    votes = asked - given
+    if votes <= free or judges > MOST_A_PAIR:
         return None
     if AdaptivePlan.objects.filter(task=task, enabled=True).exists():
         return None
     version = task.current
     assert version is not None  # noqa: S101 (as above)
-    cost = version.pay * math.ceil(votes / version.items_per_assignment)
-    return Offer(votes, judges, pairs, cost)
+    return Offer(votes, judges, pairs, price_of(task, version))
 
 
 @transaction.atomic
@@ -74,7 +80,7 @@ def collect(*, by: User, task: Task, run: Run, times: float) -> Offer:
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
     found = offer(task, run, times)
     if found is None:
-        raise Conflict(gettext("No more votes can be asked for now. Reload the page."))
+        raise Conflict(gettext("No more judgments can be asked for now. Reload the page."))
     rows = _pairs(task).filter(redundancy__lt=found.judges).values_list("pk", flat=True)
     wanted = dict.fromkeys(rows, found.judges)
     tasks.set_wanted(by=by, task=task, wanted=wanted, why="to separate the first two systems")

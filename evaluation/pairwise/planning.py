@@ -20,7 +20,7 @@ from evaluation.charts.labels import Reached, reached_curves
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.pairwise.measured import Measured, measured
-from evaluation.pairwise.price import Price, price_of
+from evaluation.pairwise.price import price_basis, price_cells, price_sentence
 from evaluation.runs.planning.precision import (
     SEED,
     VERSION,
@@ -29,6 +29,7 @@ from evaluation.runs.planning.precision import (
     PlanStart,
     plan_reach,
 )
+from evaluation.runs.planning.price import Price, price_of
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
@@ -100,11 +101,11 @@ class PairPlanner(Planner):
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
-        price = price_of(build)
+        price = price_of(task, build.version)
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = next((one.votes for one in reached if one.low >= target), None)
         if enough is not None:
-            note = f"{note} {price.sentence(pairs * enough)}"
+            note = f"{note} {price_sentence(price, pairs * enough)}"
         else:
             note = f"{note} {_more_pairs(pairs, target, gap, each, price)}"
         last = reached[-1]
@@ -113,7 +114,7 @@ class PairPlanner(Planner):
             note,
             _("Chance to tell the two apart"),
             _("%(pairs)s pairs of the two, difference %(gap)s. %(price)s")
-            % {"pairs": count(pairs), "gap": score(gap, 2), "price": price.basis},
+            % {"pairs": count(pairs), "gap": score(gap, 2), "price": price_basis(price)},
             reached_curves(
                 reached,
                 target=target,
@@ -138,7 +139,7 @@ class PairPlanner(Planner):
                     (f"{round(100 * one.low)}–{percent(one.high)}", "dim"),
                     (score(more["difference_width"][0] / 2, 2), ""),
                     (_half(more["difference_width"][1:]), "dim"),
-                    *((text, "") for text in price.cells(pairs * one.votes)),
+                    *((text, "") for text in price_cells(price, pairs * one.votes)),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -181,7 +182,7 @@ def _more_pairs(pairs: int, target: float, gap: float, each: float, price: Price
     if at < len(tried):
         told = {"pairs": count(tried[at]), "judges": plural(votes, "judge")}
         said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
-        return f"{said} {price.sentence(tried[at] * votes)}"
+        return f"{said} {price_sentence(price, tried[at] * votes)}"
     told = {"pairs": count(max(pairs, MOST_PAIRS)), "judges": plural(votes, "judge")}
     return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
 

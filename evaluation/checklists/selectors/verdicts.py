@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Task
-from crowdqc.numbers import count, score
-from evaluation.checklists.selectors.checks import Board, Row
+from crowdqc.numbers import count, plural, score
+from evaluation.checklists.selectors.checks import Board, Line, Row
 from evaluation.methods.checklists.correlation import LEAST, SAMPLE_LEVEL
+from evaluation.runs.selectors import more_work
+from evaluation.runs.selectors.more_work import Amount, StillOut
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
 
 
@@ -20,13 +22,13 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
     own = [line for board in boards for line in board.lines if line.own]
     if not own:
         return no_human_scores()
-    build, models, page = (
+    models, page = (
         reverse(name, args=[task.project_id, task.pk])
-        for name in ("task_build", "task_models", "checklist_results")
+        for name in ("task_models", "checklist_results")
     )
     best = own[0]
     return follows_human(best.name, best.rho).then(
-        NextStep(_more_sources(best.rho), _("Add texts"), f"{build}?part=texts", requester=True)
+        _more_sources(task, best, next(b.people for b in boards if best in b.lines))
         if best.rho["low"] is None
         else None,
         NextStep(
@@ -49,19 +51,57 @@ def _usable(rho: Row) -> int:
     return int(rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0))
 
 
-def _more_sources(rho: Row) -> str:
-    """How many sources are missing until an interval is known."""
-    n = LEAST - _usable(rho)
-    if n <= 0:
-        return _("Add texts of more sources and score them by hand: these are too few to tell.")
+def _more_sources(task: Task, best: Line, people: str) -> NextStep:
+    """How many sources are missing until an interval is known, whom to ask, and what it costs."""
+    n = LEAST - _usable(best.rho)
+    more = more_work.like_these(task, n) if n > 0 else None
     said = ngettext(
         "Add several texts of at least %(n)s more source, have them scored by hand and with the "
-        "checklist, and run again.",
+        "checklist, then run again.",
         "Add several texts of each of at least %(n)s more sources, have them scored by hand and "
-        "with the checklist, and run again.",
+        "with the checklist, then run again.",
         n,
     )
-    return said % {"n": count(n)}
+    if n <= 0:
+        said = _("Add texts of more sources and score them by hand: these are too few to tell.")
+    build = reverse("task_build", args=[task.project_id, task.pk])
+    return NextStep(
+        said % {"n": count(n)},
+        _("Add texts"),
+        f"{build}?part=texts",
+        requester=True,
+        **(_what_it_takes(task, more, people) if more else {}),
+    )
+
+
+def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, str]:
+    """What more texts cost, and who does what about them."""
+    told = {
+        "per": plural(more.items // more.groups, "text"),
+        "texts": plural(more.items, "text"),
+        "checkers": plural(more.each, "worker"),
+        "checklists": plural(more.answers, "filled checklist"),
+        "cost": more.cost,
+        "people": people,
+    }
+    cost = _(
+        "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
+        "text), for %(cost)s at most. Scores by hand are not paid here, so what they cost is not "
+        "known."
+    )
+    by_hand = _("For the scores by hand, ask “%(people)s” again: one score per text.")
+    return {"cost": cost % told, "whom": f"{more_work.whom(task, more.each)} {by_hand % told}"}
+
+
+def wait_for(out: StillOut | None, boards: Sequence[Board]) -> str:
+    """Whether to wait for checklists still to come: they add no source where sources are few."""
+    own = next((line for board in boards for line in board.lines if line.own), None)
+    few = own is not None and own.rho["low"] is None and _usable(own.rho) < LEAST
+    if out is None or not out.coming or not few:
+        return more_work.worth_waiting(out)
+    told = {"n": plural(out.n, "filled checklist")}
+    said = _("No: %(n)s still to come are on the same sources, and it is sources that are missing.")
+    return said % told
 
 
 def follows_human(name: str, rho: Row) -> Verdict:

@@ -88,6 +88,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
             boards=reads.boards(task, run, setting),
         )
         context["verdict"] = verdicts.follows(task, context["boards"])
+        context["wait"] = verdicts.wait_for(context["still_out"], context["boards"])
     elif run is not None and view == "questions":
         context.update(_questions(request, told))
     elif run is not None and view == "texts":

@@ -31,7 +31,7 @@ from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit, type_of
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors import more_work, next_steps
 from evaluation.runs.selectors import words as run_words
 from evaluation.runs.sharing.selectors import menu_of
 
@@ -53,6 +53,7 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
     last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
     words = reads.start_words(since, first=last is None, noun=noun)
+    out = more_work.still_out(task) if run is not None else None
     return {
         "task": task,
         "title": reads.title_of(task),
@@ -67,6 +68,8 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
         "first_step": next_steps.of_run(
             run, active=active, fresh=since, standing=standing, again=words
         ),
+        "still_out": out,
+        "wait": more_work.worth_waiting(out),
     }
 
 

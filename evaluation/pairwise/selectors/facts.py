@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, interval, plural, score, short_date
-from crowdqc.tally import Tally
+from crowdqc.numbers import count, interval, listed, plural, score, short_date
+from crowdqc.tally import Tally, reason_words
 from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.models.runs import PUBLISHED
@@ -30,38 +30,39 @@ LEFT_OUT = (
     ("other_fields", gettext_noop("Asked something else")),
 )
 
+NOT_USED = {
+    "repeat": gettext_noop("second judgments of a worker on the same pair"),
+    "gold": gettext_noop("on attention pairs, which only test whether people read"),
+}
+
 
 def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension]) -> str:
     """What each number of the pages counts, and why they differ; "" where nothing is known."""
-    if run is None or run.snapshot is None or tally is None:
+    if run is None or tally is None:
         return ""
-    counts, again = run.snapshot.counts, tally.left_out.get("repeat", 0)
+    again = tally.left_out.get("repeat", 0)
     told = {
         "dimensions": plural(len(asked), "dimension"),
-        "used": plural(tally.used, "judgment"),
+        "used": count(tally.used),
         "came": count(tally.came),
-        "pairs": plural(counts["questions"], "pair"),
-        "workers": plural(counts["workers"], "worker"),
-        "again": count(again),
         "all": count(tally.used + again),
-        "attention": count(tally.left_out.get("gold", 0)),
+        "others": listed(
+            [
+                f"{count(n)} {_(NOT_USED.get(reason, reason_words(reason)))}"
+                for reason, n in sorted(tally.left_out.items(), key=lambda one: -one[1])
+            ]
+        ),
     }
-    said = [
-        _("A judgment is what one worker says of one pair: a vote on each of %(dimensions)s.")
-        % told,
-        _("Results are from %(used)s of %(pairs)s by %(workers)s.") % told,
-    ]
+    said = [_("A judgment is what one worker says of one pair: a vote on each of %(dimensions)s.")]
+    if tally.left_out:
+        said.append(_("%(came)s were given and %(used)s are used here. Not used: %(others)s."))
+    else:
+        said.append(_("All %(came)s that were given are used here."))
     if again:
         said.append(
-            _(
-                "When a worker judged a pair again (%(again)s times), only the first judgment is "
-                "used; progress, order effects and a worker’s page count all %(all)s."
-            )
-            % told
+            _("Progress, order effects and a worker’s page use the second ones, too: %(all)s.")
         )
-    if tally.left_out.get("gold"):
-        said.append(_("Judgments of attention pairs are never used (%(attention)s).") % told)
-    return " ".join(said)
+    return " ".join(one % told for one in said)
 
 
 def verdict(rows: Sequence[SystemRow], votes: int) -> Place:

@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.models import Candidate
+from annotation.models import Candidate, Task
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import listed, plural, score
 from evaluation.charts import agreement as drawn
@@ -30,6 +30,7 @@ from evaluation.methods.pairwise.tables import mean_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
@@ -118,7 +119,7 @@ def grades(
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": _("%(texts)s on %(topics)s.")
         % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
-        "verdict": compared(run, blocks, held.labels, first, second),
+        "verdict": compared(run, blocks, held.labels, (first, second), _one_more_topic(run.task)),
     }
 
 
@@ -312,10 +313,36 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
+def _one_more_topic(task: Task) -> tuple[str, str]:
+    """What one more topic costs, and whom to ask; nothing before the first version."""
+    more = more_work.like_these(task, 1)
+    if more is None:
+        return "", ""
+    told = {
+        "pairs": plural(more.items, "pair"),
+        "judgments": plural(more.answers, "judgment"),
+        "cost": more.cost,
+    }
+    said = _(
+        "Reading costs nothing. How many more topics it takes is not known; one more is %(pairs)s "
+        "and %(judgments)s, for %(cost)s at most."
+    )
+    how = _("To add topics, edit the task.")
+    return said % told, f"{more_work.whom(task, more.each)} {how}"
+
+
 def compared(
-    run: Run, blocks: Sequence[dict[str, Any]], labels: Sequence[str], first: str, second: str
+    run: Run,
+    blocks: Sequence[dict[str, Any]],
+    labels: Sequence[str],
+    groups: tuple[str, str],
+    more: tuple[str, str] = ("", ""),
 ) -> Verdict:
-    """Whether the two groups differ, in which styles, and what to do about it."""
+    """Whether the two groups differ, in which styles, and what to do about it.
+
+    ``more`` says what one more topic costs, and whom to ask.
+    """
+    first, second = groups
     last, single = blocks[-1], [one for one in blocks[:-1] if one["differing"]]
     said = _differing(last, first, second)
     if not said:
@@ -329,20 +356,26 @@ def compared(
         told["styles"] = listed([one["style"] for one in single])
         step = NextStep(
             _(
-                "Do not prefer %(first)s or %(second)s over all styles. If you need only "
-                "%(styles)s, the higher grades there are a reason to choose; read some pairs to "
-                "see what makes the difference."
+                "Do not prefer %(first)s or %(second)s over all styles: only more topics can tell "
+                "them apart. If you need only %(styles)s, choose by the higher grades there, and "
+                "read some pairs first."
             )
             % told,
             _("Pairs to read"),
             f"{page}?run={run.number}",
+            cost=more[0],
+            whom=more[1],
         )
     elif last["differing"]:
         step = NextStep(
-            _("Read some pairs of %(first)s and %(second)s to see what makes the difference.")
+            _(
+                "Choose by the dimension that matters to you: the higher grades there are a "
+                "reason. Read some pairs of %(first)s and %(second)s first."
+            )
             % told,
             _("Pairs to read"),
             f"{page}?run={run.number}",
+            cost=_("Nothing: no more judgments are needed for that."),
         )
     else:
         step = NextStep(
@@ -350,7 +383,9 @@ def compared(
                 "Do not prefer %(first)s or %(second)s by these grades. Only more topics can show "
                 "a difference: more votes on these topics cannot."
             )
-            % told
+            % told,
+            cost=more[0],
+            whom=more[1],
         )
     return Verdict(said, " ".join(found)).then(step)
 

@@ -17,13 +17,14 @@ from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, to_displayed
 from annotation.work.selectors.known import KnownCount, count_by_worker, mark, worked
-from crowdqc.numbers import count, plural
+from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.facts import apart_words
+from evaluation.runs.planning.price import price_of
 from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, against_middle
+from evaluation.runs.selectors.verdicts import NAMED, NextStep, Verdict, against_middle
 
 PER_PAGE = 50
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
@@ -161,6 +162,8 @@ def worker_list(
     known = {row.id for row in rows}
     said = verdict(task, run, rows, told.get("diagnostics", {}).get("components", []))
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
+    if any(habits) and any(row.again_n for row in same):
+        habits.append(_("Second votes on the same pair count here; the table leaves them out."))
     return {
         "page": shown_page,
         "verdict": replace(said, note=" ".join(filter(None, [said.note, *habits]))),
@@ -190,17 +193,39 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
         page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])
         told = {"name": below[0]["name"]}
         read = NextStep(
-            _(
-                "Read the votes of those below; begin with %(name)s. If they did not read the "
-                "texts, leave them out of the results. Whether the work is paid is decided in its "
-                "review."
-            )
-            % told,
+            _reading(below),
             _("Votes of %(name)s") % told,
             f"{page}?run={run.number}",
+            cost=_replacing(task, below),
         )
     nothing = NextStep(_("Nothing to do: no worker stands out and all work is decided."))
     return said.then(read, next_steps.review(task), nothing)
+
+
+def _reading(below: Sequence[Told]) -> str:
+    """Whose votes to read, and what follows for each of them."""
+    names = listed([row["name"] for row in below], NAMED)
+    said = _(
+        "Read the votes of %(names)s. Leave out of the results whoever did not read the texts. "
+        "Whether their work is paid is decided in its review."
+    )
+    return said % {"names": names}
+
+
+def _replacing(task: Task, below: Sequence[Told]) -> str:
+    """What is lost without all of them, and what as many new judgments cost."""
+    n = sum(row["judgments"] for row in below)
+    if not n or task.current is None:
+        return ""
+    told = {
+        "judgments": plural(n, "judgment"),
+        "cost": price_of(task, task.current).words(n),
+    }
+    said = _(
+        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s; as many "
+        "new ones cost %(cost)s at most."
+    )
+    return said % told
 
 
 def _habit(name: str, chosen: Sides) -> str:

@@ -29,7 +29,12 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
-from evaluation.pairwise.selectors.resistance.advice import after_board, after_place, place_of
+from evaluation.pairwise.selectors.resistance.advice import (
+    after_board,
+    after_place,
+    place_of,
+    wait_for,
+)
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
@@ -103,7 +108,8 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     )
     offer = collecting.offer(task, run, found.times) if found else None
     context.update(
-        verdict=after_board(place, run, dimension, found, offer),
+        verdict=after_board(place, run, dimension, found, offer=offer, out=context["still_out"]),
+        wait=wait_for(context["still_out"], run, place, found),
         live=pair_live.live_strip(
             task, runs, context["fresh"], last=context["last"], shown=None, dimension=dimension
         ),
@@ -148,7 +154,7 @@ def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     messages.success(
         request,
         gettext("%(more_votes)s requested: %(judges)s judges per pair.")
-        % {"more_votes": plural(made.votes, "more vote"), "judges": made.judges},
+        % {"more_votes": plural(made.votes, "more judgment"), "judges": made.judges},
     )
     return redirect("pair_results", project_id, task_id)
 

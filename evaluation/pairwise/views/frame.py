@@ -26,7 +26,7 @@ from evaluation.runs.official.standing import run_standing
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps
+from evaluation.runs.selectors import more_work, next_steps
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
@@ -60,6 +60,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
     dimension = wanted if wanted in {one.name for one in asked} else ""
     keep = kept_run(request, runs.core, "?")
     words = reads.start_words(since, first=last is None, noun="judgment")
+    out = more_work.still_out(task) if runs.core else None
     tally = votes_used.tally_of(reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {})
     context = {
         "task": task,
@@ -90,6 +91,8 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "first_step": next_steps.of_run(
             runs.core, active=runs.active, fresh=since, standing=standing, again=words
         ),
+        "still_out": out,
+        "wait": more_work.worth_waiting(out),
         "export_tables": tuple(exports.PAIR_TABLES),
         "pair_exports": exports_of(task),
     }

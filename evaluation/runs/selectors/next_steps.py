@@ -14,6 +14,7 @@ from crowdqc.numbers import money, plural
 from evaluation.models import Run
 from evaluation.runs.official.standing import Standing
 from evaluation.runs.schedules import NewAnswers
+from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.verdicts import NextStep, Place
 
 
@@ -93,9 +94,15 @@ def _to_review(task: Task, sentence: str, n: int) -> NextStep:
 
 
 def plan(task: Task, sentence: str) -> NextStep:
-    """More answers, and how many: a page says what they would bring."""
+    """More answers, and what one more of each costs: a page says how many it takes."""
     page = reverse("task_plan", args=[task.project_id, task.pk])
-    return NextStep(sentence, _("See how many more it takes, and their cost"), page)
+    return NextStep(
+        sentence,
+        _("See how many more it takes"),
+        page,
+        cost=more_work.one_more_each(task),
+        whom=more_work.whom_for_one_more(task),
+    )
 
 
 def of_place(place: Place, task: Task) -> NextStep:
@@ -106,8 +113,7 @@ def of_place(place: Place, task: Task) -> NextStep:
         )
     if place.open:
         said = _(
-            "Prefer none of them by this result: choose by cost or another reason, or collect more "
-            "answers."
+            "Prefer none of them by this result: choose by cost or another reason, or ask for more."
         )
         return plan(task, said)
     return plan(task, _("Collect more answers: so far they do not say who is first."))

@@ -20,13 +20,16 @@ NAMED = 3  # that share a place by name; more are counted
 class NextStep:
     """What to do now, in one sentence, and where: the words and the address of a link.
 
-    ``requester``: only requesters may open the address; others read the sentence alone.
+    ``requester``: only requesters may open the address; others read the sentence alone. Where
+    people have to be asked for more, ``cost`` says what that costs and ``whom`` who can give it.
     """
 
     sentence: str
     label: str = ""
     url: str = ""
     requester: bool = False
+    cost: str = ""
+    whom: str = ""
 
 
 @dataclass(frozen=True)

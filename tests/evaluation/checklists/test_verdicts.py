@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+import pytest
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
+from annotation.models.tasks import TaskState
 from evaluation.checklists.selectors.checks import Board, Line
-from evaluation.checklists.selectors.verdicts import follows
+from evaluation.checklists.selectors.verdicts import follows, wait_for
+from evaluation.runs.planning.price import Price
+from evaluation.runs.selectors import more_work
+from evaluation.runs.selectors.more_work import Amount, StillOut
 
 
 def correlated(low: float | None, articles: int) -> Board:
@@ -24,3 +31,24 @@ def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
     assert "each of at least 3 more sources" in few.next.sentence
     assert follows(task, [correlated(-0.1, 9)]).sentence.startswith("It is not shown")
     assert follows(task, [correlated(0.5, 9)]).sentence == "Scores of people follow human scores."
+
+
+def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    price = Price(Decimal("1.60"), 8, Decimal(0), "EUR", 0.0)
+    monkeypatch.setattr(more_work, "like_these", lambda _, n: Amount(n, 4 * n, 16 * n, 4, price))
+    monkeypatch.setattr(more_work, "whom", lambda *_: "27 workers can.")
+    task = Task(pk=1, project_id=1, state=TaskState.OPEN)
+    boards = [correlated(None, 2)]
+    step = follows(task, boards).next
+    assert step is not None and step.cost == (
+        "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
+        "text), for €9.60 at most. Scores by hand are not paid here, so what they cost is not "
+        "known."
+    )
+    assert step.whom == (
+        "27 workers can. For the scores by hand, ask “people” again: one score per text."
+    )
+    out = StillOut(task, wanted=32, given=24, free=8, in_work=0, working=0, due=None)
+    assert wait_for(out, boards).startswith("No: 8 filled checklists still to come are on the same")

@@ -452,7 +452,8 @@ def test_pages_ask_the_database_as_often_for_many_workers_as_for_few(
     camps = any(part["found"] for part in run.figures.get(name="camps").data)
     for name in ("task_results_question", "task_results_questions"):
         many[name] -= camps
-    # Where the first place is sure, as of the few, the pay that waits is a query.
-    assert 0 <= few.pop("task_results_systems") - many.pop("task_results_systems") <= 1
+    # Where the first place is sure, as of the few, the pay that waits is a query; where it is not,
+    # four say what more answers cost and who can give them.
+    assert -3 <= few.pop("task_results_systems") - many.pop("task_results_systems") <= 1
     assert many == few
-    assert max(few.values()) <= 26
+    assert max(few.values()) <= 28

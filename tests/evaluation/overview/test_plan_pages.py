@@ -14,9 +14,10 @@ from evaluation.free_text import planning as texts
 from evaluation.models import RunFigure, SystemScore
 from evaluation.pairwise import planning as pairs
 from evaluation.pairwise.measured import measured
-from evaluation.pairwise.price import Price
+from evaluation.pairwise.price import price_basis, price_cells, price_sentence
 from evaluation.pairwise.selectors import boards
 from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.runs.planning.price import Price
 from evaluation.runs.selectors.lists import figures_of
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import page, plan_page, scored, text_of
@@ -110,10 +111,10 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
 def test_a_price_counts_whole_assignments_with_the_fee_and_the_days_at_the_rate() -> None:
     price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
     assert price.cost(17) == Decimal("1.50") * 3 * Decimal("1.25")
-    assert price.sentence(17) == (
+    assert price_sentence(price, 17) == (
         "That takes 17 judgments for €5.62, about 5 days at last week’s rate."
-    ) and price.cells(16) == ["16", "€3.75", "4"]
-    assert "plus 25.0% fee" in price.basis
+    ) and price_cells(price, 16) == ["16", "€3.75", "4"]
+    assert "plus 25.0% fee" in price_basis(price)
     unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)
-    assert unknown.sentence(8) == "That takes 8 judgments for €1.50."
-    assert "without fees" in unknown.basis and len(unknown.cells(8)) == 2
+    assert price_sentence(unknown, 8) == "That takes 8 judgments for €1.50."
+    assert "without fees" in price_basis(unknown) and len(price_cells(unknown, 8)) == 2

@@ -60,7 +60,7 @@ def test_the_page_of_a_fragile_study_names_the_worker(
     assert "model-a (list) and model-a (essay) may both be the best: 132 votes are too" in text
     assert "model-b (essay) is third." in text
     assert "Rank 3: below the two above" in text
-    assert "Controlled for words, lists" in text and "too many votes would be" in text
+    assert "Controlled for words, lists" in text and "more judgments, for more than €" in text
 
 
 def test_people_without_an_account_read_that_one_person_decides_but_not_who(
@@ -202,7 +202,7 @@ def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> N
         if row["dimension"] == "overall"
     ]
     text = text_of(page(task, "pair_results"))
-    found = re.search(r"Collect ([\d,]+) more votes", text)
+    found = re.search(r"Collect ([\d,]+) more judgments", text)
     assert found is not None
     votes = int(found[1].replace(",", ""))
     held = sum(rows.values_list("held", flat=True))
@@ -210,7 +210,7 @@ def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> N
     client = client_of(task)
     where = reverse("pair_collect", args=[task.project_id, task.pk])
     answer = client.post(where, {"run": run.number, "dimension": "overall"}, follow=True)
-    assert f"{votes:,} more votes requested" in answer.content.decode()
+    assert f"{votes:,} more judgments requested" in answer.content.decode()
     assert sum(rows.values_list("redundancy", flat=True)) == held + votes
     assert AuditEntry.objects.filter(action="items.wanted").count() == 1
     Task.objects.filter(pk=task.pk).update(state=TaskState.CLOSED)

@@ -145,6 +145,7 @@ def test_the_pages_of_a_study_list_why_votes_are_left_out(task: Task, name: str)
         "without an answer on this dimension",
     ):
         assert reason in text, reason
+    assert "on attention pairs, which only test whether people read" in text
 
 
 def test_votes_between_two_texts_of_one_system_are_labelled_and_in_no_ranking() -> None:

@@ -168,7 +168,7 @@ def graded(style: str, *differs: float) -> dict[str, Any]:
 def test_grades_that_differ_in_one_style_say_who_is_better_on_what() -> None:
     run = Run(project_id=1, task_id=1, number=3)
     blocks = [graded("list", 0, 0), graded("prose", -2.0, 1.0), graded("All styles", 0, 0)]
-    found = compared(run, blocks, ["Depth", "Style"], "people", "models")
+    found = compared(run, blocks, ["Depth", "Style"], ("people", "models"))
     assert found.sentence == (
         "Over all styles, no difference between people and models is shown on any dimension."
     )
@@ -177,7 +177,7 @@ def test_grades_that_differ_in_one_style_say_who_is_better_on_what() -> None:
         "Each style is tested on its own."
     )
     assert found.next is not None and "If you need only prose" in found.next.sentence
-    none = compared(run, [graded("list", 0, 0)], ["Depth", "Style"], "people", "models")
+    none = compared(run, [graded("list", 0, 0)], ["Depth", "Style"], ("people", "models"))
     assert none.next is not None and "more votes on these topics cannot" in none.next.sentence
 
 

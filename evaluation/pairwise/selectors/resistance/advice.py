@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
-from crowdqc.numbers import count, listed, money, word
+from crowdqc.numbers import count, listed, plural, word
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
 from evaluation.pairwise.selectors.boards import (
@@ -25,10 +24,12 @@ from evaluation.pairwise.selectors.boards import (
     with_control,
 )
 from evaluation.pairwise.selectors.facts import verdict
-from evaluation.pairwise.selectors.resistance.top import Resistance, rounded
+from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance, rounded
 from evaluation.pairwise.selectors.runs import shown_run
-from evaluation.runs.selectors import next_steps
+from evaluation.runs.planning.price import price_of
+from evaluation.runs.selectors import more_work, next_steps
 from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import (
     NAMED,
     NextStep,
@@ -92,20 +93,25 @@ def _by_votes(place: Place, held: Place) -> str:
 
 
 def after_board(
-    place: Place, run: Run, dimension: str, found: Resistance | None, offer: Offer | None
+    place: Place,
+    run: Run,
+    dimension: str,
+    found: Resistance | None,
+    *,
+    offer: Offer | None,
+    out: StillOut | None,
 ) -> Verdict:
     """The verdict on systems, and what to do: collect the votes offered, or look at the top."""
     task = run.task
     if found is not None:
         note = " ".join(said for said in (place.note, found.note) if said)
         place = replace(place, note=note)
-    return place.then(
-        _collect(task, offer) if offer else None,
-        after_place(place, run, dimension) if not place.sure and not place.open else None,
-        next_steps.warned(found.warnings) if found and place.sure else None,
-        _more(run, found) if found and place.open else None,
-        next_steps.of_place(place, task),
-    )
+    step = _collect(task, offer) if offer else None
+    if not step and not place.sure and not place.open:
+        step = after_place(place, run, dimension)
+    elif not step and found is not None:
+        step = _open(run, found, out) if place.open else next_steps.warned(found.warnings)
+    return place.then(step or next_steps.of_place(place, task))
 
 
 def after_place(place: Place, run: Run, dimension: str) -> NextStep:
@@ -118,7 +124,7 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
         return NextStep(
             _(
                 "Prefer none of them by this result: choose by cost or another reason, or collect "
-                "more votes."
+                "more judgments."
             ),
             _("See how many more it takes, and their cost"),
             f"{page}?{urlencode(query)}",
@@ -148,50 +154,99 @@ def before_use(task: Task, dimension: str) -> NextStep | None:
 
 def _collect(task: Task, offer: Offer) -> NextStep:
     """The votes that can be collected from this page."""
-    told = {"votes": count(offer.votes), "cost": money(offer.cost, task.project.currency)}
+    cost = _("%(cost)s at most.") % {"cost": offer.cost}
     return NextStep(
-        _("Collect %(votes)s more votes, for %(cost)s at most, to separate the first two.") % told,
+        _("Collect %(n)s more judgments to separate the first two.") % {"n": count(offer.votes)},
         _("Collect them"),
         "#collect",
         requester=True,
+        cost=f"{cost} {more_work.pace(offer.price, offer.votes)}",
+        whom=more_work.whom(task, offer.judges),
     )
+
+
+def _open(run: Run, found: Resistance, out: StillOut | None) -> NextStep | None:
+    """What to do while several may be first, by how many judgments would tell."""
+    return _wait(run, found, out) or _too_many(run, found) or _more(run, found)
+
+
+def _needed(run: Run, found: Resistance) -> int:
+    """How many judgments more would separate the first two; 0 where that is not known."""
+    if not found.times or run.snapshot is None:
+        return 0
+    return rounded(run.snapshot.counts["answers"] * (found.times - 1))
+
+
+def wait_for(out: StillOut | None, run: Run, place: Place, found: Resistance | None) -> str:
+    """Whether to wait for the judgments still to come, by what they can change of who is first."""
+    if out is None or not out.coming or found is None:
+        return more_work.worth_waiting(out)
+    told = {"n": plural(out.n, "judgment")}
+    if not out.moves:
+        return more_work.unmoved(out)
+    if place.sure:
+        said = _("No: the first place is sure without %(n)s still to come.")
+    elif not found.plan:
+        return more_work.worth_waiting(out)
+    elif 0 < _needed(run, found) <= out.n:
+        said = _("Yes: %(n)s still to come may be enough to separate the first two.")
+    else:
+        said = _("No: %(n)s still to come are too few to separate the first two.")
+    return f"{said % told} {more_work.when(out)}"
+
+
+def _wait(run: Run, found: Resistance, out: StillOut | None) -> NextStep | None:
+    """To wait, where what is asked for may be enough to separate the first two."""
+    if out is None or not out.coming or not 0 < _needed(run, found) <= out.n:
+        return None
+    return NextStep(
+        _("Wait for the judgments still to come, then run again. Ask for no more before that.")
+    )
+
+
+def _too_many(run: Run, found: Resistance) -> NextStep | None:
+    """To choose without more votes, where too many would be needed; and what those would cost."""
+    version = run.task.current
+    if not found.plan or found.times or version is None or run.snapshot is None:
+        return None
+    many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)
+    told = {"votes": count(many), "cost": price_of(run.task, version).words(many)}
+    said = _(
+        "Choose among them by cost or another reason: to separate the first two would take more "
+        "than %(votes)s more judgments, for more than %(cost)s."
+    )
+    return NextStep(said % told)
 
 
 def _more(run: Run, found: Resistance) -> NextStep | None:
     """How many votes would do where this page cannot ask for them, and what stands against it."""
     task = run.task
-    if found.plan and not found.times:
-        return NextStep(
-            _("Choose among them by cost or another reason: too many votes would be needed.")
-        )
-    version = task.current
-    if not found.times or run.snapshot is None or version is None:
+    version, more = task.current, _needed(run, found)
+    if version is None or not more:
         return None
-    more = rounded(run.snapshot.counts["answers"] * (found.times - 1))
-    cost = version.pay * math.ceil(more / version.items_per_assignment)
-    told = {"votes": count(more), "cost": money(cost, task.project.currency)}
+    told = {"votes": count(more), "cost": price_of(task, version).words(more)}
     if task.most_answers is not None and task.state == TaskState.CLOSED:
         said = _(
-            "Choose among them by cost or another reason: about %(votes)s more votes, about "
+            "Choose among them by cost or another reason: about %(votes)s more judgments, about "
             "%(cost)s, would be needed."
         )
         return NextStep(said % told)
     if task.most_answers is not None:
         said = _(
-            "About %(votes)s more votes, about %(cost)s, would be needed. The live evaluation asks "
-            "for votes by itself, up to its limits."
+            "About %(votes)s more judgments, about %(cost)s, would be needed. The live evaluation "
+            "asks for them by itself, up to its limits."
         )
         page = reverse("live_evaluation", args=[task.project_id, task.pk])
         return NextStep(said % told, _("See the live evaluation"), page)
     if task.state == TaskState.CLOSED:
         said = _(
-            "Reopen the task to collect about %(votes)s more votes, about %(cost)s, or choose "
+            "Reopen the task to collect about %(votes)s more judgments, about %(cost)s, or choose "
             "among them by another reason."
         )
         page = reverse("task", args=[task.project_id, task.pk])
         return NextStep(said % told, _("Open the task"), page, requester=True)
     said = _(
-        "Choose among them by cost or another reason, or collect about %(votes)s more votes, "
+        "Choose among them by cost or another reason, or collect about %(votes)s more judgments, "
         "about %(cost)s."
     )
     return NextStep(said % told)

@@ -1,0 +1,67 @@
+"""What more work on a task costs, with the fee of its platform, and how long it takes to come."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import Answer, Recruitment, Task, TaskVersion
+from crowdqc.numbers import money, percent
+
+WEEK = dt.timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Price:
+    """The pay of an assignment of so many answers, the fee on it, and answers a day."""
+
+    pay: Decimal
+    per_assignment: int
+    fee: Decimal  # per cent
+    currency: str
+    a_day: float  # of the last week; 0 where none came
+
+    def cost(self, answers: int) -> Decimal:
+        """Of whole assignments, fee included."""
+        return self.pay * self.assignments(answers) * (1 + self.fee / 100)
+
+    def assignments(self, answers: int) -> int:
+        """Whole ones."""
+        return math.ceil(answers / max(1, self.per_assignment))
+
+    def days(self, answers: int) -> int:
+        """At the rate of the last week."""
+        return math.ceil(answers / self.a_day)
+
+    def words(self, answers: int) -> str:
+        """The cost as a part of a sentence; it says what of it is the platform's."""
+        cost = money(self.cost(answers), self.currency)
+        if not self.fee or not self.pay:
+            return cost
+        return _("%(cost)s (with a fee of %(fee)s)") % {
+            "cost": cost,
+            "fee": percent(self.fee / 100, 1),
+        }
+
+
+def price_of(task: Task, version: TaskVersion) -> Price:
+    """That of a version; the fee of the dearest way into the task that is open."""
+    fees = Recruitment.objects.filter(task=task, active=True).values_list("fee_percent", flat=True)
+    came = Answer.objects.filter(
+        item__task=task,
+        stage=Answer.Stage.MAIN,
+        worker__isnull=False,
+        answered_at__gte=timezone.now() - WEEK,
+    ).exclude(assignment__source="import")
+    return Price(
+        pay=version.pay,
+        per_assignment=version.items_per_assignment,
+        fee=max(fees, default=Decimal(0)),
+        currency=task.project.currency,
+        a_day=came.count() / WEEK.days,
+    )
