@@ -139,7 +139,7 @@ TEMPLATES = [
             "builtins": ["annotation.templatetags.crowdqc", "django.templatetags.i18n"],
             "loaders": [
                 (
-                    "django.template.loaders.cached.Loader",
+                    "crowdqc.web.templates.Loader",
                     [
                         "django.template.loaders.filesystem.Loader",
                         "django.template.loaders.app_directories.Loader",
