@@ -194,7 +194,7 @@ def _submit(
     entries = _entries_with(needed).all(assignment=locked.pk)
     if strict:
         _refuse_unknown(entries, drafts)
-    _take_drafts(locked, entries, drafts, seqs, afters)
+    changed = _take_drafts(locked, entries, drafts, seqs, afters)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
     if late and not locked.quiz:
@@ -204,7 +204,7 @@ def _submit(
     asked = [entry for entry in given if entry.item.expected is None]
     counting = _regain(locked, asked) if late else {entry.item_id for entry in asked}
     locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
-    _store(locked, given, values, counting, now)
+    _store(locked, given, values, counting, changed)
     _settle_slots(entries, counting)
     if locked.quiz:
         quiz.grade(locked)
@@ -248,8 +248,8 @@ def _take_drafts(
     drafts: Mapping[int, Mapping[str, Any]],
     seqs: Mapping[int, int],
     afters: Mapping[int, Collection[int]],
-) -> None:
-    """Let what the page sent along stand in for older drafts, and keep it."""
+) -> list[AssignmentItem]:
+    """Let what the page sent along stand in for older drafts; the entries that it changed."""
     task_type = get_type(assignment.task.type)
     changed = []
     for entry in entries:
@@ -265,19 +265,7 @@ def _take_drafts(
         if draft != entry.draft:
             entry.draft = draft
             changed.append(entry)
-    if changed:
-        _keep_drafts(changed)
-
-
-DRAFTS = """
-UPDATE annotation_assignmentitem AS e SET draft = given.draft
-FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id
-"""
-
-
-def _keep_drafts(entries: Sequence[AssignmentItem]) -> None:
-    """One UPDATE; the framework's takes longer to write a CASE than all else a submit does."""
-    run(DRAFTS, [[entry.pk for entry in entries], [json.dumps(entry.draft) for entry in entries]])
+    return changed
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:
@@ -297,9 +285,9 @@ def _store(
     entries: Sequence[AssignmentItem],
     values: Mapping[int, Values | None],
     counting: set[int],
-    now: dt.datetime,
+    changed: Sequence[AssignmentItem],
 ) -> None:
-    """The answers with their values, and the assignment as it is now: one statement."""
+    """The answers with their values, drafts and assignment as they are now: one statement."""
     texts, choices, spans = [], [], []
     for place, entry in enumerate(entries):
         found = values[entry.item_id]
@@ -314,7 +302,7 @@ def _store(
             entry.flipped,
             entry.item_id in counting,
             QUIZ if assignment.quiz else _why_not(entry, counting),
-            entry.draft_saved_at or now,
+            entry.draft_saved_at or assignment.submitted_at,
         )
         for entry in entries
     ]
@@ -323,7 +311,7 @@ def _store(
         {
             "assignment": assignment.pk,
             "state": AssignmentState.SUBMITTED,
-            "now": now,
+            "now": assignment.submitted_at,
             "key": assignment.submit_key,
             "version": assignment.version_id,
             "worker": assignment.worker_id,
@@ -332,6 +320,7 @@ def _store(
             **_columns("t_place t_field t_index t_text", texts),
             **_columns("c_place c_field c_code c_ordinal", choices),
             **_columns("s_place s_field s_index s_target s_start s_end", spans),
+            **_columns("d_entry d_draft", [(one.pk, json.dumps(one.draft)) for one in changed]),
         },
     )
 
@@ -346,6 +335,9 @@ STORE = """
 WITH done AS (
     UPDATE annotation_assignment SET state = %(state)s, submitted_at = %(now)s, submit_key = %(key)s
     WHERE id = %(assignment)s),
+drafts AS (
+    UPDATE annotation_assignmentitem AS e SET draft = d.draft
+    FROM unnest(%(d_entry)s::bigint[], %(d_draft)s::jsonb[]) AS d (id, draft) WHERE e.id = d.id),
 given AS (
     SELECT * FROM unnest(%(item)s::bigint[], %(position)s::smallint[], %(flipped)s::boolean[],
         %(counts)s::boolean[], %(reason)s::text[], %(at)s::timestamptz[])
