@@ -152,8 +152,13 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 DATABASES["default"].setdefault("OPTIONS", {})
-# Rows are read to the end, so no plan is to favour the first tenth of them.
-_options = (DATABASES["default"]["OPTIONS"].get("options", ""), "-c cursor_tuple_fraction=1")
+# Rows are read to the end, so no plan is to favour the first tenth of them. Statements that are
+# prepared look rows up by keys: planning them anew for every value took longer than to run them.
+_options = (
+    DATABASES["default"]["OPTIONS"].get("options", ""),
+    "-c cursor_tuple_fraction=1",
+    "-c plan_cache_mode=force_generic_plan",
+)
 DATABASES["default"]["OPTIONS"]["options"] = " ".join(_options).strip()
 # Statements of crowdqc.database.compiled are prepared after so many uses of a connection.
 DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 3
