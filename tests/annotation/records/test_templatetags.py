@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.template import Context, Template, TemplateSyntaxError
+from django.urls import NoReverseMatch
 from django.utils import translation
 
 from crowdqc import numbers
@@ -169,6 +170,7 @@ MIXED = (
     '{% else %}{% mark "done" %}{% blocktranslate %}Continue{% endblocktranslate %}{% endif %}'
     "{% blocktranslate %}Question {{ n }} of {{ total }}{% endblocktranslate %}"
     '{% autoescape off %}{% translate "Back" %}&{{ own }}{% endautoescape %}'
+    '{% url "work_item" n total %} {% url "login" %} {% url "manual_page" own %}'
     "{% for one in many %}{% static one %} {% translate one %}{% endfor %}"
 )
 
@@ -176,11 +178,13 @@ MIXED = (
 def test_a_page_reads_the_same_where_its_fixed_parts_are_written_once() -> None:
     plain, folded = Template(MIXED), Template(MIXED)
     fold(folded.nodelist)
-    assert len(folded.nodelist) == 5 < len(plain.nodelist)
+    assert len(folded.nodelist) == 10 < len(plain.nodelist)
     for language in ("en-gb", "de", "en-gb"):
         for n, own, many in ((0, "<Skip>", ["Back"]), (2, "Next", []), (3, "Skip", ["Skip", "é"])):
             told = {"n": n, "own": own, "many": many, "total": 4}
             with translation.override(language):
                 assert folded.render(Context(told)) == plain.render(Context(told))
+    with pytest.raises(NoReverseMatch):
+        folded.render(Context({"n": 1, "own": "a", "total": "b"}))
     with translation.override("de"):
-        assert "Weiter" in folded.render(Context({"n": 1}))
+        assert "Weiter" in folded.render(Context({"n": 1, "own": "a", "total": 2}))
