@@ -151,15 +151,10 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
-DATABASES["default"].setdefault("OPTIONS", {})
-# Rows are read to the end, so no plan is to favour the first tenth of them. Statements that are
-# prepared look rows up by keys: planning them anew for every value took longer than to run them.
-_options = (
-    DATABASES["default"]["OPTIONS"].get("options", ""),
-    "-c cursor_tuple_fraction=1",
-    "-c plan_cache_mode=force_generic_plan",
-)
-DATABASES["default"]["OPTIONS"]["options"] = " ".join(_options).strip()
+_database = DATABASES["default"].setdefault("OPTIONS", {})
+# Rows are read to the end: no plan favours the first tenth. What is prepared looks rows up by keys.
+_plans = "-c cursor_tuple_fraction=1 -c plan_cache_mode=force_generic_plan"
+_database["options"] = f"{_database.get('options', '')} {_plans}".strip()
 # Statements of crowdqc.database.compiled are prepared after so many uses of a connection.
 DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 3
 # A pooled connection is tested before use: none outlives a restart of the server.
