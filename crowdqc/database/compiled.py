@@ -48,9 +48,9 @@ def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, 
     db: Any = connections[DEFAULT_DB_ALIAS]
     db.close_if_health_check_failed()
     db.ensure_connection()
-    with db._prepare_cursor(_Cursor(db.connection)) as cursor:
-        cursor.execute(sql, typed)
-        return cursor.fetchall() if cursor.pgresult.nfields else []
+    cursor = _Cursor(db.connection)
+    db._prepare_cursor(cursor).execute(sql, typed)
+    return cursor.fetchall() if cursor.pgresult.nfields else []  # type: ignore[union-attr]
 
 
 def _typed(value: Any) -> Any:
