@@ -33,8 +33,8 @@ IN_PROJECT = (
 )
 urlpatterns = [
     # First what is asked for most: every address before the right one is compared with.
-    path("", include(work)),
     path("api/", include("annotation.api.urls")),
+    path("", include(work)),
     path("", include("annotation.accounts.signing.urls")),
     *(
         path("", include(room))

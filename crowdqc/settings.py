@@ -139,7 +139,7 @@ TEMPLATES = [
             "builtins": ["annotation.templatetags.crowdqc", "django.templatetags.i18n"],
             "loaders": [
                 (
-                    "django.template.loaders.cached.Loader",
+                    "crowdqc.web.templates.Loader",
                     [
                         "django.template.loaders.filesystem.Loader",
                         "django.template.loaders.app_directories.Loader",
@@ -151,10 +151,10 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
-DATABASES["default"].setdefault("OPTIONS", {})
-# Rows are read to the end, so no plan is to favour the first tenth of them.
-_options = (DATABASES["default"]["OPTIONS"].get("options", ""), "-c cursor_tuple_fraction=1")
-DATABASES["default"]["OPTIONS"]["options"] = " ".join(_options).strip()
+_database = DATABASES["default"].setdefault("OPTIONS", {})
+# Rows are read to the end: no plan favours the first tenth. What is prepared looks rows up by keys.
+_plans = "-c cursor_tuple_fraction=1 -c plan_cache_mode=force_generic_plan"
+_database["options"] = f"{_database.get('options', '')} {_plans}".strip()
 # Statements of crowdqc.database.compiled are prepared after so many uses of a connection.
 DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 3
 # A pooled connection is tested before use: none outlives a restart of the server.

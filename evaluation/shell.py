@@ -58,7 +58,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         counts = cache(partial(own_counts, user))
         return {
             "theme": user.theme,
-            "nav": _worker_nav(request, counts, is_owner=user.is_superuser),
+            "nav": cache(partial(_worker_nav, request, counts, is_owner=user.is_superuser)),
             "running": None,
             "person": {"name": str(user), "role": _("owner") if user.is_superuser else ""},
             "unread": lambda: counts()["unread"],

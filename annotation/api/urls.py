@@ -34,8 +34,22 @@ def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPat
 
 
 urlpatterns = [
+    # First what programs that work ask for most.
+    *endpoints(
+        "work/assignments/<int:assignment_id>/",
+        ("submit", work.Submit, "submit"),
+        ("questions/<int:position>", work.ShowQuestion, "question"),
+        ("drafts/<int:item_id>", work.Draft, "draft"),
+        ("questions/<int:position>/feedback", work.Feedback, "feedback"),
+        ("extend", work.Extend, "extend"),
+        ("return", work.GiveBack, "return"),
+        ("messages", conversations.Ask, "work_ask"),
+        ("streams", work.Streams, "streams"),
+        ("events", work.Events, "events"),
+    ),
     *endpoints(
         "work/",
+        ("tasks/<int:task_id>/claim", work.Claim, "claim"),
         ("ledger", me.OwnLedger, "own_ledger"),
         ("rejections", me.OwnRejections, "own_rejections"),
         ("rejections/<int:rejection_id>/reply", me.OwnReply, "own_reply"),
@@ -45,7 +59,6 @@ urlpatterns = [
         ("projects/<int:project_id>/erase-logs", me.OwnLogsErase, "own_logs_erase"),
         ("join", work.Join, "join"),
         ("tasks", work.OpenTasks, "open_tasks"),
-        ("tasks/<int:task_id>/claim", work.Claim, "claim"),
         ("projects/<int:project_id>/consent", work.WorkConsent, "consent"),
         ("assignments", work.OwnAssignments, "own_assignments"),
         ("assignments/<int:assignment_id>", work.OwnAssignment, "assignment"),
@@ -54,18 +67,6 @@ urlpatterns = [
         ("conversations/<int:conversation_id>/messages", conversations.OwnMessages, "own_messages"),
         ("conversations/<int:conversation_id>/read", conversations.OwnRead, "own_read"),
         ("conversations/<int:conversation_id>/report", conversations.OwnReport, "own_report"),
-    ),
-    *endpoints(
-        "work/assignments/<int:assignment_id>/",
-        ("questions/<int:position>", work.ShowQuestion, "question"),
-        ("drafts/<int:item_id>", work.Draft, "draft"),
-        ("questions/<int:position>/feedback", work.Feedback, "feedback"),
-        ("submit", work.Submit, "submit"),
-        ("extend", work.Extend, "extend"),
-        ("return", work.GiveBack, "return"),
-        ("messages", conversations.Ask, "work_ask"),
-        ("streams", work.Streams, "streams"),
-        ("events", work.Events, "events"),
     ),
     path(
         "schema/",

@@ -23,6 +23,7 @@ from django.utils.translation import pgettext
 from crowdqc import numbers
 from crowdqc.deployment.installation import version
 from crowdqc.web import manual
+from crowdqc.web.templates import constant
 from crowdqc.web.terms import TERMS
 
 register = template.Library()
@@ -270,6 +271,7 @@ def form_key() -> SafeString:
 
 
 @register.simple_tag
+@constant
 def mark(state: str, label: str = "") -> SafeString:
     """The 12 px mark of a state; give ``label`` only where no word stands beside it."""
     if state not in MARKS:
@@ -289,6 +291,7 @@ def state(name: str, text: str, sentence: str = "") -> SafeString:
 
 
 @register.simple_tag
+@constant
 def brand_mark() -> SafeString:
     """The sign of crowdqc: an interval with its dot."""
     return mark_safe(
@@ -328,6 +331,7 @@ def progress(done: numbers.Number, total: numbers.Number, label: str = "") -> Sa
 
 
 @register.simple_tag
+@constant
 def key(kind: str) -> SafeString:
     """A legend's sign: interval, thin, diamond, reference, band, square, ring, cross, line, dot."""
     if kind not in KEYS:

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import Expression, QuerySet
+from django.db.models.base import ModelState
 from django.db.models.query import get_related_populators  # type: ignore[attr-defined]
 from django.db.transaction import TransactionManagementError
 from psycopg import Cursor
@@ -47,9 +48,9 @@ def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, 
     db: Any = connections[DEFAULT_DB_ALIAS]
     db.close_if_health_check_failed()
     db.ensure_connection()
-    with db._prepare_cursor(_Cursor(db.connection)) as cursor:
-        cursor.execute(sql, typed)
-        return cursor.fetchall() if cursor.pgresult.nfields else []
+    cursor = _Cursor(db.connection)
+    db._prepare_cursor(cursor).execute(sql, typed)
+    return cursor.fetchall() if cursor.pgresult.nfields else []  # type: ignore[union-attr]
 
 
 def _typed(value: Any) -> Any:
@@ -104,6 +105,29 @@ class CompiledQuery(Generic[M]):
         return rows[0] if rows else None
 
 
+class _Maker:
+    """Makes objects of a model as ``Model.from_db`` does, but sends no signals of their making."""
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self._model = model
+
+    def from_db(self, db: str, names: Sequence[str], values: Sequence[Any]) -> models.Model:
+        """The object of a row; fields that are not among ``names`` are deferred."""
+        made = self._model.__new__(self._model)
+        state = ModelState()
+        state.adding, state.db = False, db
+        made.__dict__.update(zip(names, values, strict=True), _state=state)
+        return made
+
+
+def _make_quickly(populators: Sequence[Any]) -> Sequence[Any]:
+    """Populators of related objects that make these as ``_Maker`` does."""
+    for one in populators:
+        one.model_cls = _Maker(one.model_cls)
+        _make_quickly(one.related_populators)
+    return populators
+
+
 class _Plan:
     """A query's SQL, and how its rows become objects: ``ModelIterable``, worked out beforehand."""
 
@@ -116,8 +140,9 @@ class _Plan:
         fields = found["select_fields"]
         self._own = slice(fields[0], fields[-1] + 1)
         self._names = [column[0].target.attname for column in select[self._own]]
-        self._model = found["model"]
-        self._related = get_related_populators(found, select, DEFAULT_DB_ALIAS)
+        self._maker = _Maker(found["model"])
+        related = get_related_populators(found, select, DEFAULT_DB_ALIAS)
+        self._related = _make_quickly(related)
         self._annotations = list((compiler.annotation_col_map or {}).items())
         converters = compiler.get_converters([column[0] for column in select])
         self._converters = list(converters.items())
@@ -130,7 +155,7 @@ class _Plan:
                 for convert in converters:
                     changed[at] = convert(changed[at], expression, db)
             row = tuple(changed)
-        made = self._model.from_db(DEFAULT_DB_ALIAS, self._names, row[self._own])
+        made = self._maker.from_db(DEFAULT_DB_ALIAS, self._names, row[self._own])
         for related in self._related:
             related.populate(row, made)
         for name, at in self._annotations:

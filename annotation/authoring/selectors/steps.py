@@ -108,6 +108,18 @@ WITH_TEXTS = CompiledQuery(
 )
 
 
+def entries(assignment: Assignment, *, whole: bool = True) -> list[AssignmentItem]:
+    """All items of the assignment in their order (one query).
+
+    Not ``whole``: without passages and texts under judgment, which would come once for each item
+    that shares them; a page that shows one of them asks ``with_texts``.
+    """
+    rows = (WHOLE if whole else UNREAD).all(assignment=assignment.pk)
+    for entry in rows:
+        entry.assignment = assignment
+    return rows
+
+
 def steps(
     assignment: Assignment,
     current: int | None = None,
@@ -115,15 +127,9 @@ def steps(
     whole: bool = True,
     on_page: bool = False,
 ) -> list[Step]:
-    """All items of the assignment in their order (one query); ``on_page``: see ``check_entry``.
-
-    Not ``whole``: without passages and texts under judgment, which would come once for each item
-    that shares them; a page that shows one of them asks ``with_texts``.
-    """
+    """The ``entries``, each with its state; ``on_page``: see ``check_entry``."""
     task_type = get_type(assignment.task.type)
-    rows = (WHOLE if whole else UNREAD).all(assignment=assignment.pk)
-    for entry in rows:
-        entry.assignment = assignment
+    rows = entries(assignment, whole=whole)
     note_recordings(assignment, rows)
     return [_step(task_type, assignment, entry, current, on_page) for entry in rows]
 

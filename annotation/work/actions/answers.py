@@ -194,7 +194,7 @@ def _submit(
     entries = _entries_with(needed).all(assignment=locked.pk)
     if strict:
         _refuse_unknown(entries, drafts)
-    _take_drafts(locked, entries, drafts, seqs, afters)
+    changed = _take_drafts(locked, entries, drafts, seqs, afters)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
     if late and not locked.quiz:
@@ -204,7 +204,7 @@ def _submit(
     asked = [entry for entry in given if entry.item.expected is None]
     counting = _regain(locked, asked) if late else {entry.item_id for entry in asked}
     locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
-    _store(locked, given, values, counting, now)
+    _store(locked, given, values, counting, changed)
     _settle_slots(entries, counting)
     if locked.quiz:
         quiz.grade(locked)
@@ -248,8 +248,8 @@ def _take_drafts(
     drafts: Mapping[int, Mapping[str, Any]],
     seqs: Mapping[int, int],
     afters: Mapping[int, Collection[int]],
-) -> None:
-    """Let what the page sent along stand in for older drafts, and keep it."""
+) -> list[AssignmentItem]:
+    """Let what the page sent along stand in for older drafts; the entries that it changed."""
     task_type = get_type(assignment.task.type)
     changed = []
     for entry in entries:
@@ -265,19 +265,7 @@ def _take_drafts(
         if draft != entry.draft:
             entry.draft = draft
             changed.append(entry)
-    if changed:
-        _keep_drafts(changed)
-
-
-DRAFTS = """
-UPDATE annotation_assignmentitem AS e SET draft = given.draft
-FROM unnest(%s, %s::jsonb[]) AS given (id, draft) WHERE e.id = given.id
-"""
-
-
-def _keep_drafts(entries: Sequence[AssignmentItem]) -> None:
-    """One UPDATE; the framework's takes longer to write a CASE than all else a submit does."""
-    run(DRAFTS, [[entry.pk for entry in entries], [json.dumps(entry.draft) for entry in entries]])
+    return changed
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:
@@ -297,9 +285,9 @@ def _store(
     entries: Sequence[AssignmentItem],
     values: Mapping[int, Values | None],
     counting: set[int],
-    now: dt.datetime,
+    changed: Sequence[AssignmentItem],
 ) -> None:
-    """The answers with their values, and the assignment as it is now: one statement."""
+    """The answers with their values, drafts and assignment as they are now: one statement."""
     texts, choices, spans = [], [], []
     for place, entry in enumerate(entries):
         found = values[entry.item_id]
@@ -314,24 +302,28 @@ def _store(
             entry.flipped,
             entry.item_id in counting,
             QUIZ if assignment.quiz else _why_not(entry, counting),
-            entry.draft_saved_at or now,
+            entry.draft_saved_at or assignment.submitted_at,
         )
         for entry in entries
     ]
+    drafts = [(entry.pk, json.dumps(entry.draft)) for entry in changed]
+    parts: dict[str, Sequence[tuple[Any, ...]]]
+    parts = {"drafts": drafts, "texts": texts, "choices": choices, "spans": spans}
+    kept = tuple(name for name, part in parts.items() if part)
+    columns = _columns("item position flipped counts reason at", rows)
+    for name in kept:
+        columns |= _columns(PARTS[name][0], parts[name])
     run(
-        STORE,
+        _store_of(kept),
         {
             "assignment": assignment.pk,
             "state": AssignmentState.SUBMITTED,
-            "now": now,
+            "now": assignment.submitted_at,
             "key": assignment.submit_key,
             "version": assignment.version_id,
             "worker": assignment.worker_id,
             "stage": Answer.Stage.MAIN,
-            **_columns("item position flipped counts reason at", rows),
-            **_columns("t_place t_field t_index t_text", texts),
-            **_columns("c_place c_field c_code c_ordinal", choices),
-            **_columns("s_place s_field s_index s_target s_start s_end", spans),
+            **columns,
         },
     )
 
@@ -356,25 +348,54 @@ made AS (
     SELECT %(version)s, item_id, %(stage)s, %(assignment)s, %(worker)s, 0, position, flipped,
         counts, reason, at FROM given ORDER BY place
     RETURNING id, item_id),
-answer AS (SELECT made.id, given.place - 1 AS place FROM made JOIN given USING (item_id)),
-texts AS (
+answer AS (SELECT made.id, given.place - 1 AS place FROM made JOIN given USING (item_id))
+"""
+# What it has none of it leaves out: triggers of a table work also where no row comes.
+PARTS = {
+    "drafts": (
+        "d_entry d_draft",
+        """, drafts AS (
+    UPDATE annotation_assignmentitem AS e SET draft = d.draft
+    FROM unnest(%(d_entry)s::bigint[], %(d_draft)s::jsonb[]) AS d (id, draft) WHERE e.id = d.id)
+""",
+    ),
+    "texts": (
+        "t_place t_field t_index t_text",
+        """, texts AS (
     INSERT INTO annotation_textvalue (answer_id, field, index, text)
     SELECT answer.id, field, index, text
     FROM unnest(%(t_place)s::bigint[], %(t_field)s::text[], %(t_index)s::smallint[],
-        %(t_text)s::text[]) AS t (place, field, index, text) JOIN answer USING (place)),
-choices AS (
+        %(t_text)s::text[]) WITH ORDINALITY AS t (place, field, index, text, number)
+    JOIN answer USING (place) ORDER BY number)
+""",
+    ),
+    "choices": (
+        "c_place c_field c_code c_ordinal",
+        """, choices AS (
     INSERT INTO annotation_choicevalue (answer_id, field, code, ordinal)
     SELECT answer.id, field, code, ordinal
     FROM unnest(%(c_place)s::bigint[], %(c_field)s::text[], %(c_code)s::text[],
-        %(c_ordinal)s::smallint[]) AS c (place, field, code, ordinal) JOIN answer USING (place)),
-spans AS (
+        %(c_ordinal)s::smallint[]) WITH ORDINALITY AS c (place, field, code, ordinal, number)
+    JOIN answer USING (place) ORDER BY number)
+""",
+    ),
+    "spans": (
+        "s_place s_field s_index s_target s_start s_end",
+        """, spans AS (
     INSERT INTO annotation_spanvalue (answer_id, field, index, target, start, "end")
     SELECT answer.id, field, index, target, first, last
     FROM unnest(%(s_place)s::bigint[], %(s_field)s::text[], %(s_index)s::smallint[],
         %(s_target)s::text[], %(s_start)s::integer[], %(s_end)s::integer[])
-        AS s (place, field, index, target, first, last) JOIN answer USING (place))
-SELECT count(*) FROM made
-"""
+        WITH ORDINALITY AS s (place, field, index, target, first, last, number)
+    JOIN answer USING (place) ORDER BY number)
+""",
+    ),
+}
+
+
+@cache
+def _store_of(parts: tuple[str, ...]) -> str:
+    return STORE + "".join(PARTS[name][1] for name in parts) + "SELECT count(*) FROM made"  # noqa: S608
 
 
 def _why_not(entry: AssignmentItem, counting: set[int]) -> str:

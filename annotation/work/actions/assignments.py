@@ -300,9 +300,17 @@ OPENED = """
 UPDATE annotation_assignment SET opened_at = coalesce(opened_at, %s) WHERE id = %s
 RETURNING opened_at
 """
+# The assignment before its entry, as everybody locks them; one commit for both.
 SHOWN = """
-UPDATE annotation_assignmentitem SET shown_at = coalesce(shown_at, %s)
-WHERE assignment_id = %s AND position = %s RETURNING id
+WITH entry AS (
+    SELECT id, assignment_id FROM annotation_assignmentitem
+    WHERE assignment_id = %(assignment)s AND position = %(position)s),
+opened AS (
+    UPDATE annotation_assignment a SET opened_at = coalesce(a.opened_at, %(now)s) FROM entry
+    WHERE a.id = entry.assignment_id AND %(opens)s RETURNING a.opened_at)
+UPDATE annotation_assignmentitem e SET shown_at = coalesce(e.shown_at, %(now)s)
+FROM entry, (SELECT max(opened_at) AS at FROM opened) AS begun WHERE e.id = entry.id
+RETURNING begun.at
 """
 
 
@@ -317,11 +325,19 @@ def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
 
 
 def show_item(*, by: User, assignment: Assignment, position: int) -> None:
-    """Note that the worker has seen a question; with "no look back" its passage ends here."""
+    """Note that the worker has seen a question, and with the first one opened the assignment.
+
+    With "no look back" the question's passage ends here.
+    """
     if assignment.worker.user_id != by.pk:
         raise NotAllowed(_("This is somebody else's assignment."))
-    if not run(SHOWN, [timezone.now(), assignment.pk, position]):
+    opens = assignment.opened_at is None
+    place = {"assignment": assignment.pk, "position": position}
+    shown = run(SHOWN, {**place, "now": timezone.now(), "opens": opens})
+    if not shown:
         raise Invalid(_("There is no such question in this assignment."))
+    if opens:
+        assignment.opened_at = shown[0][0]
 
 
 @transaction.atomic

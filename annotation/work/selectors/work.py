@@ -14,7 +14,14 @@ from django.utils import timezone
 
 from annotation.access import work_ever, worker_memberships
 from annotation.authoring.selectors.cost import an_hour
-from annotation.authoring.selectors.steps import Step, problem_of, steps, texts_of, with_texts
+from annotation.authoring.selectors.steps import (
+    Step,
+    entries,
+    problem_of,
+    steps,
+    texts_of,
+    with_texts,
+)
 from annotation.models import (
     Assignment,
     AssignmentItem,
@@ -41,6 +48,7 @@ __all__ = [
     "Offer",
     "Step",
     "consents_of",
+    "entries",
     "home",
     "in_work",
     "is_open",
@@ -185,14 +193,14 @@ def in_work(members: Sequence[Membership]) -> list[InWork]:
         .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
         .order_by("-pk")[:SHOWN]
     )
-    entries: dict[int, list[AssignmentItem]] = {row.pk: [] for row in rows}
+    entered: dict[int, list[AssignmentItem]] = {row.pk: [] for row in rows}
     needed = ("assignment", "draft", "flipped", "item__settings")
     held = AssignmentItem.objects.filter(assignment__in=rows).select_related("item").only(*needed)
     for entry in held:
-        entries[entry.assignment_id].append(entry)
+        entered[entry.assignment_id].append(entry)
     found = []
     for row in rows:
-        own, late = entries[row.pk], ran_out(row)
+        own, late = entered[row.pk], ran_out(row)
         is_answered = get_type(row.task.type).is_answered
         begun = [entry for entry in own if is_answered(entry.draft)]
         if late and not begun:

@@ -273,8 +273,6 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     agreed = people.current_consent(found.worker)
     if agreed is None:
         return _ask(found)
-    if found.opened_at is None:
-        assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     pages = pages_of(found.task)
     steps = work.steps(found, current=position - 1, whole=pages.reads)
     if not 1 <= position <= len(steps):
@@ -289,6 +287,11 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     passage = "none"
     if settings.get("show_sources", True):
         passage = work.passage_state(found, entry.item.group)
+    is_seen = request.method == "GET" and passage != "first"
+    if is_seen and entry.shown_at is None:
+        assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
+    elif found.opened_at is None:
+        assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     if entry.told_at:
         return _told(request, found, agreed, steps, entry)
     if request.method == "POST":
@@ -297,8 +300,6 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     context |= _text_line(steps if pages.reads else [], entry)
     if passage == "first":
         return _shown(request, found, "annotation/work/read.html", context)
-    if entry.shown_at is None:
-        assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
     opened = OpenItem(found, entry, settings, passage, steps, request.GET.dict())
     context |= {
         "passage": passage,

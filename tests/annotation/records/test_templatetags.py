@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from django.template import Context, Template, TemplateSyntaxError
+from django.urls import NoReverseMatch
+from django.utils import translation
 
 from crowdqc import numbers
+from crowdqc.web.templates import fold
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 NB = "\u00a0"
@@ -159,3 +162,29 @@ def test_an_error_row_without_a_value_says_empty() -> None:
     rows = [{"line": 42, "column": "resp", "value": "", "wrong": "No text.", "mend": "Write it."}]
     html = render('{% include "_includes/forms/error_rows.html" %}', rows=rows)
     assert '<span class="cell">empty</span>' in html
+
+
+MIXED = (
+    '{% load static %}<link href="{% static "css/base.css" %}">{% comment %}no{% endcomment %}'
+    '{% mark "bad" _("Error") %}{% if n %}<b>{% translate "Next" %}</b> {% translate own %}'
+    '{% else %}{% mark "done" %}{% blocktranslate %}Continue{% endblocktranslate %}{% endif %}'
+    "{% blocktranslate %}Question {{ n }} of {{ total }}{% endblocktranslate %}"
+    '{% autoescape off %}{% translate "Back" %}&{{ own }}{% endautoescape %}'
+    '{% url "work_item" n total %} {% url "login" %} {% url "manual_page" own %}'
+    "{% for one in many %}{% static one %} {% translate one %}{% endfor %}"
+)
+
+
+def test_a_page_reads_the_same_where_its_fixed_parts_are_written_once() -> None:
+    plain, folded = Template(MIXED), Template(MIXED)
+    fold(folded.nodelist)
+    assert len(folded.nodelist) == 10 < len(plain.nodelist)
+    for language in ("en-gb", "de", "en-gb"):
+        for n, own, many in ((0, "<Skip>", ["Back"]), (2, "Next", []), (3, "Skip", ["Skip", "é"])):
+            told = {"n": n, "own": own, "many": many, "total": 4}
+            with translation.override(language):
+                assert folded.render(Context(told)) == plain.render(Context(told))
+    with pytest.raises(NoReverseMatch):
+        folded.render(Context({"n": 1, "own": "a", "total": "b"}))
+    with translation.override("de"):
+        assert "Weiter" in folded.render(Context({"n": 1, "own": "a", "total": 2}))

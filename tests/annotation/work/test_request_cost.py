@@ -21,16 +21,16 @@ pytestmark = [pytest.mark.django_db, pytest.mark.db]
 TEXT = {"text": "They build nests on chimneys."}
 KEYS = [{"method": "keydown", "time": n, "target": "item-1", "name": "letter"} for n in range(3)]
 # Statements with the beginning and the end of each transaction (here savepoints).
-API = {"claim": 13, "stream": 10, "events": 7, "draft": 7, "read": 4, "submit": 10}
+API = {"claim": 13, "stream": 10, "events": 7, "draft": 7, "read": 4, "submit": 9}
 BROWSER = {
     "claim": 13,
-    "question": 7,
+    "question": 6,
     "question again": 5,
     "stream": 11,
     "events": 8,
     "list": 5,
     "draft": 8,
-    "submit": 11,
+    "submit": 10,
 }
 Ask = Callable[[str, Callable[[], Any]], Any]
 
