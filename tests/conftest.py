@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import ipaddress
 import os
 import re
@@ -44,13 +45,6 @@ CHROMIUM_ARGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Each page is drawn in one thread: on few cores more of them take a fifth more time.
-    "--disable-threaded-animation",
-    "--disable-threaded-scrolling",
-    "--disable-threaded-compositing",
-    "--disable-checker-imaging",
-    "--disable-partial-raster",
-    "--disable-smooth-scrolling",
 ]
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("suite", hypothesis.settings(), deadline=None)
@@ -90,8 +84,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run tests that are marked long")
 
 
+# In a first run all that is loaded is compiled, which takes longer than to load it: processes that
+# begin beside one another load something else first, so that each compiles a part for all.
+LOADED_FIRST = {
+    "gw1": ("scipy.stats", "sklearn.linear_model", "nltk.metrics.agreement"),
+    "gw2": ("pyarrow.parquet", "schemathesis", "boto3", "pypdf"),
+}
+
+
+def _begin_elsewhere(config: pytest.Config, process: str) -> None:
+    """Load other modules first than the other processes do, and collect from another folder on."""
+    for name in LOADED_FIRST.get(process, ()):
+        importlib.import_module(name)
+    if config.args != config.getini("testpaths"):
+        return
+    tests = Path(config.args[0])
+    inside = sorted(str(path) for path in (*tests.glob("[!_.]*/"), *tests.glob("test_*.py")))
+    from_here = {
+        "gw1": inside[::-1],
+        "gw2": inside[len(inside) // 2 :] + inside[: len(inside) // 2],
+    }
+    config.args = from_here.get(process, config.args)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the embedded cluster in the controlling process, before xdist's workers."""
+    if hasattr(config, "workerinput"):
+        _begin_elsewhere(config, config.workerinput["workerid"])
     embedded = os.environ.get("CROWDQC_TEST_EMBEDDED")
     if hasattr(config, "workerinput") or config.option.collectonly or not embedded:
         return
@@ -109,12 +128,16 @@ def pytest_configure(config: pytest.Config) -> None:
 SECONDS = {"slow": 10.0, "browser": 4.0, "data": 3.0, "queue": 3.0}
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
     """Longest files first, so that none is left to one process at the end while the other idles.
 
     In a file, tests that commit come last.
     """
+    items.sort(key=lambda item: item.path)  # the same for all, wherever they began
+    yield
     if not config.getoption("long"):
         left_out = [item for item in items if item.get_closest_marker("long")]
         if left_out:
