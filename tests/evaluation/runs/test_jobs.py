@@ -224,7 +224,7 @@ def test_a_run_whose_worker_was_killed_goes_on_with_the_vectors_it_had(
     until(Embedding.objects.exists, 90, "a first batch of vectors was stored")
     slow_worker.kill_with_pool()
     kept = dict(Embedding.objects.values_list("text_hash", "pk"))
-    assert state_of(run) == RunState.RUNNING
+    assert state_of(run) == RunState.RUNNING and len(kept) == encoders.PartModel.batch
     long_ago = timezone.now() - dt.timedelta(minutes=5)
     Run.objects.filter(pk=run.pk).update(heartbeat_at=long_ago)
     assert runs.resume_abandoned() == 1
