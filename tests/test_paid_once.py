@@ -57,6 +57,8 @@ FAULTS = {
     "cut-after": 0.06,
     "silent-after": 0.01,
 }
+# What the first bonuses meet when they are paid: one of each that leaves open whether they were.
+UNSURE = ["500-after", "", "cut-after", "500-before", "silent-after"]
 PACE = {
     "CROWDQC_PAYMENT_LEASE": "4",
     "CROWDQC_PAYMENT_TIMEOUT": "1.5",
@@ -183,8 +185,9 @@ def test_payouts_are_each_paid_once_whatever_fails_and_dies(
         monkeypatch.setenv(name, value)
     world = factories.make_world(n=1)
     random.seed(7)
-    with prolific.serving(delay=0.4, seed=7) as platform:
+    with prolific.serving(delay=1.0, seed=7) as platform:
         platform.faults, platform.silence = FAULTS, 3.0
+        platform.script = {"/pay/": list(UNSURE)}
         study = prolific.make_recruitment(world.task, platform)
         ids = make_crowd(world, study, platform)
         empty_queue()
