@@ -28,6 +28,7 @@ from hypothesis.internal.conjecture import providers
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
+from tests.support.migrated import drop, migrated
 from tests.support.processes import Worker, queue_worker
 from tests.support.servers.small_model import small_model  # noqa: F401  (a fixture of all tests)
 
@@ -185,6 +186,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     cluster = config.stash.get(_cluster, None)
     if cluster is not None:
         cluster.stop()
+    elif not config.option.collectonly:
+        drop(os.environ["DATABASE_URL"])
     shutil.rmtree(os.environ["CROWDQC_TEST_HOME"], ignore_errors=True)
 
 
@@ -220,6 +223,15 @@ def _empty(tables: Sequence[str], *, by_delete: bool) -> None:
             cursor.execute("; ".join(["SET LOCAL session_replication_role = replica", *deletes]))
         else:
             cursor.execute("TRUNCATE " + ", ".join(f'"{name}"' for name in tables))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, django_db_blocker: Any
+) -> None:
+    """The tests' database begins as a copy of one that is migrated once for all processes."""
+    with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated()
 
 
 @pytest.fixture(scope="session")
