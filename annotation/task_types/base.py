@@ -73,6 +73,7 @@ class TaskType:
     begins_with: Mapping[str, Any] = {}  # rules of a first draft, where the usual ones would be odd
     known_noun: str = "known answer"  # an item whose answer is known, as its authors call it
     known_part: str = "known"  # and the part of the builder where they are chosen
+    redundancy_part: str = "order"  # and the one where the number of answers per item is set
     has_checklist: bool = False  # it asks the yes/no questions of a list
     has_samples: bool = False  # its groups are dimensions with a rubric and scored samples
     has_styles: bool = False  # its items follow from it: one for each topic in each style

@@ -49,6 +49,7 @@ class Checklist(TaskType):
     builder_template = "annotation/task_types/checklist_settings.html"
     # authoring
     add_words = gettext_lazy("Add texts")
+    redundancy_part = "time"
     has_checklist = True
     numbers_by_text = False
     # money and privacy

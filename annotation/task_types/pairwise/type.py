@@ -134,7 +134,7 @@ class Pairwise(TaskType):
     )
     shape = "pairs"
     item_noun = "pair"
-    known_noun, known_part = "attention pair", "pairs"
+    known_noun, known_part, redundancy_part = "attention pair", "pairs", "pairs"
     answer_noun = "judgment"
     is_typed = False
     judges_texts = True

@@ -91,6 +91,7 @@ class Rating(TaskType):
     builder_template = "annotation/task_types/rating_settings.html"
     # authoring
     add_words = gettext_lazy("Add texts")
+    redundancy_part = "time"
     numbers_by_text = False
     scales_in = "scales"
     # money and privacy

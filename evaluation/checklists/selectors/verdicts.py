@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -57,9 +58,11 @@ def _more_sources(task: Task, best: Line, people: str) -> NextStep:
     more = more_work.like_these(task, n) if n > 0 else None
     said = ngettext(
         "Add several texts of at least %(n)s more source, have them scored by hand and with the "
-        "checklist, then run again.",
+        "checklist, then run again. The page can then say how sure it is; the answer may still be "
+        "no.",
         "Add several texts of each of at least %(n)s more sources, have them scored by hand and "
-        "with the checklist, then run again.",
+        "with the checklist, then run again. The page can then say how sure it is; the answer may "
+        "still be no.",
         n,
     )
     if n <= 0:
@@ -74,7 +77,7 @@ def _more_sources(task: Task, best: Line, people: str) -> NextStep:
     )
 
 
-def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, str]:
+def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
     """What more texts cost, and who does what about them."""
     told = {
         "per": plural(more.items // more.groups, "text"),
@@ -86,10 +89,14 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, str]:
     }
     cost = _(
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
-        "text), for %(cost)s at most. Scores by hand are not paid here, so what they cost is not "
+        "text), for %(cost)s at most. You add the texts, from the same writers or models as now, "
+        "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
         "known."
     )
-    by_hand = _("For the scores by hand, ask “%(people)s” again: one score per text.")
+    by_hand = _(
+        "For the scores by hand, ask “%(people)s” again. The file takes one score per text: where "
+        "several people score, give their mean."
+    )
     return {"cost": cost % told, "whom": f"{more_work.whom(task, more.each)} {by_hand % told}"}
 
 

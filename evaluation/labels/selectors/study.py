@@ -17,10 +17,12 @@ from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, listed, plural, score
 from evaluation.models import Run, RunState
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps, shell
+from evaluation.runs.selectors import more_work, next_steps, shell
+from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 Told = Mapping[str, Any]
+FEW_DIFFER = 0.1  # a share of items on which counting differs that people can decide by hand
 FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
 NAMES = {
     "majority": gettext_lazy("Majority vote"),
@@ -121,8 +123,10 @@ def what_now(run: Run, told: Told, decided: int = 0) -> Iterator[NextStep | None
     yield next_steps.review(task)
     if (n := summary["any_differ"] - decided) > 0:
         said = ngettext(
-            "Decide this item by hand: our ways of counting disagree on it.",
-            "Decide these %(n)s items by hand: our ways of counting disagree on them.",
+            "Decide this item by hand, which costs nothing: our ways of counting disagree on it. "
+            "Use the other labels as they are.",
+            "Decide these %(n)s items by hand, which costs nothing: our ways of counting disagree "
+            "on them. Use the other labels as they are.",
             n,
         )
         yield NextStep(
@@ -133,6 +137,35 @@ def what_now(run: Run, told: Told, decided: int = 0) -> Iterator[NextStep | None
     if decided:
         yield NextStep(_("Nothing to do: export the labels; what you decided is in a column."))
     yield NextStep(_("Nothing to do: use the labels as they are."))
+
+
+def wait_for(out: StillOut | None, told: Told) -> str:
+    """Whether to wait for labels still to come: not where few items are left to decide by hand.
+
+    Where every way of counting gives an item one label, that label is used as it is; the few
+    others are decided faster by hand than by more labels on every item.
+    """
+    summary = told["summary"]
+    items, differ = summary["items"], summary["any_differ"]
+    doubtful = any(summary[one] for one in ("unknown", "one_label", "worse", "not_scored"))
+    if out is None or not out.coming or doubtful or differ > FEW_DIFFER * items:
+        return more_work.worth_waiting(out)
+    told_items = {
+        "n": plural(out.n, "label"),
+        "same": count(items - differ),
+        "items": plural(items, "item"),
+        "cost": out.price.words(out.free),
+    }
+    said = _("No: all ways of counting agree on every item without %(n)s still to come.")
+    if differ:
+        said = _(
+            "No: all ways of counting agree on %(same)s of %(items)s without %(n)s still to come, "
+            "and you decide the others by hand."
+        )
+    said %= told_items
+    if out.in_work:
+        return f"{said} {more_work.when(out)}"
+    return f"{said} {_('Close the task and keep %(cost)s.') % told_items}"
 
 
 def _sentence(run: Run, told: Told, summary: Told, n: int, reliable: int | None) -> str:

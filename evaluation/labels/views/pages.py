@@ -108,6 +108,7 @@ def told_frame(
         decided=decided,
         run_choices=study.run_choices(context["task"]),
         verdict=verdict.then(*study.what_now(run, told, decided)),
+        wait=study.wait_for(context["still_out"], told),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),

@@ -25,6 +25,7 @@ from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.run import CHECKS
+from evaluation.pairwise.selectors.hard import read_hard
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
     TENTATIVE,
@@ -41,6 +42,7 @@ from evaluation.pairwise.selectors.trust import (
 from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.shell import percent
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
@@ -161,7 +163,12 @@ class Agreement:
         return self.waiting is None
 
 
-def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Agreement | None:
+def agreement(
+    task: Task,
+    runs: ShownRun,
+    asked: Sequence[AskedDimension],
+    out: StillOut | None = None,
+) -> Agreement | None:
     """Everything on the page; None where the run shown holds no agreement."""
     if runs.core is None:
         return None
@@ -196,9 +203,7 @@ def agreement(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> Ag
         sentence=_sentence(said["counts"]),
         verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
             _look_at_worker(task, runs.core, lowering, reading),
-            _look_at_pairs(
-                runs.core, reading, bool(checks.get("pair")), known=bool(tests) and not unknown
-            ),
+            _look_at_pairs(runs.core, reading, checks, known=bool(tests) and not unknown, out=out),
             NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
         ),
         no_interval=reading.no_interval if reading else "",
@@ -242,26 +247,20 @@ def _look_at_worker(
     return NextStep(said % told, _("Votes of %(name)s") % told, f"{page}?run={run.number}")
 
 
-def _look_at_pairs(run: Run, reading: Line | None, tested: bool, *, known: bool) -> NextStep | None:
+def _look_at_pairs(
+    run: Run,
+    reading: Line | None,
+    checks: Mapping[str, Any],
+    *,
+    known: bool,
+    out: StillOut | None,
+) -> NextStep | None:
     """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
     if reading is None or reading.raw is None:
         return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
     if figure_to_read(reading) >= TENTATIVE:
         return None
-    said = _(
-        "Read the pairs on which judges differ most. Before you collect more votes, say in the "
-        "instructions how to decide such pairs."
-    )
-    if known:
-        said = _(
-            "No single worker lowers agreement by more than chance. Read the pairs on which judges "
-            "differ most. Before you collect more votes, say in the instructions how to decide "
-            "such pairs."
-        )
-    page = reverse("pair_list", args=[run.project_id, run.task_id])
-    return NextStep(
-        said, _("Pairs to read"), f"{page}?run={run.number}{'&show=same' if tested else ''}"
-    )
+    return read_hard(run, checks, known=known, out=out)
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:

@@ -11,19 +11,23 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count, F, Q, Sum
-from django.utils.translation import gettext
+from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, ChoiceValue, Item, Task
+from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural
 from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors.lists import figures_of
+from evaluation.runs.selectors.more_work import StillOut
+from evaluation.runs.selectors.verdicts import NextStep
 
 SHOWN_PAIRS = 20
 PILOT_VALUES = 20_000  # counts above which the pilot's alpha is left to a run of its own
@@ -170,6 +174,59 @@ def _hard(rows: Iterable[Row]) -> list[Row]:
         (row for row in rows if not row["differentiable"]),
         key=lambda row: (row["agreeing"], -row["n"], row["pair"]),
     )
+
+
+def read_hard(
+    run: Run, checks: Mapping[str, Any], *, known: bool, out: StillOut | None
+) -> NextStep:
+    """To read these pairs before more votes are collected; ``known``: no worker is the reason."""
+    hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
+    said = []
+    if known:
+        said.append(gettext("No single worker lowers agreement by more than chance."))
+    said.append(
+        ngettext(
+            "Read the %(n)s pair whose texts votes do not tell apart.",
+            "Read the %(n)s pairs whose texts votes do not tell apart.",
+            hard,
+        )
+        % {"n": count(hard)}
+        if hard
+        else gettext("Read the pairs on which judges differ most.")
+    )
+    said.append(gettext("Reading costs nothing and needs no expert panel."))
+    said.append(
+        gettext(
+            "Then say in the instructions how to decide such pairs, before you collect more votes."
+        )
+    )
+    said.append(_before_new_instructions(out))
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    return NextStep(
+        " ".join(one for one in said if one),
+        gettext("Pairs to read"),
+        f"{page}?run={run.number}{'&show=same' if hard else ''}",
+    )
+
+
+def _before_new_instructions(out: StillOut | None) -> str:
+    """That judgments which nobody has taken yet should come under the new instructions, if any."""
+    if out is None or not out.coming or not out.free:
+        return ""
+    told = {"free": plural(out.free, "judgment"), "working": plural(out.working, "judgment")}
+    if out.task.state == TaskState.PAUSED:
+        said = gettext(
+            "Resume the task only after that: %(free)s that nobody has taken then come under the "
+            "new instructions."
+        )
+    else:
+        said = gettext(
+            "Pause the task until then: %(free)s that nobody has taken then come under the new "
+            "instructions."
+        )
+    if out.working:
+        said = f"{said} {gettext('%(working)s in progress stay under the old ones.')}"
+    return said % told
 
 
 # Experts ---------------------------------------------------------------------------------------

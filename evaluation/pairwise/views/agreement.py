@@ -33,7 +33,9 @@ def _fill(
     task: Task, runs: ShownRun, context: dict[str, Any], form: PanelForm | None = None
 ) -> None:
     """All that the page of agreement shows."""
-    found = context["found"] = pair_agreement.agreement(task, runs, context["asked"])
+    found = context["found"] = pair_agreement.agreement(
+        task, runs, context["asked"], context["still_out"]
+    )
     if found is None or runs.core is None:
         return
     raw = {row.name: row.raw for row in found.lines}

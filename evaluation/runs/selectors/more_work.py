@@ -6,8 +6,10 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.db.models import Count, Max, Sum
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -67,8 +69,11 @@ def items_in_words(task: Task, n: int) -> str:
     return plural(n, get_type(task.type).noun_in(settings))
 
 
-def one_more_each(task: Task) -> str:
-    """How many answers one more on each item is, what they cost and what they bring."""
+def one_more_each(task: Task, *, worth: bool = False) -> str:
+    """How many answers one more on each item is, what they cost and what they bring.
+
+    ``worth``: as what to do only where the choice is worth that price.
+    """
     version = task.current
     if version is None:
         return ""
@@ -80,9 +85,15 @@ def one_more_each(task: Task) -> str:
         "share": percent(narrower(version.redundancy, 1)),
     }
     said = _(
-        "One more on each of %(items)s is %(answers)s, for %(cost)s at most. Results then get "
-        "about %(share)s more exact at most; whether that is enough is not known."
+        "One more on each of %(items)s is %(answers)s, for %(cost)s at most. Ranges get about "
+        "%(share)s narrower at most; whether that is enough is not known."
     )
+    if worth:
+        said = _(
+            "If the choice is worth more than %(cost)s to you: collect one more on each of "
+            "%(items)s (%(answers)s). Ranges get about %(share)s narrower at most, which may "
+            "still not be enough."
+        )
     return said % told
 
 
@@ -132,14 +143,27 @@ def whom(task: Task, each: int) -> str:
     return said % told
 
 
-def whom_for_one_more(task: Task) -> str:
-    """Who can give one more on each item, and where to ask for it."""
+def whom_for_one_more(task: Task) -> dict[str, Any]:
+    """Who can give one more on each item, and where to ask for it, for a ``NextStep``."""
     version = task.current
     if version is None:
-        return ""
-    noun = get_type(task.type).noun_in(version.settings)
-    how = _("To ask for more, edit the task and raise the number per %(noun)s.")
-    return f"{whom(task, version.redundancy + 1)} {how % {'noun': pgettext('noun', noun)}}"
+        return {}
+    kind = get_type(task.type)
+    told = {
+        "noun": pgettext("noun", kind.noun_in(version.settings)),
+        "now": count(version.redundancy),
+        "then": count(version.redundancy + 1),
+    }
+    how = _(
+        "To ask for one more, raise the number per %(noun)s from %(now)s to %(then)s and publish "
+        "the change."
+    )
+    build = reverse("task_build", args=[task.project_id, task.pk])
+    return {
+        "whom": f"{whom(task, version.redundancy + 1)} {how % told}",
+        "ask_label": _("Edit the number per %(noun)s") % told,
+        "ask_url": f"{build}?part={kind.redundancy_part}",
+    }
 
 
 # Still to come ---------------------------------------------------------------------------------
@@ -229,7 +253,7 @@ def worth_waiting(out: StillOut | None) -> str:
         "share": percent(max(out.gain, 0.01)),
     }
     if out.gain < WORTH:
-        said = _("No: with %(n)s still to come, results get about %(share)s more exact at most.")
+        said = _("No: with %(n)s still to come, ranges get about %(share)s narrower at most.")
     else:
         said = _("Yes: %(n)s of the %(wanted)s asked for can still change these results.")
     return f"{said % told} {when(out)}"
@@ -252,7 +276,7 @@ def unmoved(out: StillOut) -> str:
     }
     said = _(
         "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
-        "asked for, for %(cost)s at most."
+        "asked for, for %(cost)s at most. Closing the task saves that."
     )
     return said % told
 
@@ -261,18 +285,32 @@ def when(out: StillOut) -> str:
     """How far what is still to come is, when it is there, and what it costs."""
     price = out.price
     told = {
+        "working": answers_in_words(out.task, out.working),
         "assignments": plural(out.in_work, "assignment"),
         "due": moment(out.due),
         "free": answers_in_words(out.task, out.free),
         "cost": price.words(out.in_work * price.per_assignment + out.free),
+        "saved": price.words(out.free),
     }
     said = []
     if out.in_work:
-        said.append(_("In progress now: %(assignments)s, due by %(due)s."))
+        said.append(_("In progress now: %(working)s in %(assignments)s, due by %(due)s."))
     if out.free and out.task.state == TaskState.PAUSED:
         said.append(_("The task is paused: open it again for %(free)s that nobody has taken."))
     elif out.free:
         said.append(_("Nobody has taken %(free)s yet."))
         said.append(pace(price, out.free))
-    said.append(_("In all they cost %(cost)s at most."))
+    if not out.free:
+        said.append(_("In all they cost %(cost)s at most: work in progress is paid."))
+    elif out.in_work:
+        said.append(
+            _(
+                "In all they cost %(cost)s at most, not spent yet. Closing the task saves "
+                "%(saved)s of that: work in progress is paid."
+            )
+        )
+    else:
+        said.append(
+            _("In all they cost %(cost)s at most, not spent yet. Closing the task saves that.")
+        )
     return " ".join(one % told for one in said)

@@ -94,14 +94,28 @@ def _to_review(task: Task, sentence: str, n: int) -> NextStep:
 
 
 def plan(task: Task, sentence: str) -> NextStep:
-    """More answers, and what one more of each costs: a page says how many it takes."""
+    """More answers, and what one more of each costs; a page simulates what they bring."""
     page = reverse("task_plan", args=[task.project_id, task.pk])
     return NextStep(
         sentence,
-        _("See how many more it takes"),
+        _("Open the plan: simulated chances and costs"),
         page,
         cost=more_work.one_more_each(task),
-        whom=more_work.whom_for_one_more(task),
+        **more_work.whom_for_one_more(task),
+    )
+
+
+def stop(task: Task) -> NextStep:
+    """To choose without more answers; and what more of them cost, for whom that is worth it."""
+    more = NextStep(
+        more_work.one_more_each(task, worth=True),
+        _("Open the plan: simulated chances and costs"),
+        reverse("task_plan", args=[task.project_id, task.pk]),
+    )
+    return NextStep(
+        _("Stop here and choose between them by cost or another reason."),
+        instead=more if more.sentence else None,
+        **more_work.whom_for_one_more(task),
     )
 
 
@@ -112,10 +126,7 @@ def of_place(place: Place, task: Task) -> NextStep:
             _("Nothing to do: the first place is sure, and more answers are not needed.")
         )
     if place.open:
-        said = _(
-            "Prefer none of them by this result: choose by cost or another reason, or ask for more."
-        )
-        return plan(task, said)
+        return stop(task)
     return plan(task, _("Collect more answers: so far they do not say who is first."))
 
 

@@ -21,7 +21,8 @@ class NextStep:
     """What to do now, in one sentence, and where: the words and the address of a link.
 
     ``requester``: only requesters may open the address; others read the sentence alone. Where
-    people have to be asked for more, ``cost`` says what that costs and ``whom`` who can give it.
+    people have to be asked for more, ``cost`` says what that costs, ``whom`` who can give it, and
+    ``ask_url`` where a requester asks for it. ``instead`` is what else to do for its price.
     """
 
     sentence: str
@@ -30,6 +31,9 @@ class NextStep:
     requester: bool = False
     cost: str = ""
     whom: str = ""
+    ask_label: str = ""
+    ask_url: str = ""
+    instead: NextStep | None = None
 
 
 @dataclass(frozen=True)

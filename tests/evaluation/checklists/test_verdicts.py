@@ -44,11 +44,13 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
     step = follows(task, boards).next
     assert step is not None and step.cost == (
         "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
-        "text), for €9.60 at most. Scores by hand are not paid here, so what they cost is not "
+        "text), for €9.60 at most. You add the texts, from the same writers or models as now, "
+        "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
         "known."
     )
     assert step.whom == (
-        "27 workers can. For the scores by hand, ask “people” again: one score per text."
+        "27 workers can. For the scores by hand, ask “people” again. The file takes one score per "
+        "text: where several people score, give their mean."
     )
     out = StillOut(task, wanted=32, given=24, free=8, in_work=0, working=0, due=None)
     assert wait_for(out, boards).startswith("No: 8 filled checklists still to come are on the same")

@@ -8,10 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
-from evaluation.labels.selectors.study import what_now
+from evaluation.labels.selectors.study import wait_for, what_now
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.more_work import StillOut
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
 from tests.evaluation.labels.test_runs import QUICK, scored
@@ -140,6 +141,16 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     assert n > 1 and f"On {n} of 60 items the label depends" in text
     steps = [step.sentence for step in what_now(run, reads.figures_of(run)) if step]
     assert any(f"Decide these {n} items by hand" in one for one in steps)
+    out = StillOut(task, wanted=600, given=300, free=300, in_work=0, working=0, due=None)
+    figures = reads.figures_of(run)
+    sure = {"any_differ": 6, "unknown": 0, "one_label": 0, "worse": 0, "not_scored": 0}
+    few = {"summary": {**figures["summary"], **sure}}
+    assert wait_for(out, few).startswith(
+        "No: all ways of counting agree on 54 of 60 items without 300 labels still to come, and "
+        "you decide the others by hand. Close the task and keep €"
+    )
+    many = {"summary": {**few["summary"], "any_differ": 7}}
+    assert "300 labels of the 600 asked for can still change" in wait_for(out, many)
     listed = page(task, "label_items", query="?show=differ")
     for one in differ:
         assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in listed

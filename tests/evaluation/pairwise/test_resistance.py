@@ -215,7 +215,7 @@ def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> N
     assert AuditEntry.objects.filter(action="items.wanted").count() == 1
     Task.objects.filter(pk=task.pk).update(state=TaskState.CLOSED)
     closed = page(task, "pair_results")
-    assert 'id="collect"' not in closed and "Reopen the task to collect about" in text_of(closed)
+    assert 'id="collect"' not in closed and "reopen the task and collect about" in text_of(closed)
     assert client.post(where, {"run": run.number, "dimension": "overall"}).status_code == 409
 
 

@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import pytest
 from django.db.models import F
+from django.template.loader import get_template
 
+from annotation.authoring.views.builder import parts
 from annotation.models import Recruitment, Task
 from annotation.models.tasks import TaskState
+from annotation.task_types import TYPES, get_type
+from annotation.task_types.base import part_of
 from evaluation.models import Run
 from evaluation.pairwise.selectors.resistance.advice import wait_for
-from evaluation.runs.selectors import more_work
+from evaluation.runs.selectors import more_work, next_steps
 from evaluation.runs.selectors.verdicts import Place
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories
@@ -33,20 +37,44 @@ def said_of_waiting(task: Task) -> str:
 def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said_of_waiting(task) == (
         "No: nobody works on it now and none came last week. "
-        "Free to take: 30 judgments of the 30 asked for, for €6.00 at most."
+        "Free to take: 30 judgments of the 30 asked for, for €6.00 at most. "
+        "Closing the task saves that."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     said = said_of_waiting(task)
     assert said.startswith("Yes: 30 judgments of the 30 asked for can still change these results.")
-    assert "In progress now: 1 assignment, due by " in said
+    assert "In progress now: 6 judgments in 1 assignment, due by " in said
     assert said.endswith(
         "Nobody has taken 24 judgments yet. How long that takes is not known: none came last week. "
-        "In all they cost €6.00 at most."
+        "In all they cost €6.00 at most, not spent yet. Closing the task saves €4.80 of that: "
+        "work in progress is paid."
     )
     task.state = TaskState.PAUSED
     assert "The task is paused: open it again for 24 judgments" in said_of_waiting(task)
     task.state = TaskState.CLOSED
     assert said_of_waiting(task) == "No: the task is closed, so nothing more comes in."
+
+
+def test_leaders_alike_are_chosen_by_cost_and_more_judgments_are_only_the_alternative(
+    task: Task,
+) -> None:
+    step = next_steps.of_place(Place("A and B may both be the best.", open=True), task)
+    assert step.sentence == "Stop here and choose between them by cost or another reason."
+    assert step.instead is not None and step.instead.sentence.startswith(
+        "If the choice is worth more than €1.20 to you: collect one more on each of 6 pairs"
+    )
+    assert "raise the number per pair from 5 to 6" in step.whom
+    assert step.ask_url.endswith("build/?part=pairs")
+
+
+@pytest.mark.parametrize("slug", sorted(TYPES))
+def test_the_page_that_more_answers_are_asked_for_on_holds_their_number(slug: str) -> None:
+    kind = get_type(slug)
+    builder = part_of(kind, "builder_views", default=parts.__name__).BUILDER
+    part = builder.parts[kind.redundancy_part]
+    beside_pay = part.template.endswith("builder/_part_time.html")
+    own = "redundancy" in get_template(part.template).template.source  # type: ignore[attr-defined]
+    assert "redundancy" in builder.beside_pay if beside_pay else own
 
 
 def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> None:
@@ -56,7 +84,7 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     assert said_of_waiting(task).startswith("No: nobody works on it now")
     factories.claim(task, factories.make_worker(project=task.project))
     assert said_of_waiting(task).startswith(
-        "No: with 1 judgment still to come, results get about 2% more exact at most."
+        "No: with 1 judgment still to come, ranges get about 2% narrower at most."
     )
 
 
@@ -75,7 +103,7 @@ def test_one_more_on_each_item_is_priced_with_the_fee_and_says_how_many_to_invit
         factories.make_worker(project=task.project)
     assert more_work.one_more_each(task) == (
         "One more on each of 6 pairs is 6 judgments, for €1.50 (with a fee of 25.0%) at most. "
-        "Results then get about 9% more exact at most; whether that is enough is not known."
+        "Ranges get about 9% narrower at most; whether that is enough is not known."
     )
     assert more_work.whom(task, 6) == (
         "Every item then needs 6 workers, and 4 workers can take this task: invite 2 people first."

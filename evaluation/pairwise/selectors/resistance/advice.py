@@ -122,11 +122,8 @@ def after_place(place: Place, run: Run, dimension: str) -> NextStep:
     query = {"dimension": dimension, "run": str(run.number)}
     if place.open:
         return NextStep(
-            _(
-                "Prefer none of them by this result: choose by cost or another reason, or collect "
-                "more judgments."
-            ),
-            _("See how many more it takes, and their cost"),
+            _("Choose between them by cost or another reason: this result prefers none of them."),
+            _("Read on the leaderboard whether more judgments are worth their cost"),
             f"{page}?{urlencode(query)}",
         )
     return NextStep(
@@ -212,8 +209,8 @@ def _too_many(run: Run, found: Resistance) -> NextStep | None:
     many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)
     told = {"votes": count(many), "cost": price_of(run.task, version).words(many)}
     said = _(
-        "Choose among them by cost or another reason: to separate the first two would take more "
-        "than %(votes)s more judgments, for more than %(cost)s."
+        "Stop here and choose between them by cost or another reason: to separate the first two "
+        "would take more than %(votes)s more judgments, for more than %(cost)s."
     )
     return NextStep(said % told)
 
@@ -227,8 +224,8 @@ def _more(run: Run, found: Resistance) -> NextStep | None:
     told = {"votes": count(more), "cost": price_of(task, version).words(more)}
     if task.most_answers is not None and task.state == TaskState.CLOSED:
         said = _(
-            "Choose among them by cost or another reason: about %(votes)s more judgments, about "
-            "%(cost)s, would be needed."
+            "Stop here and choose between them by cost or another reason: about %(votes)s more "
+            "judgments, about %(cost)s, would be needed."
         )
         return NextStep(said % told)
     if task.most_answers is not None:
@@ -238,15 +235,18 @@ def _more(run: Run, found: Resistance) -> NextStep | None:
         )
         page = reverse("live_evaluation", args=[task.project_id, task.pk])
         return NextStep(said % told, _("See the live evaluation"), page)
+    said = _(
+        "If the choice is worth more than %(cost)s to you: collect about %(votes)s more judgments, "
+        "which probably separate the first two."
+    )
+    other = NextStep(said % told)
     if task.state == TaskState.CLOSED:
         said = _(
-            "Reopen the task to collect about %(votes)s more judgments, about %(cost)s, or choose "
-            "among them by another reason."
+            "If the choice is worth more than %(cost)s to you: reopen the task and collect about "
+            "%(votes)s more judgments, which probably separate the first two."
         )
         page = reverse("task", args=[task.project_id, task.pk])
-        return NextStep(said % told, _("Open the task"), page, requester=True)
-    said = _(
-        "Choose among them by cost or another reason, or collect about %(votes)s more judgments, "
-        "about %(cost)s."
+        other = NextStep(said % told, _("Open the task"), page)
+    return NextStep(
+        _("Stop here and choose between them by cost or another reason."), instead=other
     )
-    return NextStep(said % told)
