@@ -45,7 +45,7 @@ STATISTICS = {
         _("The range that would hold the true value in 95 of 100 repetitions of the study."),
         (
             (_("narrow"), _("many answers, or answers that agree")),
-            (_("wide"), _("collect more before you decide")),
+            (_("wide"), _("few answers, or answers that differ")),
             (_("none"), _("too few units for an honest one")),
         ),
         METHODS,

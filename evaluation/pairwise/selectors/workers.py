@@ -197,6 +197,8 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
             _("Votes of %(name)s") % told,
             f"{page}?run={run.number}",
             cost=_replacing(task, below),
+            ask_label=_("Review work"),
+            ask_url=reverse("review", args=[task.project_id, task.pk]),
         )
     nothing = NextStep(_("Nothing to do: no worker stands out and all work is decided."))
     return said.then(read, next_steps.review(task), nothing)
@@ -207,7 +209,7 @@ def _reading(below: Sequence[Told]) -> str:
     names = listed([row["name"] for row in below], NAMED)
     said = _(
         "Read the votes of %(names)s. Leave out of the results whoever did not read the texts. "
-        "Whether their work is paid is decided in its review."
+        "Whether their work is paid is decided in the review."
     )
     return said % {"names": names}
 
@@ -222,8 +224,9 @@ def _replacing(task: Task, below: Sequence[Told]) -> str:
         "cost": price_of(task, task.current).words(n),
     }
     said = _(
-        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s; as many "
-        "new ones cost %(cost)s at most."
+        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. As many "
+        "new ones cost %(cost)s at most; they are needed only if the leaderboard without these "
+        "votes no longer says what you need."
     )
     return said % told
 

@@ -22,6 +22,7 @@ from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
 SHOWN_WORKERS = 200
+SEVERAL = 3  # sources from which on the last is not just the other one of two
 MOVED = 10  # texts listed whose mean the correction moves most
 
 
@@ -157,11 +158,27 @@ def best_of(scale: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> Pla
     unsure = [
         one["asked"].label for one in others if one is not scale and highest(one["rows"], "").open
     ]
-    if not place.sentence or not unsure:
-        return place
-    told = {"scales": listed(unsure)}
-    note = _("No source is shown to be above all others on %(scales)s.") % told
-    return replace(place, note=" ".join(said for said in (place.note, note) if said))
+    said = [place.note]
+    if place.sentence and unsure:
+        told = {"scales": listed(unsure)}
+        said.append(_("No source is shown to be above all others on %(scales)s.") % told)
+    last: dict[str, list[str]] = {}
+    for one in others or [scale]:
+        last.setdefault(lowest(one["rows"]), []).append(one["asked"].label)
+    for name, scales in last.items():
+        if name:
+            told = {"name": name, "scales": listed(scales)}
+            said.append(_("%(name)s is below all others on %(scales)s.") % told)
+    return replace(place, note=" ".join(one for one in said if one))
+
+
+def lowest(rows: Sequence[dict[str, Any]]) -> str:
+    """Whose interval lies below those of all others, if anybody's."""
+    known = sorted((row for row in rows if row["low"] is not None), key=lambda row: row["estimate"])
+    if len(known) < SEVERAL or len(known) < len(rows):
+        return ""
+    last, *others = known
+    return str(last["name"]) if last["high"] < min(row["low"] for row in others) else ""
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:

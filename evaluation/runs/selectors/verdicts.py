@@ -180,7 +180,11 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
         note = _("This does not say that all of them judge well.")
         return Verdict(said % told, note), []
     said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
-    return Verdict(said), sorted(below, key=lambda row: row["estimate"])
+    note = _(
+        "Half of all workers are always below the median. Only where the whole range lies below it "
+        "is that more than chance; the ranges of all others reach it."
+    )
+    return Verdict(said, note), sorted(below, key=lambda row: row["estimate"])
 
 
 def change(low: float | None, high: float | None, *, up: str, down: str, unknown: str) -> str:

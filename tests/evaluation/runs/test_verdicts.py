@@ -145,6 +145,8 @@ def test_a_scale_without_a_sure_first_is_named_beside_the_one_that_has_one() -> 
     assert best_of(clear, [clear, equal]).note == (
         "No source is shown to be above all others on Facts."
     )
+    equal["rows"] = (*equal["rows"], {**share("C", -0.1, 0.4), "estimate": 0.1})
+    assert best_of(clear, [clear, equal]).note.endswith("C is below all others on Facts.")
 
 
 def test_a_change_over_time_comes_first_where_no_side_is_shown_and_rejects_nobody() -> None:
@@ -153,10 +155,11 @@ def test_a_change_over_time_comes_first_where_no_side_is_shown_and_rejects_nobod
     drift = Drift("All", 0.25, 0.2, -0.05, -0.09, -0.02, None, "", 0)
     found = verdict_of(run, [side], [drift])
     assert found.sentence == "People answer “neutral” less often later on."
-    assert found.note == "No effect of the side is shown."
+    none = "No effect of the side is shown: the range of its share includes one half."
+    assert found.note == none
     assert found.next is not None and found.next.sentence.startswith("Reject nobody for this")
     unknown = verdict_of(run, [side], [replace(drift, low=-0.09, high=0.02)])
-    assert unknown.sentence == "No effect of the side is shown."
+    assert unknown.sentence == none
     assert unknown.next is not None and unknown.next.sentence.startswith("Nothing to do")
 
 

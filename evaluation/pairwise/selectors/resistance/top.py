@@ -91,7 +91,9 @@ def resistance(
         more=[row for row in made if row not in first],
         votes=votes,
         hidden=max(0, len(listed) - SHOWN_VOTES),
-        robust="" if top is None or _is_fragile(changes) else _robust(changes),
+        robust=""
+        if top is None or _is_fragile(changes)
+        else " ".join(part for part in (_robust(changes), _still_open(rows)) if part),
         goal=_goal(lines),
         split=""
         if split is None or not split["pairs"]
@@ -306,7 +308,9 @@ def _would_change(said: Sequence[str]) -> tuple[str, str]:
 def _still_open(rows: Sequence[SystemRow]) -> str:
     """That who is first is open where several can be: steady is the order, not the best."""
     several = sum(row.component == 1 and row.best == 1 for row in rows) > 1
-    return _("Who is truly best is still open.") if several else ""
+    if not several:
+        return ""
+    return _("That is the order of these votes: who is truly best is open, the lead may be chance.")
 
 
 def public_note(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
