@@ -199,8 +199,11 @@ def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, An
     return made
 
 
-def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
-    """A group of the board in words; its ranks are those that its ``members`` can have."""
+def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> str:
+    """A group of the board in words; its ranks are those that its ``members`` can have.
+
+    ``also``: so many of other groups may be the best as well.
+    """
     best = min((row.best for row in members if row.best), default=None)
     worst = max((row.worst for row in members if row.worst), default=None)
     same, below, size = best == worst, group["first"] - 1, len(members)
@@ -217,13 +220,17 @@ def heading(group: Mapping[str, Any], members: Sequence[Row]) -> str:
             "%(rank)s: these %(size)s cannot be separated, and some below may be as good, and lie "
             "below %(above)s"
         )
+    elif also and not below:
+        said = _(
+            "%(rank)s: these %(size)s cannot be separated, and %(also)s below may be the best too"
+        )
     elif more:
         said = _("%(rank)s: these %(size)s cannot be separated, and some below may be as good")
     elif clear:
         said = _("%(rank)s: these %(size)s cannot be separated, and lie below %(above)s")
     else:
         said = _("%(rank)s: these %(size)s cannot be separated")
-    return said % {"rank": rank, "size": word(size), "above": above}
+    return said % {"rank": rank, "size": word(size), "above": above, "also": word(also)}
 
 
 def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:
@@ -333,7 +340,8 @@ def _grouped(
         inside = [row for row in shown if row.group == number]
         if inside:
             members = [row for row in rows if row.group == number]
-            said = heading(told, members)
+            also = sum(row.best == 1 for row in rows if row.group != number)
+            said = heading(told, members, also)
             if len(inside) < len(members):
                 said = _("%(heading)s (continued on another page)") % {"heading": said}
             made.append({"heading": said, "rows": inside})

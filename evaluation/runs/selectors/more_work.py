@@ -78,17 +78,18 @@ def one_more_each(task: Task, *, worth: bool = False) -> str:
     if version is None:
         return ""
     items = _asked(task, version)
+    price = price_of(task, version)
     told = {
         "items": items_in_words(task, items),
         "answers": answers_in_words(task, items),
-        "cost": price_of(task, version).words(items),
+        "cost": price.words(items),
         "share": percent(narrower(version.redundancy, 1)),
     }
     said = _(
         "One more on each of %(items)s is %(answers)s, for %(cost)s at most. Ranges get about "
         "%(share)s narrower at most; whether that is enough is not known."
     )
-    if worth:
+    if worth and price.pay:
         said = _(
             "If the choice is worth more than %(cost)s to you: collect one more on each of "
             "%(items)s (%(answers)s). Ranges get about %(share)s narrower at most, which may "
@@ -278,6 +279,11 @@ def unmoved(out: StillOut) -> str:
         "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
         "asked for, for %(cost)s at most. Closing the task saves that."
     )
+    if not out.price.pay:
+        said = _(
+            "No: nobody works on it now and none came last week. Free to take: %(n)s of the "
+            "%(wanted)s asked for; they are not paid."
+        )
     return said % told
 
 
@@ -300,7 +306,9 @@ def when(out: StillOut) -> str:
     elif out.free:
         said.append(_("Nobody has taken %(free)s yet."))
         said.append(pace(price, out.free))
-    if not out.free:
+    if not price.pay:
+        said.append(_("They are not paid."))
+    elif not out.free:
         said.append(_("In all they cost %(cost)s at most: work in progress is paid."))
     elif out.in_work:
         said.append(

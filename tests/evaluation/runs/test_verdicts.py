@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
+from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth, what_now
+from evaluation.free_text.selectors.leaderboard import heading
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.models import Run
 from evaluation.pairwise.selectors.facts import of_run
+from evaluation.pairwise.selectors.hard import read_hard
 from evaluation.pairwise.selectors.order.effects import Drift, Side, verdict_of
 from evaluation.pairwise.selectors.pages import told_apart
 from evaluation.pairwise.selectors.resistance.advice import after_place
 from evaluation.pairwise.selectors.tables import Difference, compared
 from evaluation.people.selectors.card import against_medians
 from evaluation.rescaling.selectors.rating_boards import best_of
+from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import (
     NextStep,
     Place,
@@ -216,3 +221,26 @@ def test_a_verdict_tells_the_first_step_that_there_is() -> None:
     pay, wait = NextStep("Review the work."), NextStep("Nothing to do.")
     assert Verdict("So it is.").then(None, pay, wait).next == pay
     assert Verdict("So it is.").then(None).next is None
+
+
+def test_who_may_be_the_best_outside_the_first_group_is_counted_in_its_heading() -> None:
+    rows = [SimpleNamespace(best=1, worst=4) for _ in range(2)]
+    group = {"first": 1, "clear_above": False}
+    assert heading(group, cast("Any", rows), 1) == (
+        "Ranks 1–4: these two cannot be separated, and one below may be the best too"
+    )
+
+
+def test_pairs_are_read_before_the_judgments_that_nobody_has_taken_are_given() -> None:
+    task = Task(pk=1, project_id=1, state=TaskState.OPEN)
+    run = Run(project_id=1, task_id=1, number=3)
+    pair = {"n": 5, "differentiable": False, "agreeing": 1, "pair": 7}
+    out = StillOut(task, wanted=40, given=8, free=16, in_work=2, working=16, due=None)
+    step = read_hard(run, {"pair": [pair, {**pair, "pair": 8}]}, known=True, out=out)
+    assert "Read the 2 pairs whose texts votes do not tell apart." in step.sentence
+    assert step.sentence.endswith(
+        "Pause the task until then: 16 judgments that nobody has taken then come under the new "
+        "instructions. 16 judgments in progress stay under the old ones."
+    )
+    task.state = TaskState.CLOSED
+    assert "Pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
