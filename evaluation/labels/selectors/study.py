@@ -163,7 +163,7 @@ def wait_for(out: StillOut | None, told: Told) -> str:
             "and you decide the others by hand."
         )
     said %= told_items
-    if out.in_work:
+    if out.in_work or not out.price.pay:
         return f"{said} {more_work.when(out)}"
     return f"{said} {_('Close the task and keep %(cost)s.') % told_items}"
 
