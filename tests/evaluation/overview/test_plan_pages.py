@@ -46,11 +46,11 @@ def test_a_free_text_task_says_how_many_answers_per_question_do() -> None:
 def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
     task = pair_corpus.make_task(topics=4, sources=3, redundancy=3)
     text = text_of(plan_page(task))
-    assert "Not reached with 4 pairs: 9 judges per pair tell two sources apart" in text
+    assert "Not reached with 4 pairs: 9 judges per pair tell two systems apart" in text
     assert re.search(r"You need more pairs, about [\d,]+ with 9 judges each|Even 1,000 pairs", text)
     assert "4 pairs of the two, difference .10." in text
     asked = text_of(plan_page(task, query="?target=60&gap=0.4&pairs=200"))
-    assert "per pair tell two sources apart with a chance of 60%." in asked
+    assert "per pair tell two systems apart with a chance of 60%." in asked
     refused = text_of(plan_page(task, query="?target=60&gap=0.9&pairs=200"))
     assert "less than or equal to 0.5" in refused
 
