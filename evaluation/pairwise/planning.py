@@ -206,11 +206,7 @@ def _falls(reached: Sequence[Reached], at: int) -> bool:
 def _enough(reached: Sequence[Reached], target: float) -> Reached | None:
     """The fewest judges per pair that reach the target, where more of them do not do worse."""
     return next(
-        (
-            one
-            for at, one in enumerate(reached)
-            if one.low >= target and not _falls(reached, at)
-        ),
+        (one for at, one in enumerate(reached) if one.low >= target and not _falls(reached, at)),
         None,
     )
 

@@ -366,7 +366,7 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
     html = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()
     for words in (
         "What you chose",
-        "1 right",
+        ">right",
         "pair 1",
         "chose right for quality overall",
         "the left text, 2.5 s",
