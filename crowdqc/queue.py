@@ -43,7 +43,8 @@ class Publisher:
             return
         if not late and not done.wait(WAIT):
             self.late = True
-            logger.warning("the queue does not answer; jobs start when it is back")
+            # A queue that is busy, say: one that is down is warned of when the message fails.
+            logger.info("the queue has not answered for %s s; jobs start when it does", WAIT)
 
     def _send(self) -> None:
         while True:

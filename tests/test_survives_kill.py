@@ -36,8 +36,8 @@ from crowdqc.devstack import Cluster, database_url
 from tests.support.processes import ROOT, processes_with, until
 
 pytestmark = [pytest.mark.slow]  # on a stack of its own: servers named elsewhere change nothing
-PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 30, 24, 5, 4
-KILLS, FIRST, EVERY = 3, 3, 8  # after so many submits, and so many more
+PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 20, 16, 5, 4
+KILLS, FIRST, EVERY = 3, 3, 5  # after so many submits, and so many more
 PATIENCE = 120  # seconds a client goes on trying one request
 PARTS = {"web", "scheduler", "postgres", "worker-default", "watch"}
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")

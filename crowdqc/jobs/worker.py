@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -144,8 +143,9 @@ def _keep_alive(consumer: Any) -> None:
         if state.reserved_requests or _ended_jobs() > told:
             busy = time.monotonic()
         if ends_without_jobs and time.monotonic() - busy > IDLE_SECONDS:
-            # As if it were told to: what comes meanwhile is worked on, or given out again.
-            os.kill(os.getpid(), signal.SIGTERM)
+            # As SIGTERM does, which would also print a line that reads as if a part had died: what
+            # comes meanwhile is worked on, or given out again.
+            state.should_stop = os.EX_OK
             return
         try:
             renew_deliveries(consumer)

@@ -1,8 +1,12 @@
-"""A site of its own beside the tests, filled or looked at by ``python -m tests.backup.site``."""
+"""A site of its own beside the tests: ``python -m tests.backup.site`` and what it is to do.
+
+Several steps of a command are one process, as each start takes seconds.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import sys
@@ -33,8 +37,7 @@ ENDPOINT_KEY = "sk-the-key-of-an-endpoint"
 
 
 def fill() -> None:
-    """Tables, one of each thing, a finished run, a sealed key, and a bonus that is to be sent."""
-    call_command("migrate", verbosity=0)
+    """One of each thing, a finished run, a sealed key, and a bonus that is to be sent."""
     everything()
     task = label_corpus.make_labelled(items=20, known=4, workers=6)
     run = runs.start(
@@ -73,10 +76,25 @@ def _digest(model: Any) -> list[Any]:
     return [len(rows), hashlib.sha256(repr(rows).encode()).hexdigest()]
 
 
+def back_up(folder: str, word: str) -> dict[str, Any]:
+    """Fill the site and make a backup of it; what it then is."""
+    fill()
+    call_command("backup", to=folder, passphrase_file=word)
+    return look()
+
+
+def restore(file: str, word: str) -> list[Any]:
+    """Restore a backup here; what the command says, and what the site then is."""
+    said = io.StringIO()
+    call_command("restore", file, passphrase_file=word, stdout=said)
+    return [said.getvalue(), look()]
+
+
 def due() -> list[str]:
     """What the scheduler's job does, and again at once."""
     return [make_due_backup(), make_due_backup()]
 
 
 if __name__ == "__main__":
-    print(json.dumps({"fill": fill, "look": look, "due": due}[sys.argv[1]]()))
+    acts = {"back_up": back_up, "restore": restore, "due": due}
+    print(json.dumps(acts[sys.argv[1]](*sys.argv[2:])))  # type: ignore[operator]

@@ -35,6 +35,7 @@ from crowdqc.deployment.backup.archive import (
 from crowdqc.deployment.backup.restore import restore
 from crowdqc.errors import Conflict
 from tests.support import factories
+from tests.support.migrated import migrated
 from tests.support.processes import ROOT, test_database_url
 from tests.support.servers.s3 import bucket_settings, s3_server, stored_names
 
@@ -85,9 +86,9 @@ class Site:
     def manage(self, *arguments: str, fails: bool = False) -> str:
         return self.run("manage.py", *arguments, fails=fails)
 
-    def look(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run("-m", "tests.backup.site", "look"))
-        return found
+    def act(self, *words: str) -> Any:
+        """What an act of ``tests.backup.site`` gives."""
+        return json.loads(self.run("-m", "tests.backup.site", *words).splitlines()[-1])
 
     def digests(self) -> dict[str, Any]:
         """Number and checksum of the rows of each table."""
@@ -137,11 +138,14 @@ def sites(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[..
         with django_db_blocker.unblock():
             here = test_database_url()
 
-        def make(server: str = "", **more: str) -> Site:
+        def make(server: str = "", like: str = "", **more: str) -> Site:
             parts, name = urlsplit(server or here), f"crowdqc_backup_{secrets.token_hex(4)}"
             admin = psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True)
             stack.callback(admin.close)
-            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            template = sql.Identifier(like or "template1")
+            admin.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), template)
+            )
             drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
             stack.callback(admin.execute, drop)
             url = urlunsplit(parts._replace(path=f"/{name}"))
@@ -159,14 +163,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def source(sites: Callable[..., Site]) -> Site:
-    site = sites()
-    site.run("-m", "tests.backup.site", "fill")
-    return site
+    return sites(like=migrated())
 
 
 @pytest.fixture(scope="module")
-def backup(source: Site, folder: Path) -> Path:
-    source.manage("backup", "--to", str(folder), "--passphrase-file", str(folder / "word"))
+def source_look(source: Site, folder: Path) -> dict[str, Any]:
+    """What the source is when its backup has been made."""
+    found: dict[str, Any] = source.act("back_up", str(folder), str(folder / "word"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def backup(source_look: dict[str, Any], folder: Path) -> Path:
     [path] = folder.glob("*.backup")
     return path
 
@@ -180,12 +188,19 @@ def servers() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def restored(sites: Callable[..., Site], backup: Path, folder: Path) -> Site:
+def restored_and_look(
+    sites: Callable[..., Site], backup: Path, folder: Path
+) -> tuple[Site, dict[str, Any]]:
     """On the last server there is: an older one, where there is one."""
     site = sites(servers()[-1])
-    said = site.manage("restore", str(backup), "--passphrase-file", str(folder / "word"))
+    said, found = site.act("restore", str(backup), str(folder / "word"))
     assert "1 bonuses that waited to be sent are held" in said
-    return site
+    return site, found
+
+
+@pytest.fixture(scope="module")
+def restored(restored_and_look: tuple[Site, dict[str, Any]]) -> Site:
+    return restored_and_look[0]
 
 
 def test_every_row_is_there_and_no_other(source: Site, restored: Site) -> None:
@@ -197,9 +212,11 @@ def test_every_row_is_there_and_no_other(source: Site, restored: Site) -> None:
         assert before[name]["rows"] == after[name]["rows"]
 
 
-def test_books_scores_bundles_and_sealed_keys_are_the_same(source: Site, restored: Site) -> None:
+def test_books_scores_bundles_and_sealed_keys_are_the_same(
+    source_look: dict[str, Any], restored_and_look: tuple[Site, dict[str, Any]]
+) -> None:
     """The key of the endpoint opens under another SECRET_KEY; a bonus is not sent a second time."""
-    before, after = source.look(), restored.look()
+    before, after = dict(source_look), dict(restored_and_look[1])
     assert before["bundle"] and all(good for good, _ in before["bundle"])
     assert before["endpoint keys"] == ["sk-the-key-of-an-endpoint"]
     assert before.pop("bonuses") == ["planned"] and after.pop("bonuses") == ["unclear"]
@@ -227,12 +244,10 @@ def test_new_rows_go_on_counting_and_books_stay_append_only(restored: Site) -> N
             connection.execute("DELETE FROM annotation_ledgerentry")
 
 
-def test_a_database_with_data_is_left_alone_unless_it_is_named(
+def test_a_site_is_not_restored_over_while_others_are_connected(
     restored: Site, backup: Path, folder: Path
 ) -> None:
     word = ("--passphrase-file", str(folder / "word"))
-    said = restored.manage("restore", str(backup), *word, fails=True)
-    assert "The database holds data" in said
     with psycopg.connect(restored.url):  # as a web process would
         said = restored.manage("restore", str(backup), *word, "--replace", "--noinput", fails=True)
     assert "1 other connections to the database are open" in said

@@ -28,6 +28,7 @@ def signed_in(world: factories.World, context: BrowserContext, live_server: Any)
 @pytest.fixture
 def page(signed_in: BrowserContext) -> Iterator[Page]:
     """A page that reports every error of its scripts."""
+    traffic.begin()
     page, errors = signed_in.new_page(), []
     watch(page, errors)
     yield page

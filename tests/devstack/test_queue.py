@@ -102,7 +102,7 @@ def test_a_killed_worker_leaves_no_process_its_job_is_delivered_again_and_a_long
     hasty_worker: Worker, tmp_path: Path
 ) -> None:
     done, later = tmp_path / "done", tmp_path / "later"
-    note.delay(str(done), VISIBILITY + 1.5)  # longer than a delivery stays invisible unrenewed
+    note.delay(str(done), VISIBILITY + 0.7)  # longer than a delivery stays invisible unrenewed
     until(lambda: words(done) == ["begin"], 10, "the job to begin")
     pool_process = int(done.read_text().split()[1])
     hasty_worker.kill()

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from crowdqc.deployment.installation import version
 from crowdqc.files.json_input import read_json
@@ -19,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_list_of_what_is_in_it_is_valid_and_whole(tmp_path: Path) -> None:
+    # Loading them takes a second, which every process of the suite would spend.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     to = tmp_path / "sbom.json"
     # As if the environment were made: this test runs in it.
     command = ["make", "--silent", "-o", ".venv/.dev", "sbom", f"SBOM={to}"]

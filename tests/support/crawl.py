@@ -19,7 +19,7 @@ from django.urls import Resolver404, resolve
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.support.page_scripts import ABOUT, BEYOND, SERIOUS
+from tests.support.page_scripts import ABOUT, BEYOND, LINKS, SERIOUS
 
 PASSWORD = "crowdqc-demo"
 EMPTY = "An empty project"
@@ -120,10 +120,12 @@ def violations(page: Page, schemes: tuple[str, ...] = ("light", "dark")) -> list
     """What axe finds serious on the page as it stands, in each colour scheme."""
     page.wait_for_load_state()
     found = []
-    if page.evaluate(AXE):  # it is dark: first as it stands, since each change draws it anew
-        schemes = schemes[::-1]
-    for scheme in schemes:
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    now = "dark" if page.evaluate(AXE) else "light"
+    # First as it stands, since each change draws it anew.
+    for scheme in sorted(schemes, key=lambda scheme: scheme != now):
+        if scheme != now:
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            now = scheme
         only = COLOURS if scheme == "dark" else None
         wrong, kinds = page.evaluate(SERIOUS, [only, list(_known[scheme])])
         found += [f"{scheme}: {one}" for one in wrong]
@@ -303,7 +305,7 @@ class Visitor:
             if count >= MORE.get(name, 1):
                 continue
             self.seen[name] = count + 1
-            hrefs = page.eval_on_selector_all("a[href]", "links => links.map(a => a.href)")
+            hrefs = page.evaluate(LINKS)
             waiting += [href.partition("#")[0] for href in hrefs if href.startswith(self.root)]
             self.look(
                 f"{name}-{count + 1}" if count else name, wanted=wanted is None or name in wanted

@@ -6,12 +6,15 @@ from __future__ import annotations
 # else it knows of a page stays there, as most of the time goes into handing it over.
 # Contrast takes four fifths of that: where elements of one kind are drawn with the same colours on
 # the same backgrounds, as the rows of a table are, it is read of two of them, on one page of all.
-# Of neighbours that are built alike, as rows are, it reads five, and the others are taken out
-# meanwhile: on the page of the API, with its 15,000 elements, it took as long as on fifty others.
+# Of neighbours that are built of the same parts, as rows are, it reads five, and the others are
+# taken out meanwhile: on the page of the API, with its 15,000 elements, it took as long as on fifty
+# others.
 SERIOUS = """async ([only, known]) => {
   const out = [];
-  const itself = (one) => `${one.tagName} ${one.getAttribute("class")} ${one.hidden}`;
-  const built = (one) => [one, ...one.querySelectorAll("*")].map(itself).join();
+  const itself = (one) => [one.parentElement.tagName, one.tagName, one.getAttribute("class"),
+    one.hidden].join(" ");
+  const built = (one) => [...new Set([one, ...one.querySelectorAll("*")].map(itself))].sort()
+    .join();
   for (const box of [...document.querySelectorAll("main, main :not(svg, svg *)")].reverse()) {
     if (box.children.length <= 5) continue;
     const alike = Map.groupBy(box.children, built);  // those within them first
@@ -103,3 +106,5 @@ ABOUT = """() => {
     crumbs: [...document.querySelectorAll(".crumbs a")].map((one) => one.pathname),
   };
 }"""
+# By a script of the page: a selector of Playwright's own would load a long script into each page.
+LINKS = """[...document.querySelectorAll("a[href]")].map((one) => one.href)"""

@@ -1,4 +1,6 @@
-"""A database of every released version, with its demo, is brought to this one and keeps its rows.
+"""A database of every released version, with one of each thing, keeps its rows in this one.
+
+``make studies`` upgrades each release with its demo, too.
 
 ``releases.txt`` names them with their commits; CROWDQC_UPGRADE_FROM names other commits instead,
 separated by commas. Each is unpacked, makes and fills a database with its own code, and then this
@@ -12,6 +14,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,6 +33,7 @@ from tests.support.web_load import Load, answered, load_new_program, serving
 from tests.upgrade import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.db]
+FILL = "tests/upgrade/fill.py"
 # What the framework itself adds to when it migrates.
 GROWS = {"django_migrations", "django_content_type", "auth_permission"}
 # (table, column) that a migration after a release changes on purpose, with the reason.
@@ -68,27 +72,9 @@ def unpack(commit: str, folder: Path) -> Path:
     made = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(made.stdout)) as archive:
         archive.extractall(folder, filter="data")
+    if not (own := folder / FILL).exists():
+        shutil.copy(ROOT / FILL, own)
     return folder
-
-
-# The tables and the demo of the old version, the owner's session as it makes one, and pages that
-# read many tables; in one process, as each start takes seconds.
-FILL = """
-import json
-from django.core.management import call_command
-from django.test import Client
-from django.urls import reverse
-from annotation.models import Project
-call_command("migrate", verbosity=0)
-call_command("load_demo", encoder="char-svd")
-project = Project.objects.order_by("pk").first()
-client = Client()
-client.force_login(project.owner)
-pages = [reverse("project_list"), reverse("project", args=[project.pk])]
-assert all(client.get(page).status_code == 200 for page in pages)
-cookie = next(iter(client.cookies.values()))
-print(json.dumps([f"{cookie.key}={cookie.value}", ["/healthz", *pages]]))
-"""
 
 
 def upgrade_under_load(old: Path, url: str, cookie: str, pages: list[str]) -> list[str]:
@@ -97,7 +83,7 @@ def upgrade_under_load(old: Path, url: str, cookie: str, pages: list[str]) -> li
     site.symlink_to(old)
     with serving(site, url, file) as port, Load(port, pages, {"Cookie": cookie}) as load:
         until(answered(load, 40), 90, "the old version to be in use")
-        manage(ROOT, url, "migrate", "--verbosity", "0")
+        run(ROOT, url, "manage.py", "migrate", "--verbosity", "0")
         until(answered(load, 40), 90, "the old version to serve beside the new tables")
         site.unlink()
         site.symlink_to(ROOT)
@@ -106,11 +92,11 @@ def upgrade_under_load(old: Path, url: str, cookie: str, pages: list[str]) -> li
     return load.failures
 
 
-def manage(code: Path, url: str, *arguments: str) -> str:
-    """Run a command of some version on the database; what it prints."""
+def run(code: Path, url: str, *arguments: str) -> str:
+    """Run a program of some version on the database; what it prints."""
     environment = os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
     done = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=code,
         env=environment,
         capture_output=True,
@@ -138,14 +124,16 @@ def rows(url: str, held: dict[str, list[str]]) -> dict[str, Any]:
         }
 
 
+@pytest.mark.parametrize("what", ["each", pytest.param("demo", marks=pytest.mark.long)])
 @pytest.mark.parametrize("commit", releases())
 def test_the_books_and_scores_of_a_release_are_the_same_after_an_upgrade(
-    commit: str, url: str, tmp_path: Path
+    commit: str, what: str, url: str, tmp_path: Path
 ) -> None:
     if not is_here(commit):
         pytest.skip(f"this clone does not reach back to {commit[:12]}")
     old = unpack(commit, tmp_path / "old")
-    cookie, pages = json.loads(manage(old, url, "shell", "-v", "0", "-c", FILL).splitlines()[-1])
+    filled = run(old, url, "-m", "tests.upgrade.fill", what)
+    cookie, pages = json.loads(filled.splitlines()[-1])
     before = columns(url)
     whole = rows(url, before)
     failures = upgrade_under_load(old, url, cookie, pages)

@@ -8,18 +8,13 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import mean
 
-import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from annotation import demo
 from annotation.demo import logs, reading
 from annotation.work.actions.events import clean_event
 from annotation.work.selectors.log import replay, summarise
 from crowdqc.errors import Invalid
-from evaluation.embeddings.embeddings import get_encoder
-from evaluation.methods.aqer import method as aqer
-from evaluation.methods.core.base import Texts
 
 KIND_SIZES = {
     "careful": 8,
@@ -181,32 +176,3 @@ def test_an_unknown_kind_or_a_broken_file_is_refused_by_name(tmp_path: Path) -> 
     (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
     with pytest.raises(Invalid, match=r"answers\.json, kestrel-07, voy-99: no question"):
         reading.read(tmp_path)
-
-
-@pytest.mark.slow
-def test_aqer_finds_the_planted_order_of_workers_and_systems(data: demo.DemoData) -> None:
-    encoder = get_encoder("minilm")
-    items = [question.id for text in data.texts for question in text.questions]
-    people = [worker.id for worker in data.workers]
-    combos = [f"{row.system}, {row.prompt_strategy}" for row in data.systems]
-    outside = Texts.build(
-        [combos.index(f"{row.system}, {row.prompt_strategy}") for row in data.system_answers],
-        [items.index(row.item) for row in data.system_answers],
-        encoder.encode([row.text for row in data.system_answers]),
-        workers=combos,
-        questions=items,
-        repeats=True,
-    )
-    texts = Texts.build(
-        [people.index(row.worker) for row in data.answers],
-        [items.index(row.item) for row in data.answers],
-        encoder.encode([row.text for row in data.answers]),
-        workers=people,
-        questions=items,
-        outside=outside,
-    )
-    result = aqer.fit(texts, rng=np.random.default_rng(1), resamples=0)
-    scores = result.estimates["worker"].columns["score"]
-    assert spearmanr(scores, [worker.planted for worker in data.workers])[0] >= 0.85
-    found = result.estimates["system"].columns["score"]
-    assert np.argsort(found).tolist() == np.argsort([row.planted for row in data.systems]).tolist()

@@ -55,6 +55,7 @@ from evaluation.methods.core.params import Method
 from evaluation.methods.registry import METHODS
 from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
+from tests.security import erasure_rounds
 from tests.support import crawl
 
 pytestmark = [pytest.mark.slow]
@@ -305,6 +306,18 @@ def test_a_second_call_changes_nothing_and_makes_nothing_again(told: str) -> Non
     again = load()
     assert (AuditEntry.objects.count(), Run.objects.count(), User.objects.count()) == before
     assert "Called something else by now" in again
+
+
+@pytest.mark.django_db
+def test_hundreds_of_names_are_erased_and_nothing_of_others_changes(told: str) -> None:
+    task = demo_loader.loaded()
+    assert task is not None
+    erasure_rounds.check_names(task)
+
+
+@pytest.mark.django_db
+def test_the_demo_keeps_what_workers_wrote_in_the_declared_tables_alone(told: str) -> None:
+    erasure_rounds.check_places()
 
 
 @pytest.fixture

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
+from annotation import demo
 from crowdqc.errors import Invalid
 from evaluation.embeddings import embeddings
 from evaluation.embeddings.embeddings import Encoder, get_encoder, text_hash
+from evaluation.methods.aqer import method as aqer
+from evaluation.methods.core.base import Texts
 
 TEXTS = [
     "The lighthouse was built in 1862.",
@@ -125,3 +129,32 @@ def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_aqer_finds_the_planted_order_of_the_demo_s_workers_and_systems() -> None:
+    """Here, where the model is loaded: that alone takes five seconds."""
+    data, encoder = demo.load(), get_encoder("minilm")
+    items = [question.id for text in data.texts for question in text.questions]
+    people = [worker.id for worker in data.workers]
+    combos = [f"{row.system}, {row.prompt_strategy}" for row in data.systems]
+    outside = Texts.build(
+        [combos.index(f"{row.system}, {row.prompt_strategy}") for row in data.system_answers],
+        [items.index(row.item) for row in data.system_answers],
+        encoder.encode([row.text for row in data.system_answers]),
+        workers=combos,
+        questions=items,
+        repeats=True,
+    )
+    texts = Texts.build(
+        [people.index(row.worker) for row in data.answers],
+        [items.index(row.item) for row in data.answers],
+        encoder.encode([row.text for row in data.answers]),
+        workers=people,
+        questions=items,
+        outside=outside,
+    )
+    result = aqer.fit(texts, rng=np.random.default_rng(1), resamples=0)
+    scores = result.estimates["worker"].columns["score"]
+    assert spearmanr(scores, [worker.planted for worker in data.workers])[0] >= 0.85
+    found = result.estimates["system"].columns["score"]
+    assert np.argsort(found).tolist() == np.argsort([row.planted for row in data.systems]).tolist()

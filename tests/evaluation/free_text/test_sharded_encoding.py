@@ -16,16 +16,24 @@ from rest_framework.test import APIClient
 from annotation.models import Task
 from crowdqc.errors import Conflict
 from evaluation import jobs
-from evaluation.embeddings import shards, vectors
+from evaluation.embeddings import embeddings, shards, vectors
 from evaluation.free_text import encoding
 from evaluation.models import Embedding, EncodingShard, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
+from tests.support import encoders
 from tests.support.pages import html_of
 from tests.support.processes import Worker, empty_queue, until
 
-PARAMS = {"encoder": "minilm", "resamples": 200}
+PARAMS = {"encoder": "parts", "resamples": 100}
 A_PART = 8
+
+
+@pytest.fixture(autouse=True)
+def _parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An encoder for which nothing has to be loaded; what it gives depends on the parts."""
+    monkeypatch.setattr(embeddings, "ENCODERS", dict(embeddings.ENCODERS))
+    encoders.add_part_model()
 
 
 @pytest.fixture
@@ -133,9 +141,7 @@ def test_parts_whose_jobs_were_lost_are_handed_out_again(small_parts: None) -> N
 
 
 @pytest.mark.django_db
-def test_vectors_that_no_run_reads_are_deleted_and_those_in_use_stay(
-    settings: Any, word_vectors: None
-) -> None:
+def test_vectors_that_no_run_reads_are_deleted_and_those_in_use_stay(settings: Any) -> None:
     settings.CROWDQC_VECTOR_DAYS = 30
     task = corpus.make_answered()
     run = runs.start(by=task.project.owner, task=task, params=PARAMS)
@@ -155,12 +161,14 @@ def test_vectors_that_no_run_reads_are_deleted_and_those_in_use_stay(
 
 @pytest.fixture
 def two_workers(
-    transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None, small_parts: None, tmp_path: Path
 ) -> Iterator[list[Worker]]:
     """Real workers of one process and of two, not started yet, which cut texts into small parts."""
-    monkeypatch.setenv("CROWDQC_SHARD_TEXTS", str(A_PART))
     empty_queue()
-    workers = [Worker(tmp_path / f"worker{k}.log", processes=k) for k in (1, 2)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDQC_SHARD_TEXTS", str(A_PART))
+        patch.setenv(encoders.GATE, str(tmp_path / "go on"))
+        workers = [Worker(tmp_path / f"worker{k}.log", processes=k) for k in (1, 2)]
     try:
         yield workers
     finally:
@@ -175,27 +183,36 @@ def is_done(run: Run) -> bool:
     return found.state == RunState.DONE
 
 
+def workers_of(run: Run) -> int:
+    """How many processes have claimed parts of it."""
+    return run.shards.exclude(worker="").values("worker").distinct().count()
+
+
 @pytest.mark.db
 @pytest.mark.slow
-def test_one_worker_and_two_make_the_same_bytes(two_workers: list[Worker]) -> None:
+def test_one_worker_and_two_make_the_same_bytes(two_workers: list[Worker], tmp_path: Path) -> None:
     task = corpus.make_answered()
-    found = []
-    for worker in two_workers:
-        worker.start()
-        run = runs.start(by=task.project.owner, task=task, params=PARAMS)
-        until(lambda run=run: is_done(run), 240, "the run was worked on")
-        who = set(run.shards.values_list("worker", flat=True))
-        found.append((len(who), made(), fresh(run).result_hash))
-        Embedding.objects.all().delete()
-        worker.kill_with_pool()
-    (alone, first, result), (together, second, same) = found
-    assert (alone, together) == (1, 2)
-    assert first == second and result == same
+    alone = waiting_run(task)  # as a worker of one process would, here
+    encode_all(alone)
+    assert runs.execute(alone.pk) == RunState.DONE
+    first = made()
+    Embedding.objects.all().delete()
+    empty_queue()
+    two_workers[1].start()
+    run = runs.start(by=task.project.owner, task=task, params=PARAMS)
+    until(lambda: workers_of(run) == 2, 240, "both processes to be at it")
+    (tmp_path / "go on").touch()
+    until(lambda: is_done(run), 240, "the run was worked on")
+    assert (workers_of(alone), workers_of(run)) == (1, 2)
+    assert made() == first
+    assert fresh(run).result_hash == fresh(alone).result_hash
 
 
 @pytest.mark.db
 @pytest.mark.slow
-def test_a_killed_worker_loses_one_part_and_the_run_goes_on(two_workers: list[Worker]) -> None:
+def test_a_killed_worker_loses_one_part_and_the_run_goes_on(
+    two_workers: list[Worker], tmp_path: Path
+) -> None:
     task = corpus.make_answered()
     two_workers[0].start()
     run = runs.start(by=task.project.owner, task=task, params=PARAMS)
@@ -206,6 +223,7 @@ def test_a_killed_worker_loses_one_part_and_the_run_goes_on(two_workers: list[Wo
     assert len(kept) == sum(closed.values_list("texts", flat=True))
     lost = run.shards.filter(closed_at__isnull=True, lease_until__isnull=False)
     assert lost.count() <= 1
+    (tmp_path / "go on").touch()
     # The lease would run out by itself within a minute.
     lost.update(lease_until=timezone.now())
     encoding.resume_waiting()

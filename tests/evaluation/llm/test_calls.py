@@ -6,6 +6,7 @@ import datetime as dt
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -13,13 +14,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from crowdqc.errors import Conflict
-from evaluation.llm import client, engine, ledger
+from evaluation.llm import client, completion, engine, ledger
 from evaluation.llm.ask import EndpointFails
 from evaluation.llm.calls import ask_all
 from evaluation.llm.estimate import preview
 from evaluation.llm.schemas import TEXT, YES_NO
 from evaluation.methods.core.base import Cancelled
-from evaluation.models import CallState, Endpoint, LLMAttempt, LLMCall, Run, RunState
+from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt, LLMCall, Run, RunState
 from evaluation.runs.progress import Superseded
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run, recorder, scripted
 from tests.support.factories import make_project
@@ -33,6 +34,15 @@ COSTLY = "\N{GRINNING FACE}\0 cut"  # what the database does not hold must not s
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BACKOFF", 0.01)
     monkeypatch.setattr(engine, "LATE", 0.5)
+    monkeypatch.setattr(engine, "POLL", 0.1)
+
+
+def impatient(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Give an answer so many seconds; an endpoint's own setting has whole ones."""
+    usual = completion.link_of
+    monkeypatch.setattr(
+        completion, "link_of", lambda endpoint: replace(usual(endpoint), timeout=seconds)
+    )
 
 
 def outcomes(call_id: int) -> list[str]:
@@ -81,11 +91,9 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
     script: dict[int, list[Said]] = {
         1: [Fault(status=429, headers={"Retry-After": "0.1"}, error="slow down")],
         2: [Fault(status=500, error="out of order"), Fault(status=503)],
-        3: [Fault(seconds=8, text=GOOD)],
         4: [Fault(cut=True, text=GOOD)],
         5: [Fault(text='{"sco', finish="length")],
         6: ['{"score": 700}', '{"points": 3}'],
-        7: [Fault(drip=0.2, text=GOOD)],
         8: [
             Fault(raw=b"<html>an error page</html>"),
             Fault(raw=b"[" * 100_000 + b"]" * 100_000),
@@ -93,18 +101,18 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
         ],
     }
     with serving(scripted(script)) as stub:
-        model = make_model(run.project, stub.base_url, timeout_seconds=3, hard_budget=5, parallel=4)
+        model = make_model(run.project, stub.base_url, hard_budget=5, parallel=4)
         replies = ask_all(run, model, [ask(n) for n in range(1, 11)])
     assert [reply.value for reply in replies] == [{"score": 70.0}] * 10
     told = {n: outcomes(reply.call_id) for n, reply in enumerate(replies, 1)}
     assert told == {
         1: ["rate_limited", "ok"],
         2: ["server_error", "server_error", "ok"],
-        3: ["timeout", "ok"],
+        3: ["ok"],
         4: ["connection", "ok"],
         5: ["truncated", "ok"],
         6: ["wrong_form", "wrong_form", "ok"],
-        7: ["timeout", "ok"],
+        7: ["ok"],
         8: [*["server_error"] * 3, "ok"],
         9: ["ok"],
         10: ["ok"],
@@ -116,25 +124,48 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
     assert "HTTP 429: slow down" in reasons[replies[0].call_id]
     assert "less than or equal to 100" in failed.filter(call=replies[5].call_id)[0].reason
     assert failed.get(call=replies[4].call_id).text == '{"sco'
-    costs = {n: LLMCall.objects.get(pk=replies[n - 1].call_id).cost for n in (2, 3, 6, 9)}
+    costs = {n: LLMCall.objects.get(pk=replies[n - 1].call_id).cost for n in (2, 6, 9)}
     one = Decimal("0.00002")  # 10 tokens in at 1 a million, 5 out at 2
     assert (costs[2], costs[6], costs[9]) == (one, 3 * one, one)
-    assert costs[3] is not None and costs[3] > 5 * one  # it may have been billed
+    check_money(model)
+
+
+def check_money(model: LanguageModel) -> None:
+    """What was spent is what the attempts came to, and nothing is reserved any more."""
     endpoint = Endpoint.objects.get(pk=model.endpoint_id)
     assert endpoint.spent == sum(row.cost or 0 for row in LLMAttempt.objects.all())
     assert endpoint.reserved == 0
 
 
-def test_a_byte_now_and_then_cannot_hold_a_run() -> None:
+def test_an_endpoint_that_hangs_or_drips_is_asked_again_and_may_have_billed_both() -> None:
     run = make_run()
-    fault = Fault(drip=0.25, text=GOOD)
-    with serving(answering(fault)) as stub:
-        model = make_model(run.project, stub.base_url, timeout_seconds=1)
+    script: dict[int, list[Said]] = {
+        1: [Fault(seconds=8, text=GOOD)],
+        2: [Fault(drip=0.2, text=GOOD)],
+    }
+    with serving(scripted(script)) as stub:
+        model = make_model(run.project, stub.base_url, timeout_seconds=1, hard_budget=5, parallel=4)
+        replies = ask_all(run, model, [ask(1), ask(2)])
+    assert [reply.value for reply in replies] == [{"score": 70.0}] * 2
+    assert [outcomes(reply.call_id) for reply in replies] == [["timeout", "ok"]] * 2
+    assert len(stub.asked) == LLMAttempt.objects.count()
+    assert all(one.reason and one.ended_at for one in LLMAttempt.objects.filter(outcome="timeout"))
+    cost = LLMCall.objects.get(pk=replies[0].call_id).cost
+    assert cost is not None and cost > 5 * Decimal("0.00002")
+    check_money(model)
+
+
+def test_a_byte_now_and_then_cannot_hold_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    impatient(monkeypatch, 0.3)
+    monkeypatch.setattr(engine, "FAULTS", 2)
+    run = make_run()
+    with serving(answering(Fault(drip=0.1, text=GOOD))) as stub:
+        model = make_model(run.project, stub.base_url)
         began = time.monotonic()
         (reply,) = ask_all(run, model, [ask(1)])
     assert time.monotonic() - began < 15
     assert reply.value is None
-    assert reply.reason == "No whole answer within 1 seconds."
+    assert reply.reason == "No whole answer within 0.3 seconds."
     assert outcomes(reply.call_id) == ["timeout"] * engine.FAULTS
 
 
@@ -240,12 +271,15 @@ def test_progress_counts_calls_that_are_finished_the_cached_ones_included() -> N
 
 
 @pytest.mark.parametrize("how", ["cancelled", "taken over"])
-def test_a_run_that_is_stopped_stops_promptly_and_keeps_what_came(how: str) -> None:
+def test_a_run_that_is_stopped_stops_promptly_and_keeps_what_came(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "STOP", 0.5)
     run = make_run()
     steps = recorder(run)
 
     def answer(body: Body) -> Said:
-        return Fault(text=GOOD, seconds=0.3 if len(stub.asked) < 9 else 20)
+        return Fault(text=GOOD, seconds=0.1 if len(stub.asked) < 9 else 20)
 
     with serving(answer) as stub:
         model = make_model(run.project, stub.base_url, hard_budget=5)
@@ -279,7 +313,7 @@ def test_a_call_that_another_run_has_in_flight_is_waited_for_and_not_asked_twice
         (call_id,) = [reply.call_id for reply in ask_all(run, model, [ask(1)])]
         assert len(stub.asked) == 2  # projects share nothing
         # As if a worker had been killed with the call in flight a moment ago.
-        soon = timezone.now() + dt.timedelta(seconds=1.5)
+        soon = timezone.now() + dt.timedelta(seconds=0.5)
         LLMCall.objects.filter(pk=call_id).update(
             state="sent", lease=uuid.uuid4(), lease_until=soon, value=None, reserved=Decimal("0.5")
         )
@@ -342,16 +376,16 @@ def test_an_endpoint_that_is_archived_meanwhile_is_asked_nothing_more() -> None:
 
 
 def test_the_limits_of_a_minute_are_kept_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "MINUTE", dt.timedelta(seconds=1))
+    monkeypatch.setattr(ledger, "MINUTE", dt.timedelta(seconds=0.5))
     run = make_run()
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url, requests_per_minute=4, parallel=8)
         began = time.monotonic()
         ask_all(run, model, [ask(n) for n in range(10)])
-    assert time.monotonic() - began > 2
+    assert time.monotonic() - began > 1
     sent = sorted(row.sent_at for row in LLMAttempt.objects.all())
     for at in range(len(sent) - 4):
-        assert (sent[at + 4] - sent[at]).total_seconds() > 0.5
+        assert (sent[at + 4] - sent[at]).total_seconds() > 0.25
     assert preview(model, [ask(n) for n in range(10, 18)]).minutes == 2
 
 
@@ -373,12 +407,12 @@ def test_no_endpoint_has_a_run_wait_for_more_than_an_hour(told: str, seconds: fl
 
 def test_a_pause_that_an_endpoint_asks_for_holds_for_all() -> None:
     run = make_run()
-    fault = Fault(status=429, headers={"Retry-After": "1.2"})
+    fault = Fault(status=429, headers={"Retry-After": "0.4"})
     with serving(scripted({0: [fault]})) as stub:
         model = make_model(run.project, stub.base_url, parallel=1)
         ask_all(run, model, [ask(n) for n in range(3)])
     first, *rest = sorted(row.sent_at for row in LLMAttempt.objects.all())
-    assert all((moment - first).total_seconds() >= 1.2 for moment in rest)
+    assert all((moment - first).total_seconds() >= 0.4 for moment in rest)
 
 
 def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(

@@ -112,18 +112,18 @@ def test_eight_jobs_with_the_same_questions_ask_each_once() -> None:
 @pytest.mark.db
 @pytest.mark.slow
 def test_a_run_whose_worker_was_killed_goes_on_and_asks_nothing_twice(worker: Worker) -> None:
-    calls, parallel = 120, 4
+    calls, parallel, some = 60, 4, 10
     run = make_run()
     with serving(lambda body: Fault(text=GOOD, seconds=0.1)) as stub:
         model = make_model(run.project, stub.base_url, hard_budget=5, parallel=parallel)
         jobs.ask_many.delay(run.pk, model.pk, calls)
         until(
-            lambda: LLMCall.objects.filter(state=CallState.DONE).count() >= 20, 60, "some answers"
+            lambda: LLMCall.objects.filter(state=CallState.DONE).count() >= some, 60, "some answers"
         )
         worker.kill_with_pool()
         kept = set(LLMCall.objects.filter(state=CallState.DONE).values_list("pk", flat=True))
         in_flight = LLMCall.objects.filter(state=CallState.SENT)
-        assert 20 <= len(kept) < calls and 0 < in_flight.count() <= parallel
+        assert some <= len(kept) < calls and 0 < in_flight.count() <= parallel
         asked = len(stub.asked)
         assert asked <= len(kept) + parallel
         in_flight.update(lease_until=timezone.now())  # as though half a minute had passed

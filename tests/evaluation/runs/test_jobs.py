@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from annotation.models import Assignment, Task
 from annotation.work.actions import answers as answer_actions
 from crowdqc.errors import Invalid
 from evaluation import jobs
+from evaluation.embeddings import embeddings
 from evaluation.models import Embedding, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
-from tests.support import factories
-from tests.support.processes import Worker, until
+from tests.support import encoders, factories
+from tests.support.processes import Worker, queue_worker, until
 
 QUICK = {"encoder": "char-svd", "resamples": 200}
 
@@ -186,32 +188,53 @@ def test_a_run_at_which_three_workers_died_is_failed_and_not_taken_up_again() ->
     assert runs.execute(run.pk) == "not mine"
 
 
+@pytest.fixture(scope="module")
+def slow_worker(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    """A worker that also knows the encoder ``parts``, which waits after its first part."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+        patch.setattr(embeddings, "ENCODERS", dict(embeddings.ENCODERS))
+        encoders.add_part_model()
+        patch.setenv(encoders.GATE, str(folder / "go on"))
+        with queue_worker(folder / "worker.log") as running:
+            yield running
+
+
 @pytest.mark.db
-def test_a_started_run_is_worked_on_by_the_queue(worker: Worker) -> None:
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_started_run_is_worked_on_by_the_queue(slow_worker: Worker) -> None:
+    """With the sentence model, which is loaded in a process of its pool."""
     task = corpus.make_answered()
-    run = runs.start(by=task.project.owner, task=task, params=QUICK)
-    until(lambda: state_of(run) == RunState.DONE, 60, "the run was worked on")
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "minilm"})
+    until(lambda: state_of(run) == RunState.DONE, 240, "the run was worked on")
     assert WorkerScore.objects.filter(run=run).count() == 12
 
 
 @pytest.mark.db
 @pytest.mark.slow
-def test_a_run_whose_worker_was_killed_goes_on_with_the_vectors_it_had(worker: Worker) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_a_run_whose_worker_was_killed_goes_on_with_the_vectors_it_had(
+    slow_worker: Worker,
+) -> None:
     task = corpus.make_answered()
-    run = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "minilm"})
+    run = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "parts"})
     until(Embedding.objects.exists, 90, "a first batch of vectors was stored")
-    worker.kill()
+    slow_worker.kill_with_pool()
     kept = dict(Embedding.objects.values_list("text_hash", "pk"))
-    if state_of(run) != RunState.DONE:  # the kill came in time
-        long_ago = timezone.now() - dt.timedelta(minutes=5)
-        Run.objects.filter(pk=run.pk).update(heartbeat_at=long_ago)
-        assert runs.resume_abandoned() == 1
-    worker.start()
+    assert state_of(run) == RunState.RUNNING and len(kept) == encoders.PartModel.batch
+    long_ago = timezone.now() - dt.timedelta(minutes=5)
+    Run.objects.filter(pk=run.pk).update(heartbeat_at=long_ago)
+    assert runs.resume_abandoned() == 1
+    slow_worker.log.with_name("go on").touch()
+    slow_worker.start()
     until(lambda: state_of(run) == RunState.DONE, 90, "the run was taken up and finished")
     after = dict(Embedding.objects.values_list("text_hash", "pk"))
     assert kept.items() <= after.items()
     assert WorkerScore.objects.filter(run=run).count() == 12
-    again = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "minilm"})
+    again = runs.start(by=task.project.owner, task=task, params={**QUICK, "encoder": "parts"})
     until(lambda: state_of(again) == RunState.DONE, 60, "a second run was worked on")
     hashes = Run.objects.filter(pk__in=[run.pk, again.pk]).values_list("result_hash", flat=True)
     assert len(set(hashes)) == 1

@@ -1,4 +1,7 @@
-"""Erasing a person changes no row of anybody else, whatever name they brought along (A6)."""
+"""Erasing a person changes no row of anybody else, whatever name they brought along (A6).
+
+Tried on the demo by the file of tests that has it loaded (``tests/evaluation/demo``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -24,13 +26,10 @@ from annotation.models import (
     Visit,
 )
 from annotation.privacy.name_places import GONE
-from evaluation.demo import loader as demo_loader
 from evaluation.people import erasure
-from evaluation.runs import engine as runs
-from tests.evaluation.demo.test_load_demo import load
 from tests.security.erasure_names import Planted, names, parts, plant
 
-NUMBER = int(os.environ.get("CROWDQC_NAMES", "200"))  # more: over a demo with all its runs
+NUMBER = int(os.environ.get("CROWDQC_NAMES", "200"))
 EACH = 120  # names of one person
 # Columns that erasing may change in rows of the project: why a run cannot be repeated, that a text
 # is asked about no more.
@@ -81,22 +80,7 @@ MIXED = {
     "evaluation_setcomparison": "sets",
 }
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 Rows = dict[str, dict[str, str]]
-
-
-@pytest.fixture(scope="module")
-def demo(shared_rows: None) -> Task:
-    """The demo, loaded once for this module."""
-    if NUMBER > 200:
-        load()  # with every run of the demo, which take longer than all the rest
-    else:
-        made = demo_loader.load(str)
-        run = runs.start(by=made.project.owner, task=made, params={"encoder": "char-svd"})
-        assert runs.execute(run.pk) == "done"
-    task = demo_loader.loaded()
-    assert task is not None
-    return task
 
 
 def tables() -> dict[str, str]:
@@ -242,8 +226,8 @@ def assert_erased(worker: Membership, planted: Planted, called: list[str]) -> No
     assert not Rejection.objects.filter(assignment__worker=worker).exclude(reply__in=["", GONE])
 
 
-def test_hundreds_of_names_are_erased_and_nothing_of_others_changes(demo: Task) -> None:
-    """Many names a person, each by a recruitment of its own, beside other people (A6)."""
+def check_names(demo: Task) -> None:
+    """Many names a person, each by a recruitment of its own, beside other people."""
     workers = list(
         Membership.objects.filter(project=demo.project, role="worker", answers__isnull=False)
         .distinct()
@@ -256,8 +240,8 @@ def test_hundreds_of_names_are_erased_and_nothing_of_others_changes(demo: Task) 
             transaction.set_rollback(True)
 
 
-def test_the_demo_keeps_what_workers_wrote_in_the_declared_tables_alone(demo: Task) -> None:
-    """What erasing clears by reference is everywhere where a worker's own texts stand (A6)."""
+def check_places() -> None:
+    """What erasing clears by reference is everywhere where a worker's own texts stand."""
     texts = TextValue.objects.filter(answer__worker__isnull=False).values_list("text", flat=True)
     long = sorted({text for text in texts if len(text) >= 25})[::5]
     assert len(long) > 50
