@@ -108,12 +108,7 @@ class PairPlanner(Planner):
             note = f"{note} {price_sentence(price, pairs * enough.votes)}"
         else:
             note = f"{note} {_more_pairs(pairs, target, gap, each, price)}"
-        if any(_falls(reached, at) for at in range(len(reached))):
-            said = _(
-                "The chance falls at first: few votes often agree by chance, which makes their "
-                "interval too narrow. Do not rely on those rows."
-            )
-            note = f"{note} {said}"
+        note = f"{note} {_why_falling(reached)}".strip()
         last = reached[-1]
         return PlanPage(
             verdict,
@@ -201,6 +196,16 @@ def _half(width: Sequence[float]) -> str:
 def _falls(reached: Sequence[Reached], at: int) -> bool:
     """Whether more judges have less of a chance, beyond the simulation's error."""
     return any(later.high < reached[at].low for later in reached[at + 1 :])
+
+
+def _why_falling(reached: Sequence[Reached]) -> str:
+    """What makes the chance fall with more judges, where it does."""
+    if not any(_falls(reached, at) for at in range(len(reached))):
+        return ""
+    return _(
+        "The chance falls at first: few votes often agree by chance, which makes their interval "
+        "too narrow. Do not rely on those rows."
+    )
 
 
 def _enough(reached: Sequence[Reached], target: float) -> Reached | None:

@@ -43,7 +43,7 @@ def test_a_free_text_task_says_how_many_answers_per_question_do() -> None:
     assert "less than or equal to 0.999" in text_of(plan_page(task, query="?target=3&per_worker=4"))
 
 
-def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
+def test_a_pairwise_task_says_how_many_judges_tell_two_systems_apart() -> None:
     task = pair_corpus.make_task(topics=4, sources=3, redundancy=3)
     text = text_of(plan_page(task))
     assert "The chance falls at first" not in text
