@@ -295,7 +295,7 @@ def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iter
         for k in range(1, sources.components + 1)
     ]
     yield gettext(
-        "The sources fall into %(parts)s groups that never meet, so nothing is said between them: "
+        "The systems fall into %(parts)s groups that never meet, so nothing is said between them: "
         "%(groups)s."
     ) % {
         "parts": sources.components,

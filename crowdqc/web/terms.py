@@ -73,7 +73,7 @@ STATISTICS = {
         _("How often a worker gives the right label (Dawid-Skene), averaged over the classes."),
         (
             (_("1"), _("always right")),
-            (_("1 / classes"), _("cannot be told from guessing")),
+            (_("1 / classes that were chosen"), _("cannot be told from guessing")),
         ),
         LABELS,
         "`methods/labels`",

@@ -21,17 +21,17 @@ PAIR_REPLICATES = 400
 
 
 def of_pairs(build: Build) -> Precision:
-    """The interval of one source's net preference over another, on one dimension."""
+    """The interval of one system's net preference over another, on one dimension."""
     meetings = PairBuild(build).meetings()
     if not meetings:
         return Precision(
-            why_not=gettext("all texts come from one source, so that none is compared")
+            why_not=gettext("all texts come from one system, so that none is compared")
         )
     pairs = round(statistics.median(meetings.values()))
     votes = build.version.redundancy
     if pairs < 2:
         return Precision(
-            why_not=gettext("two sources meet in one pair only; an interval needs two")
+            why_not=gettext("two systems meet in one pair only; an interval needs two")
         )
     values = {
         "workers": max(2, votes, build.cost().assignments),
@@ -45,7 +45,7 @@ def of_pairs(build: Build) -> Precision:
         return Precision(why_not=gettext("not simulated: %(problem)s") % {"problem": problem})
     half, error = (value / 2 for value in found["difference_width"])
     return Precision(
-        gettext("preference between two sources"),
+        gettext("preference between two systems"),
         half,
         error,
         _sentences(pairs, votes, found),
@@ -67,18 +67,18 @@ def _sentences(pairs: int, votes: int, found: Any) -> tuple[str, ...]:
         "chance_error": chance_error,
     }
     apart = gettext(
-        "Two sources that differ by %(gap)s are told apart with a chance of %(chance)s (simulation "
+        "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s (simulation "
         "error %(chance_error)s)."
     )
     if needed is not None and needed > pairs:
         told["needed"] = numbers.count(_rounded(needed))
         apart = gettext(
-            "Two sources that differ by %(gap)s are told apart with a chance of %(chance)s "
+            "Two systems that differ by %(gap)s are told apart with a chance of %(chance)s "
             "(simulation error %(chance_error)s); 80%% would take about %(needed)s pairs of them."
         )
     return (
         gettext(
-            "On one dimension, how much one source is preferred to another (share for it minus "
+            "On one dimension, how much one system is preferred to another (share for it minus "
             "share for the other, from −1 to 1) will be known to ± %(half)s, from %(pairs)s that "
             "put the two side by side and %(judges)s each."
         )
@@ -86,7 +86,7 @@ def _sentences(pairs: int, votes: int, found: Any) -> tuple[str, ...]:
         apart % told,
         gettext(
             "Simulated with a crowd that agrees and ties as CrowdRAG’s did; error of the width "
-            "± %(error)s. Comparisons with third sources, which a ranking uses as well, and pairs "
+            "± %(error)s. Comparisons with third systems, which a ranking uses as well, and pairs "
             "that are asked again are not counted in."
         )
         % told,

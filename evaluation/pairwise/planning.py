@@ -1,4 +1,4 @@
-"""The Plan page of a pairwise task: the chance to tell two sources apart, by judges per pair."""
+"""The Plan page of a pairwise task: the chance to tell two systems apart, by judges per pair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from evaluation.runs.planning.price import Price, price_of
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
-PAIRS, MOST_PAIRS = 50, 1000  # that put two sources side by side
+PAIRS, MOST_PAIRS = 50, 1000  # that put two systems side by side
 VOTES = tuple(range(1, 10))
 MORE_PAIRS = (75, 100, 150, 200, 300, 400, 500, 600, 800, MOST_PAIRS)  # tried where few do not do
 BUDGET = 2_000_000  # votes that are simulated, all in all; about 2 s
@@ -41,12 +41,12 @@ FEWEST, MOST = 50, 400  # studies for each number of judges
 
 
 class PairPlanner(Planner):
-    """Two sources that differ by a stated net preference, on one dimension."""
+    """Two systems that differ by a stated net preference, on one dimension."""
 
-    lead = gettext_lazy("How many judges per pair, to tell two sources apart.")
+    lead = gettext_lazy("How many judges per pair, to tell two systems apart.")
     limits = gettext_lazy(
         "The crowd agrees, ties and guesses as that of one published study did. Comparisons with "
-        "third sources, which a ranking uses as well, and pairs that are asked again are not "
+        "third systems, which a ranking uses as well, and pairs that are asked again are not "
         "counted in. A measured difference is that of all votes, guesses included, so the plan "
         "rather asks for too many votes than too few."
     )
@@ -71,7 +71,7 @@ class PairPlanner(Planner):
                 LEAST_GAP,
                 MOST_GAP,
                 label=_("Difference"),
-                help=_("Share for one source minus share for the other."),
+                help=_("Share for one system minus share for the other."),
             ),
             whole_number(
                 "pairs",
@@ -79,7 +79,7 @@ class PairPlanner(Planner):
                 2,
                 MOST_PAIRS,
                 label=_("Pairs of the two"),
-                help=_("How many put the two sources side by side."),
+                help=_("How many put the two systems side by side."),
             ),
         )
 
@@ -103,11 +103,12 @@ class PairPlanner(Planner):
         ]
         price = price_of(task, build.version)
         verdict, note = verdict_of(reached, target, gap, pairs)
-        enough = next((one.votes for one in reached if one.low >= target), None)
+        enough = _enough(reached, target)
         if enough is not None:
-            note = f"{note} {price_sentence(price, pairs * enough)}"
+            note = f"{note} {price_sentence(price, pairs * enough.votes)}"
         else:
             note = f"{note} {_more_pairs(pairs, target, gap, each, price)}"
+        note = f"{note} {_why_falling(reached)}".strip()
         last = reached[-1]
         return PlanPage(
             verdict,
@@ -120,7 +121,7 @@ class PairPlanner(Planner):
                 target=target,
                 axis=_("judges per pair"),
                 sentence=_(
-                    "Chance to tell two sources apart by judges per pair; with %(n)s: %(share)s"
+                    "Chance to tell two systems apart by judges per pair; with %(n)s: %(share)s"
                 )
                 % {"n": last.votes, "share": percent(last.share)},
             ),
@@ -192,27 +193,50 @@ def _half(width: Sequence[float]) -> str:
     return interval(width[0] / 2, width[1] / 2, 2)
 
 
+def _falls(reached: Sequence[Reached], at: int) -> bool:
+    """Whether more judges have less of a chance, beyond the simulation's error."""
+    return any(later.high < reached[at].low for later in reached[at + 1 :])
+
+
+def _why_falling(reached: Sequence[Reached]) -> str:
+    """What makes the chance fall with more judges, where it does."""
+    if not any(_falls(reached, at) for at in range(len(reached))):
+        return ""
+    return _(
+        "The chance falls at first: few votes often agree by chance, which makes their interval "
+        "too narrow. Do not rely on those rows."
+    )
+
+
+def _enough(reached: Sequence[Reached], target: float) -> Reached | None:
+    """The fewest judges per pair that reach the target, where more of them do not do worse."""
+    return next(
+        (one for at, one in enumerate(reached) if one.low >= target and not _falls(reached, at)),
+        None,
+    )
+
+
 def verdict_of(reached: list[Reached], target: float, gap: float, pairs: int) -> tuple[str, str]:
     """The fewest judges per pair whose chance is above the target beyond the simulation's error."""
     last = reached[-1]
-    enough = next((one for one in reached if one.low >= target), None)
+    enough = _enough(reached, target)
     told = {"wanted": percent(target), "gap": score(gap, 2), "pairs": plural(pairs, "pair")}
     if enough is None:
         told |= {"judges": plural(last.votes, "judge"), "share": percent(last.share)}
         said = _(
-            "Not reached with %(pairs)s: %(judges)s per pair tell two sources apart with a chance "
+            "Not reached with %(pairs)s: %(judges)s per pair tell two systems apart with a chance "
             "of %(share)s."
         )
         if last.share >= target:
             said = _(
-                "Not surely reached with %(pairs)s: %(judges)s per pair tell two sources apart "
+                "Not surely reached with %(pairs)s: %(judges)s per pair tell two systems apart "
                 "with a chance of %(share)s."
             )
-        note = _("Wanted is %(wanted)s, for sources that differ by %(gap)s.")
+        note = _("Wanted is %(wanted)s, for systems that differ by %(gap)s.")
         return said % told, note % told
     told |= {"judges": plural(enough.votes, "judge"), "share": percent(enough.share)}
     return (
-        _("%(judges)s per pair tell two sources apart with a chance of %(wanted)s.") % told,
+        _("%(judges)s per pair tell two systems apart with a chance of %(wanted)s.") % told,
         _("They reach %(share)s, if the two differ by %(gap)s on %(pairs)s.") % told,
     )
 

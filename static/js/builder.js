@@ -3,6 +3,7 @@
 
 (() => {
   // Saved how long ago. Counted from the answer's arrival, so that clocks need not agree.
+  const DAY = 24 * 3600; // older: the date stays as the server wrote it
   let savedAt = null;
   let savedText = "";
 
@@ -16,13 +17,21 @@
     const time = document.querySelector("time[data-saved]");
     if (!time) return;
     if (time.dataset.saved !== savedText) {
-      savedText = time.dataset.saved;
-      savedAt = null;
+      const { saved, now } = time.dataset; // both of the server's clock
+      savedText = saved;
+      savedAt = Date.now() - (Date.parse(now) - Date.parse(saved));
     }
-    if (savedAt === null) return;
-    time.textContent = ago(Math.max(1, Math.round((Date.now() - savedAt) / 1000)));
+    const seconds = Math.max(1, Math.round((Date.now() - savedAt) / 1000));
+    if (seconds < DAY) time.textContent = ago(seconds);
   }
+  tick();
   setInterval(tick, 4000);
+
+  // The preview leads back to the part that is open now, not the one that the page began with.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("#preview-task");
+    if (link && location.search) link.search = location.search;
+  });
 
   // What was typed and not yet sent goes out when the page hides.
   const dirty = new Set();

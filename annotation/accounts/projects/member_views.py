@@ -57,6 +57,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "access": access,
         "project": access.project,
         "staff": staff,
+        "people_with_roles": len({member.user_id for member in staff}),
         "grants": open_grants(access.project, access.user),
         "gives_roles": may_give(access),
         "workers": members.workers_of(access.project).count(),

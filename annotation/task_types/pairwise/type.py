@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.models import PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
@@ -244,13 +244,24 @@ class Pairwise(TaskType):
             for row in settings["dimensions"]
             if row["neutral"] or draft.get(PREFIX + row["name"]) != NEUTRAL
         ]
+        counts = {side: sides.count(side) for side in (LEFT, NEUTRAL, RIGHT) if side in sides}
+        total = len(settings["dimensions"])
+        if not counts:
+            return ""
+        if total == 1:
+            words = {
+                LEFT: pgettext("choice", "left"),
+                NEUTRAL: pgettext("choice", "neutral"),
+                RIGHT: pgettext("choice", "right"),
+            }
+            return ", ".join(words[side] for side in counts)
         told = {
-            LEFT: _("%(number)s left"),
-            NEUTRAL: _("%(number)s neutral"),
-            RIGHT: _("%(number)s right"),
+            LEFT: _("left on %(number)s"),
+            NEUTRAL: _("neutral on %(number)s"),
+            RIGHT: _("right on %(number)s"),
         }
-        counts = [(sides.count(side), words) for side, words in told.items()]
-        return ", ".join(words % {"number": number} for number, words in counts if number)
+        listed = ", ".join(told[side] % {"number": number} for side, number in counts.items())
+        return _("%(listed)s of %(total)s dimensions") % {"listed": listed, "total": total}
 
     def new_line(self, name: str, label: str) -> dict[str, Any]:
         return {**super().new_line(name, label), "neutral": True}

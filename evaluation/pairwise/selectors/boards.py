@@ -36,9 +36,9 @@ Told = Mapping[str, Any]
 
 
 def default_dimension(asked: Sequence[AskedDimension]) -> str:
-    """The overall dimension where there is one, else the last one asked for."""
+    """The overall dimension where there is one, else the first one asked for."""
     overall = [one.name for one in asked if "overall" in one.name.lower()]
-    return overall[-1] if overall else asked[-1].name if asked else POOLED
+    return overall[-1] if overall else asked[0].name if asked else POOLED
 
 
 def run_choices(task: Task) -> list[Run]:

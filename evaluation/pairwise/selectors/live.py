@@ -169,9 +169,11 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
         "total": came.items,
     }
     if came.repeats:
-        pairs["note"] = _("of them %(repeats)s") % {
-            "repeats": plural(came.repeats, "designed repeat")
-        }
+        pairs["note"] = ngettext(
+            "%(repeats)s of the %(items)s is a repeat",
+            "%(repeats)s of the %(items)s are repeats",
+            came.repeats,
+        ) % {"repeats": count(came.repeats), "items": count(came.items)}
     most = cost.spent + cost.ahead
     spent: dict[str, Any] = {
         "label": _("Cost so far"),

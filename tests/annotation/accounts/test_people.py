@@ -204,6 +204,15 @@ def test_people_are_shown_workers_by_pseudonym_alone(world: World) -> None:
     assert "Secret Name" not in text and world.worker.user.username not in text
 
 
+def test_people_with_two_roles_are_counted_once(world: World) -> None:
+    Membership.objects.create(project=world.project, user=world.requester, role=Role.MANAGER)
+    staff = world.project.memberships.exclude(role=Role.WORKER)
+    people = staff.values("user").distinct().count()
+    text = signed_in(world.manager).get(reverse("people", args=[world.project.pk]))
+    assert staff.count() == people + 1
+    assert f"and {people} other people." in text.content.decode()
+
+
 def test_a_requester_opens_and_takes_back_a_link(world: World) -> None:
     client = signed_in(world.requester)
     new = reverse("invitation_new", args=[world.project.pk])

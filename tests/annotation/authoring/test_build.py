@@ -182,6 +182,18 @@ def test_checking_as_a_worker_records_nothing(world: World) -> None:
     assert not Assignment.objects.exists() and not EventBatch.objects.exists()
 
 
+def test_the_preview_leads_back_to_the_part_that_one_came_from(world: World) -> None:
+    client = signed_in(world.requester)
+    built = client.get(url("task_build", world.task, part="time")).content.decode()
+    assert f'href="{url("task_preview", world.task, part="time")}"' in built
+    for number in ("1", "2"):
+        page = client.get(url("task_preview", world.task, n=number, part="time")).content.decode()
+        assert f'href="{url("task_build", world.task, part="time")}"' in page
+        assert "&amp;part=time" in page
+    other = client.get(url("task_preview", world.task, part="nowhere")).content.decode()
+    assert "nowhere" not in other
+
+
 @pytest.mark.parametrize(
     ("name", "method", "manager"),
     [

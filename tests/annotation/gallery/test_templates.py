@@ -77,6 +77,15 @@ def test_a_template_becomes_a_task_that_is_previewed_published_and_answered(slug
     assert Answer.objects.filter(item__task=task, counts=True).count() == held.entries.count()
 
 
+def test_the_builder_says_how_many_examples_have_a_known_answer() -> None:
+    world = factories.make_world(1)
+    task = begun(world, "classification")
+    Item.objects.filter(pk=task.items.first().pk).update(expected={"class": "fault"})
+    where = reverse("task_build", args=[world.project.pk, task.pk])
+    head = html_of(signed_in(world.requester).get(where))
+    assert "It has 6 example items, 1 of them with a known answer." in head
+
+
 def test_every_template_is_tested_here_and_its_examples_can_be_told() -> None:
     assert list(ANSWERS) == list(templates())
     for one in templates().values():

@@ -397,6 +397,6 @@ def test_the_summary_says_what_is_wrong_in_words() -> None:
     plan = summary(Design(), apart, bundle=1, redundancy=2)
     assert plan.sources.components == 2
     assert plan.problems[-1] == (
-        "The sources fall into 2 groups that never meet, so nothing is said between them: "
+        "The systems fall into 2 groups that never meet, so nothing is said between them: "
         "“v”, “w” | “x”, “y”."
     )

@@ -169,7 +169,7 @@ def test_pairs_are_judged_with_plain_forms_and_stored_as_they_are_stored(
     html = review.content.decode()
     assert "Ready to submit" in html
     assert "2 of 2 judged" in html
-    assert "5 left, 1 neutral, 1 right" in html
+    assert "left on 5, neutral on 1, right on 1 of 7 dimensions" in html
     assert "Submit 2 pairs" in html
     done = client.post(
         reverse("work_submit", args=[held.pk]), {"key": review.context["key"]}, follow=True
@@ -366,7 +366,7 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
     html = client.get(reverse("work_record_assignment", args=[held.pk])).content.decode()
     for words in (
         "What you chose",
-        "1 right",
+        ">right",
         "pair 1",
         "chose right for quality overall",
         "the left text, 2.5 s",

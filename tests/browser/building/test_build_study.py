@@ -144,7 +144,7 @@ def pays(page: Page) -> None:
 def sums_up_and_publishes(page: Page, pairs: int) -> None:
     """The summary says what it comes to, with the interval to expect; then it is published."""
     expect(page.locator("#costline")).to_contain_text(
-        re.compile(r"preference between two sources is known to ± \.\d+")
+        re.compile(r"preference between two systems is known to ± \.\d+")
     )
     page.get_by_text("Publish version 1…").click()
     summary = page.locator(".summary-frame")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ def primary(page: Page) -> Any:
 def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     page: Page, live_server: Any
 ) -> None:
+    page.clock.install()
     page.goto(live_server.url + reverse("project_new"))
     page.get_by_label("Name").fill("Fact checks")
     page.get_by_role("button", name="Create project").click()
@@ -45,9 +47,14 @@ def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     page.get_by_role("button", name="Classify messages").click()
     page.wait_for_url("**/build/*")
     expect(page.locator("#build-state")).to_contain_text("It has 6 example items.")
+    page.clock.fast_forward(40_000)
+    expect(page.locator("time[data-saved]")).to_have_text(re.compile(r"^4\d s ago$"))
+    page.locator("#part-time").click()
+    expect(page.locator("#part-time")).to_have_attribute("aria-current", "page")
     page.get_by_role("link", name="Preview as worker").click()
     expect(page.get_by_text("My parcel was due on Friday")).to_be_visible()
     page.get_by_role("link", name="Back to the builder").click()
+    expect(page.locator("#part-time")).to_have_attribute("aria-current", "page")
     page.get_by_text("Publish version 1…").click()
     expect(page.get_by_text("6 example items of the template")).to_be_visible()
     page.get_by_role("button", name="Publish version 1", exact=True).click()

@@ -43,16 +43,29 @@ def test_a_free_text_task_says_how_many_answers_per_question_do() -> None:
     assert "less than or equal to 0.999" in text_of(plan_page(task, query="?target=3&per_worker=4"))
 
 
-def test_a_pairwise_task_says_how_many_judges_tell_two_sources_apart() -> None:
+def test_a_pairwise_task_says_how_many_judges_tell_two_systems_apart() -> None:
     task = pair_corpus.make_task(topics=4, sources=3, redundancy=3)
     text = text_of(plan_page(task))
-    assert "Not reached with 4 pairs: 9 judges per pair tell two sources apart" in text
+    assert "The chance falls at first" not in text
+    assert "The chance falls at first" in text_of(
+        plan_page(task, query="?target=80&gap=0.5&pairs=2")
+    )
+    assert "Not reached with 4 pairs: 9 judges per pair tell two systems apart" in text
     assert re.search(r"You need more pairs, about [\d,]+ with 9 judges each|Even 1,000 pairs", text)
     assert "4 pairs of the two, difference .10." in text
     asked = text_of(plan_page(task, query="?target=60&gap=0.4&pairs=200"))
-    assert "per pair tell two sources apart with a chance of 60%." in asked
+    assert "per pair tell two systems apart with a chance of 60%." in asked
     refused = text_of(plan_page(task, query="?target=60&gap=0.9&pairs=200"))
     assert "less than or equal to 0.5" in refused
+
+
+def test_few_votes_that_agree_by_chance_are_no_number_of_judges_that_does() -> None:
+    falls = [
+        Reached(1, 0.96, 0.94, 0.98),
+        Reached(2, 0.48, 0.43, 0.53),
+        Reached(3, 0.88, 0.85, 0.9),
+    ]
+    assert pairs.verdict_of(falls, 0.8, 0.5, 50)[0].startswith("3 judges per pair tell")
 
 
 def test_the_number_of_judges_holds_beyond_the_error_of_the_simulation() -> None:

@@ -17,6 +17,7 @@ from annotation.models import Answer, ChoiceValue, Item, Membership, System, Tas
 from annotation.panels.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.models import CandidateScore, Run, RunState, SystemScore
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import live as pair_live
@@ -207,6 +208,20 @@ def test_counts_and_cost_are_those_of_the_judgments_that_count(task: Task) -> No
     spent = task.assignments.count() * 1.2
     figures = pair_live.figures(task, came)
     assert figures[2]["value"] == f"€{spent:.2f}"
+
+
+def test_repeats_are_counted_among_all_pairs_not_among_the_complete_ones(task: Task) -> None:
+    came = pair_live.CollectedCounts(8, 2, 24, 18, 2, (8, 6))
+    pairs = pair_live.figures(task, came)[1]
+    assert (pairs["value"], pairs["of"]) == ("2", "of 8")
+    assert pairs["note"] == "2 of the 8 are repeats"
+
+
+def test_a_board_opens_at_the_overall_dimension_else_at_the_first() -> None:
+    clear, helps = (AskedDimension(name, name, True) for name in ("clarity", "helpfulness"))
+    overall = AskedDimension("quality_overall", "Overall", True)
+    assert pair_boards.default_dimension([helps, clear]) == "helpfulness"
+    assert pair_boards.default_dimension([helps, overall, clear]) == "quality_overall"
 
 
 # Published, exports, runs ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
@@ -21,7 +22,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
-from annotation.gallery.selectors import examples_of
+from annotation.gallery.selectors import count_examples
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import several
@@ -67,7 +68,8 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         **shown,
         **_republishing(build, missing),
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
-        "examples": examples_of(task, build.version).count() if build.is_draft else 0,
+        **(count_examples(task, build.version) if build.is_draft else {}),
+        "now": timezone.now(),
         **({"consent": current_consent_text(task.project)} if place.part == "consent" else {}),
     }
 

@@ -260,13 +260,17 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     number = parse_whole(request.GET.get("n", "1"), low=1) or 1
     number = min(number, max(1, build.questions))
     item = build.nth(number)
+    # The part of the builder that one came from, and goes back to.
+    part = request.GET.get("part", "")
+    part = part if part in builder.parts else ""
+    keep = f"&part={part}" if part else ""
     size = max(1, min(build.version.items_per_assignment, build.questions))
     first = (number - 1) // size * size
     segments = [
         {
             "state": "current" if n + 1 == number else "done" if n + 1 < number else "open",
             "label": f"{build.noun.capitalize()} {n + 1}",
-            "url": f"?n={n + 1}",
+            "url": f"?n={n + 1}{keep}",
         }
         for n in range(first, min(first + size, build.questions))
     ]
@@ -289,6 +293,8 @@ def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "entry": entry_of(item, number - first - 1),
         "group": item.group if item else None,
         "preview": True,
+        "part": part,
+        "keep": keep,
         "answer_template": build.type.answer_template,
         "cost": build.cost(),
     }
