@@ -143,12 +143,13 @@ def wait_for(out: StillOut | None, told: Told) -> str:
     """Whether to wait for labels still to come: not where few items are left to decide by hand.
 
     Where every way of counting gives an item one label, that label is used as it is; the few
-    others are decided faster by hand than by more labels on every item.
+    others are decided faster by hand than by more labels on every item. Items that nobody has
+    labeled yet still have to be.
     """
     summary = told["summary"]
     items, differ = summary["items"], summary["any_differ"]
     doubtful = any(summary[one] for one in ("unknown", "one_label", "worse", "not_scored"))
-    if out is None or not out.coming or doubtful or differ > FEW_DIFFER * items:
+    if out is None or not out.coming or out.bare or doubtful or differ > FEW_DIFFER * items:
         return more_work.worth_waiting(out)
     told_items = {
         "n": plural(out.n, "label"),

@@ -25,7 +25,7 @@ from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.run import CHECKS
-from evaluation.pairwise.selectors.hard import read_hard
+from evaluation.pairwise.selectors.hard import read_hard, wait_for
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
     TENTATIVE,
@@ -42,7 +42,7 @@ from evaluation.pairwise.selectors.trust import (
 from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.more_work import StillOut
+from evaluation.runs.selectors.more_work import StillOut, worth_waiting
 from evaluation.runs.selectors.shell import percent
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
@@ -151,6 +151,7 @@ class Agreement:
     notes: list[Note]
     sentence: str
     verdict: Verdict
+    wait: str  # whether to wait for judgments still to come
     no_interval: str
     graph: list[str]
     parts: list[Row]
@@ -186,6 +187,11 @@ def agreement(
     lowering = _lowering(task, runs.core, core, checks.get("without", []), worst, start=reading)
     unknown = _why_unknown(worst)
     exclusions = list(task.exclusions.select_related("worker", "by"))
+    read_worker = _look_at_worker(task, runs.core, lowering, reading)
+    read_pairs = _look_at_pairs(
+        runs.core, reading, checks, known=bool(tests) and not unknown, out=out
+    )
+    reads_pairs = read_pairs and not read_worker and reading and reading.raw is not None
     return Agreement(
         lines=lines,
         mean=mean,
@@ -201,9 +207,10 @@ def agreement(
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
+        wait=wait_for(out) if reads_pairs else worth_waiting(out),
         verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
-            _look_at_worker(task, runs.core, lowering, reading),
-            _look_at_pairs(runs.core, reading, checks, known=bool(tests) and not unknown, out=out),
+            read_worker,
+            read_pairs,
             NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
         ),
         no_interval=reading.no_interval if reading else "",

@@ -25,6 +25,7 @@ from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import NextStep
@@ -227,6 +228,18 @@ def _before_new_instructions(out: StillOut | None) -> str:
     if out.working:
         said = f"{said} {gettext('%(working)s in progress stay under the old ones.')}"
     return said % told
+
+
+def wait_for(out: StillOut | None) -> str:
+    """Whether to wait for judgments still to come: not before the instructions are better."""
+    if out is None or not out.coming or not out.free:
+        return more_work.worth_waiting(out)
+    told = {"saved": out.price.words(out.free)}
+    said = gettext(
+        "No: read the pairs now, and let the task go on with better instructions. If the "
+        "leaderboard already tells you enough, close the task instead and keep %(saved)s."
+    )
+    return said % told if out.price.pay else gettext("No: read the pairs now.")
 
 
 # Experts ---------------------------------------------------------------------------------------

@@ -324,10 +324,10 @@ def _one_more_topic(task: Task) -> tuple[str, str]:
         "cost": more.cost,
     }
     said = _(
-        "Reading costs nothing. How many more topics it takes is not known; one more is %(pairs)s "
-        "and %(judgments)s, for %(cost)s at most."
+        "Reading costs nothing. Add topics only if you need one answer for all styles: how many it "
+        "takes is not known, and each is %(pairs)s and %(judgments)s, for %(cost)s at most."
     )
-    how = _("To add topics, edit the task.")
+    how = _("To add topics, edit the task: you add their texts.")
     return said % told, f"{more_work.whom(task, more.each)} {how}"
 
 
@@ -356,9 +356,9 @@ def compared(
         told["styles"] = listed([one["style"] for one in single])
         step = NextStep(
             _(
-                "Do not prefer %(first)s or %(second)s over all styles: only more topics can tell "
-                "them apart. If you need only %(styles)s, choose by the higher grades there, and "
-                "read some pairs first."
+                "Do not prefer %(first)s or %(second)s over all styles. If you need only "
+                "%(styles)s, choose by the higher grades there: read five pairs of it first, to "
+                "see whether the difference matters to you."
             )
             % told,
             _("Pairs to read"),

@@ -50,7 +50,7 @@ def _fill(
                 "panel_name": gettext("Experts"),
             },
         )
-    context.update(hard=hard, form=form, recipe=found.recipe)
+    context.update(hard=hard, form=form, recipe=found.recipe, wait=found.wait)
 
 
 def _live(request: HttpRequest, runs: ShownRun) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -181,6 +181,7 @@ class StillOut:
     in_work: int  # assignments
     working: int  # answers that these hold
     due: dt.datetime | None  # when the last of them runs out
+    bare: int = 0  # items to which nobody has answered or is answering
 
     @cached_property
     def price(self) -> Price:
@@ -216,7 +217,8 @@ def still_out(task: Task) -> StillOut | None:
     rows = task.items.in_version(version.number).filter(expected__isnull=True)
     slots = rows.aggregate(
         wanted=Sum("redundancy", default=0),
-        held=Sum("held", default=0),
+        taken=Sum("held", default=0),
+        bare=Count("pk", filter=Q(held=0)),
     )
     leased = AssignmentItem.objects.filter(
         assignment__task=task,
@@ -232,11 +234,12 @@ def still_out(task: Task) -> StillOut | None:
     return StillOut(
         task=task,
         wanted=slots["wanted"],
-        given=slots["held"] - leased["n"],
-        free=slots["wanted"] - slots["held"],
+        given=slots["taken"] - leased["n"],
+        free=slots["wanted"] - slots["taken"],
         in_work=leased["assignments"],
         working=leased["n"],
         due=leased["due"],
+        bare=slots["bare"],
     )
 
 
@@ -252,8 +255,11 @@ def worth_waiting(out: StillOut | None) -> str:
         "n": answers_in_words(out.task, out.n),
         "wanted": count(out.wanted),
         "share": percent(max(out.gain, 0.01)),
+        "bare": items_in_words(out.task, out.bare),
     }
-    if out.gain < WORTH:
+    if out.bare and out.given:
+        said = _("Yes, if you need all items: %(bare)s have no answer yet, with %(n)s to come.")
+    elif out.gain < WORTH:
         said = _("No: with %(n)s still to come, ranges get about %(share)s narrower at most.")
     else:
         said = _("Yes: %(n)s of the %(wanted)s asked for can still change these results.")
@@ -274,11 +280,18 @@ def unmoved(out: StillOut) -> str:
         "n": answers_in_words(out.task, out.n),
         "wanted": count(out.wanted),
         "cost": out.price.words(out.n),
+        "bare": items_in_words(out.task, out.bare),
     }
     said = _(
         "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
         "asked for, for %(cost)s at most. Closing the task saves that."
     )
+    if out.bare:
+        said = _(
+            "No: nobody works on it now and none came last week. But %(bare)s have no answer "
+            "yet. If you need them, invite workers: the %(n)s still missing cost %(cost)s at most. "
+            "If you do not, close the task and keep that money."
+        )
     if not out.price.pay:
         said = _(
             "No: nobody works on it now and none came last week. Free to take: %(n)s of the "

@@ -36,9 +36,9 @@ def said_of_waiting(task: Task) -> str:
 
 def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said_of_waiting(task) == (
-        "No: nobody works on it now and none came last week. "
-        "Free to take: 30 judgments of the 30 asked for, for €6.00 at most. "
-        "Closing the task saves that."
+        "No: nobody works on it now and none came last week. But 6 pairs have no answer yet. "
+        "If you need them, invite workers: the 30 judgments still missing cost €6.00 at most. "
+        "If you do not, close the task and keep that money."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     said = said_of_waiting(task)
@@ -81,7 +81,11 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     task.items.update(held=F("redundancy"))
     assert said_of_waiting(task) == "No: all 30 judgments that were asked for are in."
     task.items.filter(pk=task.items.first().pk).update(held=4)
-    assert said_of_waiting(task).startswith("No: nobody works on it now")
+    assert said_of_waiting(task) == (
+        "No: nobody works on it now and none came last week. "
+        "Free to take: 1 judgment of the 30 asked for, for €1.20 at most. "
+        "Closing the task saves that."
+    )
     factories.claim(task, factories.make_worker(project=task.project))
     assert said_of_waiting(task).startswith(
         "No: with 1 judgment still to come, ranges get about 2% narrower at most."
