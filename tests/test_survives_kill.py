@@ -8,6 +8,7 @@ stack is started again, and every part of it is killed.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -22,7 +23,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -38,6 +39,7 @@ from tests.support.processes import ROOT, processes_with, until
 pytestmark = [pytest.mark.slow]  # on a stack of its own: servers named elsewhere change nothing
 PEOPLE, QUESTIONS, REDUNDANCY, BUNDLE = 20, 16, 5, 4
 KILLS, FIRST, EVERY = 3, 3, 5  # after so many submits, and so many more
+RESTLESS = 3  # people who are at a request whenever something is killed
 PATIENCE = 120  # seconds a client goes on trying one request
 PARTS = {"web", "scheduler", "postgres", "worker-default", "watch"}
 SERVING = re.compile(r"serving at (http://127\.0\.0\.1:\d+)")
@@ -245,9 +247,10 @@ class Told:
 class Client(threading.Thread):
     """A person who works until nothing is left, and repeats whatever got no answer."""
 
-    def __init__(self, url: str, task: int, token: str) -> None:
+    def __init__(self, url: str, task: int, token: str, goes_on: Callable[[], bool]) -> None:
         super().__init__(daemon=True)
         self.url, self.task, self.told = url, task, Told()
+        self.goes_on = goes_on  # whether to do more before the submit
         self.headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Reply:
@@ -283,7 +286,9 @@ class Client(threading.Thread):
         at = f"work/assignments/{body['id']}"
         stream = str(uuid.uuid4())
         assert self.post(f"{at}/streams/", {"key": stream}).status == 200
-        for number in range(3):
+        for number in itertools.count():
+            if number >= 3 and not self.goes_on():
+                break
             batch = [{"method": "focus", "time": number * 10 + i} for i in range(10)]
             sent = {"stream": stream, "first_seq": number * 10, "events": batch}
             acknowledged = self.post(f"{at}/events/", sent)
@@ -327,7 +332,12 @@ def work_and_kill(stack: Stack, staff: Staff) -> list[Client]:
     assert staff.wait(maker) == 0
     world = json.loads(made.read_text())
     payment = ("pay", world["task"], world["requester"], world["manager"])
-    clients = [Client(stack.url, world["task"], token) for token in world["tokens"]]
+    killing = threading.Event()
+    killing.set()
+    clients = [
+        Client(stack.url, world["task"], token, killing.is_set if n < RESTLESS else bool)
+        for n, token in enumerate(world["tokens"])
+    ]
     for client in clients:
         client.start()
     paying = []
@@ -340,6 +350,7 @@ def work_and_kill(stack: Stack, staff: Staff) -> list[Client]:
         stack.kill("web")
         stack.kill("worker")
         paying.append(staff.begin(*payment))
+    killing.clear()
     payer, begun = paying[-1]
     until(begun.exists, 60, "the payer to have proposed")
     os.kill(payer, signal.SIGKILL)  # it dies too, wherever it is
