@@ -95,14 +95,15 @@ def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verd
     elif least:
         said = _(
             "Read questions %(numbers)s before you use their best answers. If one can be "
-            "understood in two ways, reword it in the next task."
+            "understood in two ways, leave its best answer out, and reword it if you ask again."
         )
         head = _("People agree least on these questions: %(numbers)s.") % told
         found = Verdict(head, found.sentence)
     else:
         said = _("Read the questions with the lowest agreement before you use their best answers.")
     link = f"{page}?run={run.number}&sort=agreement"
-    return found.then(NextStep(said % told, _("Lowest agreement first"), link))
+    cost = _("Nothing: reading them needs nobody else.")
+    return found.then(NextStep(said % told, _("Lowest agreement first"), link, cost=cost))
 
 
 def one_truth(parts: Sequence[Told]) -> Verdict:

@@ -181,7 +181,8 @@ class StillOut:
     in_work: int  # assignments
     working: int  # answers that these hold
     due: dt.datetime | None  # when the last of them runs out
-    bare: int = 0  # items to which nobody has answered or is answering
+    items: int = 0  # that are asked for
+    bare: int = 0  # of these, to which nobody has answered or is answering
 
     @cached_property
     def price(self) -> Price:
@@ -218,6 +219,7 @@ def still_out(task: Task) -> StillOut | None:
     slots = rows.aggregate(
         wanted=Sum("redundancy", default=0),
         taken=Sum("held", default=0),
+        items=Count("pk"),
         bare=Count("pk", filter=Q(held=0)),
     )
     leased = AssignmentItem.objects.filter(
@@ -239,6 +241,7 @@ def still_out(task: Task) -> StillOut | None:
         in_work=leased["assignments"],
         working=leased["n"],
         due=leased["due"],
+        items=slots["items"],
         bare=slots["bare"],
     )
 
@@ -255,10 +258,11 @@ def worth_waiting(out: StillOut | None) -> str:
         "n": answers_in_words(out.task, out.n),
         "wanted": count(out.wanted),
         "share": percent(max(out.gain, 0.01)),
-        "bare": items_in_words(out.task, out.bare),
+        "bare": count(out.bare),
+        "items": items_in_words(out.task, out.items),
     }
     if out.bare and out.given:
-        said = _("Yes, if you need all items: %(bare)s have no answer yet, with %(n)s to come.")
+        said = _("Yes, if you need all: %(bare)s of %(items)s have no answer yet; %(n)s may come.")
     elif out.gain < WORTH:
         said = _("No: with %(n)s still to come, ranges get about %(share)s narrower at most.")
     else:
@@ -280,7 +284,8 @@ def unmoved(out: StillOut) -> str:
         "n": answers_in_words(out.task, out.n),
         "wanted": count(out.wanted),
         "cost": out.price.words(out.n),
-        "bare": items_in_words(out.task, out.bare),
+        "bare": count(out.bare),
+        "items": items_in_words(out.task, out.items),
     }
     said = _(
         "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
@@ -288,15 +293,17 @@ def unmoved(out: StillOut) -> str:
     )
     if out.bare:
         said = _(
-            "No: nobody works on it now and none came last week. But %(bare)s have no answer "
-            "yet. If you need them, invite workers: the %(n)s still missing cost %(cost)s at most. "
-            "If you do not, close the task and keep that money."
+            "No: nobody works on it now and none came last week. But %(bare)s of %(items)s have no "
+            "answer yet. If you do not need them, close the task and keep %(cost)s. If you do, "
+            "tell workers that it waits: the %(n)s still missing cost that much at most."
         )
     if not out.price.pay:
         said = _(
             "No: nobody works on it now and none came last week. Free to take: %(n)s of the "
             "%(wanted)s asked for; they are not paid."
         )
+    if out.bare and out.task.current:
+        return f"{said % told} {whom(out.task, out.task.current.redundancy)}"
     return said % told
 
 

@@ -36,9 +36,10 @@ def said_of_waiting(task: Task) -> str:
 
 def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said_of_waiting(task) == (
-        "No: nobody works on it now and none came last week. But 6 pairs have no answer yet. "
-        "If you need them, invite workers: the 30 judgments still missing cost €6.00 at most. "
-        "If you do not, close the task and keep that money."
+        "No: nobody works on it now and none came last week. But 6 of 6 pairs have no answer yet. "
+        "If you do not need them, close the task and keep €6.00. If you do, tell workers that it "
+        "waits: the 30 judgments still missing cost that much at most. Every item then needs "
+        "5 workers, and 0 workers can take this task: invite 5 people first."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     said = said_of_waiting(task)
