@@ -188,10 +188,12 @@ def agreement(
     unknown = _why_unknown(worst)
     exclusions = list(task.exclusions.select_related("worker", "by"))
     read_worker = _look_at_worker(task, runs.core, lowering, reading)
-    read_pairs = _look_at_pairs(
-        runs.core, reading, checks, known=bool(tests) and not unknown, out=out
-    )
-    reads_pairs = read_pairs and not read_worker and reading and reading.raw is not None
+    second, read_pairs = None, None
+    if reading is None or reading.raw is None:
+        second = next_steps.plan(task, _("Let a second worker judge the same pairs."))
+    elif read_worker is None and figure_to_read(reading) < TENTATIVE:
+        known = bool(tests) and not unknown
+        read_pairs = read_hard(runs.core, checks, known=known, out=out)
     return Agreement(
         lines=lines,
         mean=mean,
@@ -207,9 +209,10 @@ def agreement(
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        wait=wait_for(out) if reads_pairs else worth_waiting(out),
+        wait=wait_for(out) if read_pairs else worth_waiting(out),
         verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
             read_worker,
+            second,
             read_pairs,
             NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
         ),
@@ -252,22 +255,6 @@ def _look_at_worker(
         )
     page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
     return NextStep(said % told, _("Votes of %(name)s") % told, f"{page}?run={run.number}")
-
-
-def _look_at_pairs(
-    run: Run,
-    reading: Line | None,
-    checks: Mapping[str, Any],
-    *,
-    known: bool,
-    out: StillOut | None,
-) -> NextStep | None:
-    """What to do where agreement is low; ``known``: no single worker is shown to be the reason."""
-    if reading is None or reading.raw is None:
-        return next_steps.plan(run.task, _("Let a second worker judge the same pairs."))
-    if figure_to_read(reading) >= TENTATIVE:
-        return None
-    return read_hard(run, checks, known=known, out=out)
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:

@@ -25,7 +25,7 @@ class Price:
     per_assignment: int
     fee: Decimal  # per cent
     currency: str
-    a_day: float  # of the last week; 0 where none came
+    a_day: float  # of the last week, by whole assignments; 0 where none came
 
     def cost(self, answers: int) -> Decimal:
         """Of whole assignments, fee included."""
