@@ -8,9 +8,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Set
 from hashlib import blake2b
+from struct import Struct
 
 FIRST_SIZE = 1 << 10  # slots; a power of two
-MASK = (1 << 64) - 1
+HALVES = Struct(">QQ").unpack
 
 
 def text_print(text: str) -> bytes:
@@ -79,7 +80,7 @@ class Keys:
 
 
 def _halves(key: Hashable) -> tuple[int, int]:
-    return divmod(int.from_bytes(text_print(repr(key)), "big"), MASK + 1)
+    return HALVES(text_print(repr(key)))
 
 
 class LineSet(Set[int | None]):

@@ -10,7 +10,6 @@ was shown, it was shown as it is stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 from django.utils.translation import gettext as _
@@ -54,15 +53,13 @@ class KnownPair(NamedTuple):
         return self.first, self.second
 
 
-@dataclass(frozen=True)
-class NamedPair:
-    """The pair of a row. ``turned``: the row's first text is the second of the stored pair.
+class Shown(NamedTuple):
+    """How a row names its pair. ``turned``: its first text is the second of the stored pair.
 
     ``flipped`` is how the stored pair was shown. ``says_first`` and ``says_left``: whether the row
     itself says which text is first, and which stood on the left.
     """
 
-    pair: KnownPair
     turned: bool = False
     flipped: bool = False
     says_first: bool = True
@@ -73,6 +70,13 @@ class NamedPair:
         if word in CANONICAL:
             return to_canonical(to_displayed(word, flipped=False), flipped=self.turned)
         return to_canonical(DISPLAYED[word], flipped=self.flipped)
+
+
+class NamedPair(NamedTuple):
+    """The pair of a row, and how it was shown."""
+
+    pair: KnownPair
+    shown: Shown
 
 
 class Pairs:
@@ -91,7 +95,7 @@ class Pairs:
     def single(self, reader: Reader, row: Row) -> NamedPair:
         """The one text that a row judges. Raises Refused."""
         text = reader.value(row, FIRST)
-        return NamedPair(self._pair(reader, row, (text, "") if text else None))
+        return NamedPair(self._pair(reader, row, (text, "") if text else None), Shown())
 
     def named(self, reader: Reader, row: Row) -> NamedPair:
         """The pair that a row judges. Raises Refused."""
@@ -116,14 +120,13 @@ class Pairs:
         turned = base != pair.texts
         said = sides[0] == base[1] if sides else bool(flipped)
         by_id = bool(reader.value(row, "item_id"))
-        found = NamedPair(
-            pair,
+        shown = Shown(
             turned,
             said != turned,
             says_first=by_id or order is not None,
             says_left=sides is not None or flipped is not None,
         )
-        return found if by_id else self._as_shown(found)
+        return NamedPair(pair if by_id else self._as_shown(pair, shown), shown)
 
     def _two(self, reader: Reader, row: Row, names: tuple[str, str]) -> tuple[str, str] | None:
         """The two texts in these columns; None where both are empty."""
@@ -193,10 +196,9 @@ class Pairs:
             )
         return pair
 
-    def _as_shown(self, found: NamedPair) -> NamedPair:
+    def _as_shown(self, pair: KnownPair, shown: Shown) -> KnownPair:
         """Of several items of one pair, the one that is always shown so, else one of any side."""
-        side = -1 if found.flipped else 1
+        side = -1 if shown.flipped else 1
         rank: Mapping[int, int] = {side: 0, 0: 1, -side: 2}
-        same = self.by_texts[frozenset(found.pair.texts)]
-        best = min(same, key=lambda one: (not one.asked, rank[one.side], one.repeat, one.item))
-        return replace(found, pair=best)
+        same = self.by_texts[frozenset(pair.texts)]
+        return min(same, key=lambda one: (not one.asked, rank[one.side], one.repeat, one.item))

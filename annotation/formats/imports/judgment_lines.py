@@ -5,20 +5,24 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.files.reading.importer import Reader, Row, closest_name
+from annotation.files.reading.remembered import Remembered
 from annotation.formats.imports.answers import MOST, named_system, numbered, spellings
 from annotation.formats.imports.authors import KnownAuthors
 from annotation.formats.imports.judged_pairs import (
     CANONICAL,
     DISPLAYED,
+    SHOWN_AS,
+    STORED_AS,
     KnownPair,
-    NamedPair,
     Pairs,
+    Shown,
 )
 from annotation.task_types.pairwise.sides import NEUTRAL, ORDINALS
 
@@ -29,7 +33,10 @@ WORDS = CANONICAL.keys() | DISPLAYED.keys()
 UNCOUNTED = "did not count where it comes from"
 EXCLUDED = "its author is excluded where it comes from"
 PLACES = 32_767
+WHO = ("worker", "system", "prompt_strategy", "replicate")
+WHAT = ("item_id", "flipped", *STORED_AS, *SHOWN_AS)
 Author = tuple[str | int, ...]
+Choices = tuple[tuple[str, str, int], ...]  # dimension, code, ordinal
 Key = tuple[Author, str, bool]  # who, what, whether shown turned
 
 
@@ -54,13 +61,12 @@ def is_whole_number(value: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) < 10
 
 
-@dataclass(frozen=True)
-class JudgmentLine:
-    """A row that was read: whose, of what, and as the action takes it."""
+class JudgmentLine(NamedTuple):
+    """A row that was read: whose, of which pair shown how, and as the action takes it."""
 
-    author: Author
-    named: NamedPair
-    codes: Mapping[str, str]  # by dimension
+    key: Key
+    asked: bool  # by the version in force
+    said: str  # on every dimension, to be compared
     values: dict[str, Any]
 
 
@@ -75,41 +81,39 @@ class Lines:
         *,
         single: bool,
     ) -> None:
-        self.reader, self.known, self.asked, self.single = reader, known, asked, single
-        self.pairs = Pairs(known.pairs, known.attention)
+        self.reader, self.known, self.asked = reader, known, asked
+        pairs = Pairs(known.pairs, known.attention)
         self.spelled = spellings(known.names, known.strategies)
+        self.compared = [one.name for column, one in asked.items() if column in reader.mapping]
+        named = partial(pairs.single if single else pairs.named, reader)
+        self.named = Remembered(reader, WHAT, named)
+        self.author = Remembered(reader, WHO, self._author)
+        judged = self._ratings if single else self._judgments
+        self.judged = Remembered(reader, [*asked], judged)
+        self.uncounted = Remembered(reader, ("counts", "reason", "excluded"), self._uncounted)
 
     def read(self, row: Row) -> JudgmentLine:
         """One row. Raises Refused."""
-        reader, single = self.reader, self.single
-        named = (self.pairs.single if single else self.pairs.named)(reader, row)
-        author = self._author(row)
-        codes = self._ratings(row) if single else self._codes(row, named)
-        at = reader.moment(row, "answered_at")
-        call = author[-1] if author[0] == "system" else 0
-        choices = tuple(
-            (name, code, int(code) if single else ORDINALS[code]) for name, code in codes.items()
-        )
+        pair, shown = self.named(row)
+        author, about = self.author(row)
+        said, choices = self.judged(row, shown, author[0] == "worker")
         return JudgmentLine(
-            author,
-            named,
-            codes,
+            (author, pair.key, shown.flipped),
+            pair.asked,
+            said,
             {
-                "item": named.pair.item,
-                "flipped": named.flipped,
+                "item": pair.item,
+                "flipped": shown.flipped,
                 "choices": choices,
-                "at": at,
-                "replicate": call,
+                "at": self.reader.moment(row, "answered_at"),
                 "position": self._position(row),
-                "uncounted": self._uncounted(row),
-                **{
-                    name: reader.value(row, name)
-                    for name in ("worker", "system", "prompt_strategy")
-                },
+                "uncounted": self.uncounted(row),
+                **about,
             },
         )
 
-    def _author(self, row: Row) -> Author:
+    def _author(self, row: Row) -> tuple[Author, dict[str, Any]]:
+        """Whose a row is, and that as the action takes it. Raises Refused."""
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if worker and system:
@@ -123,7 +127,14 @@ class Lines:
             names = [name for name in ("worker", "system") if name in reader.mapping]
             mend = gettext_noop("Write a worker’s id, or the system that it is of.")
             reader.refuse(row, names, _("Nobody is named."), mend)
-        return self._worker(row) if worker else self._system(row)
+        author = self._worker(row) if worker else self._system(row)
+        about = {
+            "worker": worker,
+            "system": system,
+            "prompt_strategy": reader.value(row, "prompt_strategy"),
+            "replicate": author[-1] if system else 0,
+        }
+        return author, about
 
     def _worker(self, row: Row) -> Author:
         reader = self.reader
@@ -151,8 +162,8 @@ class Lines:
             self.reader.refuse(row, names, _("Nothing is judged here."), mend)
         return found
 
-    def _codes(self, row: Row, named: NamedPair) -> dict[str, str]:
-        """Stored codes by dimension."""
+    def _judgments(self, row: Row, shown: Shown, by_person: bool) -> tuple[str, Choices]:
+        """What was said, and the stored codes with their places. Raises Refused."""
         reader, given = self.reader, self._given(row)
         for name, word in given.items():
             if word not in WORDS:
@@ -162,19 +173,20 @@ class Lines:
                 )
                 mend = _("Did you mean %(near)s?") % {"near": near} if near else mend
                 reader.refuse(row, name, _("This is no judgment of a pair."), mend)
-        self._one_way(row, named, given)
+        self._one_way(row, shown, given)
         for name, word in given.items():
             one = self.asked[name]
-            if not one.neutral and named.code(word) == NEUTRAL and reader.value(row, "worker"):
+            if by_person and not one.neutral and shown.code(word) == NEUTRAL:
                 reader.refuse(
                     row,
                     name,
                     _("“%(label)s” has no neutral: people choose a side.") % {"label": one.label},
                     _("Leave the cell empty, or the row out."),
                 )
-        return {self.asked[name].name: named.code(word) for name, word in given.items()}
+        codes = {self.asked[name].name: shown.code(word) for name, word in given.items()}
+        return self.said(codes), tuple((name, code, ORDINALS[code]) for name, code in codes.items())
 
-    def _one_way(self, row: Row, named: NamedPair, given: Mapping[str, str]) -> None:
+    def _one_way(self, row: Row, shown: Shown, given: Mapping[str, str]) -> None:
         """See that the words are of one kind, and that the row says what they stand for."""
         reader = self.reader
         of_order, of_side = (
@@ -188,7 +200,7 @@ class Lines:
                 _("One row says both first or second, left or right."),
                 _("Use one of the two ways throughout the row."),
             )
-        if of_order and not named.says_first:
+        if of_order and not shown.says_first:
             reader.refuse(
                 row,
                 of_order[0],
@@ -198,7 +210,7 @@ class Lines:
                     "second."
                 ),
             )
-        if of_side and not named.says_left:
+        if of_side and not shown.says_left:
             reader.refuse(
                 row,
                 of_side[0],
@@ -206,9 +218,9 @@ class Lines:
                 _("Write first, neutral or second, or add left and right, or flipped."),
             )
 
-    def _ratings(self, row: Row) -> dict[str, str]:
-        """Points by scale, as they are stored."""
-        found = {}
+    def _ratings(self, row: Row, *_how: object) -> tuple[str, Choices]:
+        """The same of points of scales. Raises Refused."""
+        codes = {}
         for name, word in self._given(row).items():
             points = self.asked[name].points
             if not is_whole_number(word) or int(word) not in points:
@@ -219,8 +231,12 @@ class Lines:
                     _("The scale has no such point."),
                     _("It has %(told)s.") % {"told": told},
                 )
-            found[self.asked[name].name] = str(int(word))
-        return found
+            codes[self.asked[name].name] = str(int(word))
+        return self.said(codes), tuple((name, code, int(code)) for name, code in codes.items())
+
+    def said(self, codes: Mapping[str, str]) -> str:
+        """What was said on the dimensions that the file has, to be compared."""
+        return ", ".join(f"{name} {codes.get(name, '-')}" for name in self.compared)
 
     def _position(self, row: Row) -> int | None:
         """The place from 0 at which a worker met the pair; None where it is not said."""

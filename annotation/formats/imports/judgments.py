@@ -172,13 +172,12 @@ class Judgments(Importer):
         """Judgments as the action takes them, each author's of a pair in one order once."""
         checked, rows = reader.checked, rows if isinstance(rows, Collection) else list(rows)
         lines = Lines(reader, known, self.asked, single=self.single)
-        judged = [one.name for column, one in self.asked.items() if column in reader.mapping]
         names = ("worker", "system", "item_id", *STORED_AS, *SHOWN_AS)
         once = UniqueRows(
             reader,
             [name for name in names if name in reader.mapping],
             {
-                key: _said(judged, codes)
+                key: lines.said(codes)
                 for key, codes in itertools.chain(known.there.items(), known.again.items())
             },
             twice=gettext_noop(
@@ -195,10 +194,10 @@ class Judgments(Importer):
                 self._asked_for(row, strange, checked)
                 found = lines.read(row)
                 key = _key(found, first, known)
-                if not found.named.pair.asked and key not in once.there:
+                if not found.asked and key not in once.there:
                     wrong = gettext_noop("The task no longer asks for this.")
                     reader.refuse(row, "item_id", wrong, _("Leave the row out."))
-                if once.takes(row, key, _said(judged, found.codes)):
+                if once.takes(row, key, found.said):
                     checked.good.append(found.values)
                     counts.add(found.values)
                     what.add(found.values["item"])
@@ -265,14 +264,9 @@ def _key(
     line: JudgmentLine, first: FirstTimes, known: KnownJudgments
 ) -> Key | tuple[Key, dt.datetime]:
     """What tells judgments apart: a worker's later one of the same is told apart by its time."""
-    key, at = (line.author, line.named.pair.key, line.named.flipped), line.values["at"]
-    if line.author[0] != "worker" or at is None:
+    key, at = line.key, line.values["at"]
+    if at is None or key[0][0] != "worker":
         return key
     if (key, at) in known.again:
         return key, at
     return key if first.is_first(key, at) else (key, at)
-
-
-def _said(judged: Sequence[str], codes: Mapping[str, str]) -> str:
-    """What was said on these dimensions, to be compared."""
-    return ", ".join(f"{name} {codes.get(name, '-')}" for name in judged)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.files.reading.keys import FirstSeen, Keys
+from annotation.files.reading.remembered import Remembered
 from annotation.files.reading.spool import Spool
 from annotation.formats.imports.authors import AFTER, AUTHOR, AuthorCounts, Authors, KnownAnswers
 from annotation.formats.imports.items import made_id
@@ -27,6 +28,7 @@ MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and col
 MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
 WHAT = "a text, or a file"
+SAID = ("label", "field", "start", "end")
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
 
 
@@ -310,28 +312,30 @@ class Labels(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownLabels) -> None:
         """Labels by author and item; a bad row spoils those that stand with it."""
         authors, gold = Authors(reader, known), Gold(reader, known.fields, known.gold)
+        author_of = Remembered(reader, [one.name for one in AUTHOR], authors.author)
+        uncounted_of = Remembered(reader, [one.name for one in AFTER], authors.uncounted)
+        item_of = Remembered(reader, ["item"], partial(known.item, reader, names=["item"]))
         asked = {row["name"]: row for row in known.fields}
         usual = next((row["name"] for row in known.fields if row["kind"] == CHOOSE_ONE), "")
         usual = usual or next((row["name"] for row in known.fields if row["kind"] == SPANS), "")
+        said_of = Remembered(reader, SAID, partial(_said, reader, asked=asked, usual=usual))
         said_in = _Grouped()
         for row in rows:
             with reader:
-                item, (author, about) = reader.every(
-                    partial(known.item, reader, row, ("item",)), partial(authors.author, row)
-                )
+                item, (author, about) = reader.every(partial(item_of, row), partial(author_of, row))
                 key = (author, item)
                 try:
                     uncounted, at, expected, said = reader.every(
-                        partial(authors.uncounted, row),
+                        partial(uncounted_of, row),
                         partial(reader.moment, row, "time"),
                         partial(gold.read, row, item),
-                        partial(_said, reader, row, asked, usual),
+                        partial(said_of, row),
                     )
                 except Refused:
                     said_in.spoil(key)
                     continue
-                about |= {"item": item, "uncounted": uncounted, "at": at, "expected": expected}
-                said_in.add(key, (row, key, about, said))
+                told = {"item": item, "uncounted": uncounted, "at": at, "expected": expected}
+                said_in.add(key, (row, key, {**about, **told}, said))
         settle, counts = _Settling(reader, known), AuthorCounts()
         for place, key, one in said_in.answers(reader):
             with reader.together([row.line for row in one.rows], "answer"):

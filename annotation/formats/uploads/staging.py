@@ -94,8 +94,11 @@ def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]
     columns = file.sheet["columns"]
 
     def make(raw: list[Any]) -> Row:
-        values = zip(columns, raw[1:], strict=False)
-        return Row(raw[0], {name: value for name, value in values if value is not None})
+        line, *cells = raw
+        values = dict(zip(columns, cells, strict=False))
+        if None in cells:
+            values = {name: value for name, value in values.items() if value is not None}
+        return Row(line, values)
 
     return StagedRows(file.pk, Kind.ROWS, file.sheet["rows"], make, told)
 

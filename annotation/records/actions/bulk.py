@@ -73,7 +73,9 @@ def copy_into(
         cursor.copy(statement) as into,
     ):
         for part in parts(rows, 1_000):
-            into.write("".join(["\t".join(map(_told, row)) + end for row in part]))
+            told_by_column = map(_column, zip(*part, strict=True))
+            lines = map("\t".join, zip(*told_by_column, strict=True))
+            into.write("".join([line + end for line in lines]))
             if told:
                 told(model, len(part))
 
@@ -90,21 +92,26 @@ def _defaults(model: type[models.Model], given: set[str]) -> dict[str, Any]:
 
 MARKS = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 MARKED = re.compile(r"[\\\t\n\r]")
+AS_PYTHON_SAYS = (bool, int, float, Decimal, dt.datetime)  # the database reads their str()
+
+
+def _column(values: tuple[Any, ...]) -> Iterable[str]:
+    """Values of one column as COPY's text format has them; a whole column at once is fastest."""
+    kinds = {value.__class__ for value in values}
+    if kinds.issubset(AS_PYTHON_SAYS):
+        return map(str, values)
+    if kinds == {str} and not MARKED.search("".join(values)):
+        return values
+    return map(_told, values)
 
 
 def _told(value: Any) -> str:
     """A value as COPY's text format has it."""
-    if value.__class__ is int:
-        return str(value)
     if isinstance(value, str):
         return MARKED.sub(lambda found: MARKS[found[0]], value) if MARKED.search(value) else value
     if value is None:
         return r"\N"
-    if isinstance(value, bool):
-        return "t" if value else "f"
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    if isinstance(value, int | float | Decimal):
+    if isinstance(value, AS_PYTHON_SAYS):
         return str(value)
     raise TypeError(f"COPY is not told of {type(value).__name__}.")
 

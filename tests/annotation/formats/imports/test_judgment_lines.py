@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.files.reading.importer import CheckedRows, guess
+from annotation.files.reading.importer import CheckedRows, Reader, guess
 from annotation.files.reading.sheet import sheet_of
 from annotation.formats.imports.judged_pairs import KnownPair
-from annotation.formats.imports.judgment_lines import KnownJudgments
+from annotation.formats.imports.judgment_lines import JudgmentLine, KnownJudgments, Lines
 from annotation.formats.imports.judgments import Judgments
 from annotation.task_types.pairwise.sides import left_right, to_canonical, to_displayed
 from annotation.work.snapshots.judgments import AskedDimension
@@ -42,6 +42,33 @@ def check(rows: list[Row], known: KnownJudgments = KNOWN, asked: Any = ASKED) ->
     checked = form.check(sheet.rows, guess(sheet.columns, form.fields), known)
     checked.problems = checked.problems.merged(sheet.unreadable)
     return checked
+
+
+CELLS = {
+    "item_id": ["p-1", "p-2", "p-9", "gold", ""],
+    "worker": ["ann", "bo", "gone", ""],
+    "system": ["", "Wren"],
+    "replicate": ["", "1", "x"],
+    "flipped": ["", "true", "perhaps"],
+    "clarity": ["first", "left", "neutral", "frist", ""],
+    "overall": ["second", "neutral", "A", ""],
+    "counts": ["", "true", "false"],
+}
+
+
+@given(rows=st.lists(st.fixed_dictionaries({k: st.sampled_from(v) for k, v in CELLS.items()})))
+def test_a_row_is_read_the_same_whatever_rows_come_before_it(rows: list[Row]) -> None:
+    def read(*rows: Row) -> list[object]:
+        checked, told = CheckedRows(), []
+        reader = Reader({name: name for name in CELLS}, checked)
+        lines = Lines(reader, KNOWN, {one.name: one for one in ASKED}, single=False)
+        for row in sheet_of(rows).rows:
+            with reader:
+                told.append(lines.read(row))
+        return [*told, *((one.column, one.value, one.wrong, one.mend) for one in checked.problems)]
+
+    lines = [one for row in rows for one in read(row)]
+    assert read(*rows) == sorted(lines, key=lambda one: not isinstance(one, JudgmentLine))
 
 
 @given(
