@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 
 from crowdqc.jobs import worker
 from crowdqc.jobs.family import Bell, Family, Member
@@ -25,6 +27,15 @@ from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
 DEFAULT_KILOBYTES = 250_000
 PROCESSES = {"default": 2, "runs": 2, "files": 1, "platforms": 3, "models": 2, "backups": 1}
 SCHEDULER = "scheduler"
+# Parts that Celery or we would load in every process, after the fork.
+LOADED = (
+    *("celery.app.amqp", "celery.app.control", "celery.app.events", "celery.app.log"),
+    *("celery.app.routes", "celery.apps.beat", "celery.apps.worker"),
+    *("celery.concurrency.prefork", "celery.events.receiver", "celery.fixups.django"),
+    *("celery.worker.autoscale", "celery.worker.consumer", "celery.worker.strategy"),
+    *("billiard.popen_fork", "billiard.synchronize", "cffi.cparser"),
+    *("crowdqc.jobs.pool", "crowdqc.jobs.watch"),
+)
 
 
 def counts(words: Sequence[str]) -> dict[str, int]:
@@ -40,22 +51,6 @@ def counts(words: Sequence[str]) -> dict[str, int]:
     return found or dict(PROCESSES)
 
 
-def worker_command(role: str, processes: int, level: str) -> list[str]:
-    """The words after ``celery`` that start the worker of one queue."""
-    memory = ["--max-memory-per-child", str(DEFAULT_KILOBYTES)] if role == DEFAULT else []
-    return [
-        *("--skip-checks", "--quiet", "worker", "--loglevel", level, "--hostname", f"{role}@%h"),
-        *("--queues", queue_name(role), "--autoscale", f"{processes},{int(role == DEFAULT)}"),
-        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-        *memory,
-    ]
-
-
-def scheduler_command(level: str) -> list[str]:
-    """The words after ``celery`` that start the scheduler."""
-    return ["--skip-checks", "--quiet", "beat", "--loglevel", level, "--pidfile="]
-
-
 def load() -> None:
     """Load all that workers use, so that processes forked from here share it."""
     # How long a process waits for another job before it ends. Read when Celery is imported.
@@ -63,20 +58,17 @@ def load() -> None:
     # Several processes share the cores; threads of small products that wait for each other by
     # spinning would take up to 30 times as long. Read when numpy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # They were made by whoever starts this, and would read all models and addresses again.
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
     gc.disable()  # until Family.run: there is nothing to free while modules load
-    import celery.apps.beat
-    import celery.apps.worker
-    import celery.bin.celery
-    import celery.concurrency.prefork
-    import celery.fixups.django
-    import celery.worker.autoscale
-    import celery.worker.consumer
-    import celery.worker.strategy  # noqa: F401
-
+    for name in LOADED:
+        import_module(name)
     from crowdqc.celery import app
 
     app.loader.import_default_modules()
     app.finalize()
+    # What speaks to the queue; it connects to nothing yet.
+    assert app.connection_for_write().transport  # noqa: S101
 
 
 def members(
@@ -90,23 +82,45 @@ def members(
     found = []
     for role, processes in wanted.items():
         if role == SCHEDULER:
-            work = partial(_celery, scheduler_command(level))
+            work = partial(_schedule, level)
             found.append(Member(role, work, into.get(role), after=after))
         else:
             bell = bells.get(role)
-            work = partial(_celery, worker_command(role, processes, level), ends=bell is not None)
+            work = partial(_work, role, processes, level, ends=bell is not None)
             found.append(Member(f"worker-{role}", work, into.get("worker"), bell=bell))
     if bells:
         found.append(Member("watch", partial(_watch, bells), into.get("worker")))
     return found
 
 
-def _celery(words: list[str], *, ends: bool = False) -> int:
+def _work(role: str, processes: int, level: str, *, ends: bool) -> int:
+    """Celery's worker of one queue, without its command line, which takes 8 MB of libraries."""
     from crowdqc.celery import app
 
     worker.end_with_parent()
     worker.ends_without_jobs = ends
-    return int(app.start(words) or 0)
+    one = app.Worker(
+        hostname=f"{role}@{socket.gethostname()}",
+        queues=[queue_name(role)],
+        autoscale=(processes, int(role == DEFAULT)),
+        max_memory_per_child=DEFAULT_KILOBYTES if role == DEFAULT else None,
+        loglevel=level,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    one.start()
+    return one.exitcode or 0
+
+
+def _schedule(level: str) -> int:
+    """Celery's scheduler."""
+    from crowdqc.celery import app
+
+    worker.end_with_parent()
+    app.Beat(loglevel=level, quiet=True).run()
+    return 0
 
 
 def _watch(bells: Mapping[str, Bell]) -> int:

@@ -16,7 +16,7 @@ from tests.support.processes import ROOT, until
 
 # What some jobs compute with, and what is there only where it is asked for.
 HEAVY = (
-    *("structlog", "prometheus_client", "sentry_sdk"),
+    *("structlog", "prometheus_client", "sentry_sdk", "prompt_toolkit", "snowballstemmer"),
     *("torch", "sklearn", "pandas", "pyarrow", "openai", "sentence_transformers", "matplotlib"),
 )
 LOADED = f"""

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import snowballstemmer
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import (
@@ -45,6 +44,8 @@ FUNCTION_WORDS = frozenset(
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """The Porter stem of a word in lower case; words of one or two letters stay as they are."""
+    import snowballstemmer  # its tables of all languages take 3 MB of every process
+
     # A stemmer keeps the word that it works on, so no two threads may share one.
     return word if len(word) <= 2 else str(snowballstemmer.stemmer("porter").stemWord(word))
 
