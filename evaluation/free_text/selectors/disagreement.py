@@ -94,8 +94,9 @@ def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verd
         said = _("Read the typical answers of both camps before you use the best ones.")
     elif least:
         said = _(
-            "Read questions %(numbers)s before you use their best answers. If one can be "
-            "understood in two ways, leave its best answer out, and reword it if you ask again."
+            "Use the best answers to the other questions as they are. Read questions %(numbers)s "
+            "first: if one is clear, use its best answer too. If it can be understood in two ways, "
+            "leave its best answer out, and reword the question if you ask again."
         )
         head = _("People agree least on these questions: %(numbers)s.") % told
         found = Verdict(head, found.sentence)

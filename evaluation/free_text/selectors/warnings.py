@@ -177,7 +177,8 @@ def _clusters(
             Warning(
                 "warn",
                 _("Question %(number)s may mislead.") % {"number": number},
-                f"{_say_the_same(one, row.text if row else '')} {_without(one, names)}",
+                f"{_say_the_same(one, row.text if row else '')} {_without(one, names)} "
+                + _("Read it before you use its best answer."),
                 url,
             )
         )

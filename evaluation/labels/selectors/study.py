@@ -22,6 +22,7 @@ from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 Told = Mapping[str, Any]
+SINGLE_ENOUGH = 0.667  # the alpha below which one worker's labels should not be used alone
 FEW_DIFFER = 0.1  # a share of items on which counting differs that people can decide by hand
 FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
 NAMES = {
@@ -263,12 +264,15 @@ def _note(told: Told, summary: Told) -> str:
         else:
             form = _("%(extent)s (α %(alpha)s, where 0 is chance and 1 is full agreement).")
         said.append(form % known)
+        if alpha < SINGLE_ENOUGH:
+            said.append(_("Single workers err: that is why items have several labels."))
     if differ := summary["any_differ"]:
-        items = {"n": count(differ), "items": plural(summary["items"], "item")}
+        same = summary["items"] - differ
+        items = {"n": count(differ), "same": count(same), "items": plural(summary["items"], "item")}
         said.append(
             _(
-                "On %(n)s of %(items)s the label depends on how votes are counted: all alike, or "
-                "better workers more. On the others it does not."
+                "On %(same)s of %(items)s every way of counting votes gives the same label. On the "
+                "other %(n)s it depends on whether all workers count alike or better ones more."
             )
             % items
         )

@@ -72,7 +72,10 @@ def _known(task: Task, told: Told, rows: Sequence[WorkerRow], *, requester: bool
             Warning(
                 "",
                 _("No known answers yet."),
-                _("Competence rests on the agreement of the workers alone."),
+                _(
+                    "Competence rests on agreement alone, so a mistake that most workers share "
+                    "stays hidden. The labels can be used without known answers."
+                ),
                 build if requester else "",
                 _("Add known answers"),
             )

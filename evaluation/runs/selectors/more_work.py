@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from annotation.authoring.selectors.cost import cost_of
 from annotation.models import (
     AssignmentItem,
     Membership,
@@ -264,7 +265,9 @@ def worth_waiting(out: StillOut | None) -> str:
     if out.bare and out.given:
         said = _("Yes, if you need all: %(bare)s of %(items)s have no answer yet; %(n)s may come.")
     elif out.gain < WORTH:
-        said = _("No: with %(n)s still to come, ranges get about %(share)s narrower at most.")
+        said = _(
+            "No: with %(n)s still to come, these results get about %(share)s more exact at most."
+        )
     else:
         said = _("Yes: %(n)s of the %(wanted)s asked for can still change these results.")
     return f"{said % told} {when(out)}"
@@ -295,8 +298,10 @@ def unmoved(out: StillOut) -> str:
         said = _(
             "No: nobody works on it now and none came last week. But %(bare)s of %(items)s have no "
             "answer yet. If you do not need them, close the task and keep %(cost)s. If you do, "
-            "tell workers that it waits: the %(n)s still missing cost that much at most."
+            "tell workers that it waits: the %(n)s still missing cost that much at most and take "
+            "about %(hours)s of work. How soon workers come is not known."
         )
+        told["hours"] = plural(_hours(out), "hour")
     if not out.price.pay:
         said = _(
             "No: nobody works on it now and none came last week. Free to take: %(n)s of the "
@@ -305,6 +310,15 @@ def unmoved(out: StillOut) -> str:
     if out.bare and out.task.current:
         return f"{said % told} {whom(out.task, out.task.current.redundancy)}"
     return said % told
+
+
+def _hours(out: StillOut) -> int:
+    """Hours of work that all of it takes, by the times of the work so far."""
+    assert out.task.current is not None  # noqa: S101 (nothing is asked for before it)
+    number = out.task.current.number
+    rows = out.task.items.in_version(number).filter(expected__isnull=True)
+    spent = cost_of(out.task, out.task.current, rows, out.task.groups.in_version(number))
+    return max(1, round(out.price.assignments(out.n) * spent.minutes / 60))
 
 
 def when(out: StillOut) -> str:
@@ -324,7 +338,7 @@ def when(out: StillOut) -> str:
     if out.free and out.task.state == TaskState.PAUSED:
         said.append(_("The task is paused: open it again for %(free)s that nobody has taken."))
     elif out.free:
-        said.append(_("Nobody has taken %(free)s yet."))
+        said.append(_("Workers can still take %(free)s, which nobody works on now."))
         said.append(pace(price, out.free))
     if not price.pay:
         said.append(_("They are not paid."))

@@ -38,16 +38,18 @@ def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said_of_waiting(task) == (
         "No: nobody works on it now and none came last week. But 6 of 6 pairs have no answer yet. "
         "If you do not need them, close the task and keep €6.00. If you do, tell workers that it "
-        "waits: the 30 judgments still missing cost that much at most. Every item then needs "
-        "5 workers, and 0 workers can take this task: invite 5 people first."
+        "waits: the 30 judgments still missing cost that much at most and take about 1 hour of "
+        "work. How soon workers come is not known. Every item then needs 5 workers, and 0 workers "
+        "can take this task: invite 5 people first."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     said = said_of_waiting(task)
     assert said.startswith("Yes: 30 judgments of the 30 asked for can still change these results.")
     assert "In progress now: 6 judgments in 1 assignment, due by " in said
     assert said.endswith(
-        "Nobody has taken 24 judgments yet. How long that takes is not known: none came last week. "
-        "In all they cost €6.00 at most, not spent yet. Closing the task saves €4.80 of that: "
+        "Workers can still take 24 judgments, which nobody works on now. How long that takes is "
+        "not known: none came last week. In all they cost €6.00 at most, not spent yet. "
+        "Closing the task saves €4.80 of that: "
         "work in progress is paid."
     )
     task.state = TaskState.PAUSED
@@ -89,7 +91,7 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     )
     factories.claim(task, factories.make_worker(project=task.project))
     assert said_of_waiting(task).startswith(
-        "No: with 1 judgment still to come, ranges get about 2% narrower at most."
+        "No: with 1 judgment still to come, these results get about 2% more exact at most."
     )
 
 
