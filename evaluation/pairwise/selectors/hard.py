@@ -182,7 +182,7 @@ def read_hard(
 ) -> NextStep:
     """To read these pairs before more votes are collected; ``known``: no worker is the reason."""
     hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
-    said = []
+    said = [_pause_first(out)]
     if known:
         said.append(gettext("No single worker lowers agreement by more than chance."))
     said.append(
@@ -197,11 +197,10 @@ def read_hard(
     )
     said.append(gettext("Reading costs nothing and needs no expert panel."))
     said.append(
-        gettext(
-            "Then say in the instructions how to decide such pairs, before you collect more votes."
-        )
+        gettext("Then say in the task’s instructions how to decide such pairs, and publish them.")
     )
-    said.append(_before_new_instructions(out))
+    if out is not None and out.coming and out.free:
+        said.append(gettext("Resume the task last."))
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
         " ".join(one for one in said if one),
@@ -210,21 +209,15 @@ def read_hard(
     )
 
 
-def _before_new_instructions(out: StillOut | None) -> str:
+def _pause_first(out: StillOut | None) -> str:
     """That judgments which nobody has taken yet should come under the new instructions, if any."""
-    if out is None or not out.coming or not out.free:
+    if out is None or not out.coming or not out.free or out.task.state == TaskState.PAUSED:
         return ""
     told = {"free": plural(out.free, "judgment"), "working": plural(out.working, "judgment")}
-    if out.task.state == TaskState.PAUSED:
-        said = gettext(
-            "Resume the task only after that: %(free)s that nobody has taken then come under the "
-            "new instructions."
-        )
-    else:
-        said = gettext(
-            "Pause the task until then: %(free)s that nobody has taken then come under the new "
-            "instructions."
-        )
+    said = gettext(
+        "First pause the task on its own page, so that the %(free)s that workers can still take "
+        "come under better instructions."
+    )
     if out.working:
         said = f"{said} {gettext('%(working)s in progress stay under the old ones.')}"
     return said % told
@@ -236,8 +229,9 @@ def wait_for(out: StillOut | None) -> str:
         return more_work.worth_waiting(out)
     told = {"saved": out.price.words(out.free)}
     said = gettext(
-        "No: read the pairs now, and let the task go on with better instructions. If the "
-        "leaderboard already tells you enough, close the task instead and keep %(saved)s."
+        "No: read the pairs now, and let the task go on with better instructions, which costs "
+        "%(saved)s at most. If you already know which source to choose, close the task instead of "
+        "pausing it, and keep that."
     )
     return said % told if out.price.pay else gettext("No: read the pairs now.")
 

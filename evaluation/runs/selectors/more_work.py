@@ -292,12 +292,13 @@ def unmoved(out: StillOut) -> str:
     }
     said = _(
         "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
-        "asked for, for %(cost)s at most. Closing the task saves that."
+        "asked for, for %(cost)s at most. If you need no more, close the task to save that."
     )
     if out.bare:
         said = _(
-            "No: nobody works on it now and none came last week. But %(bare)s of %(items)s have no "
-            "answer yet. If you do not need them, close the task and keep %(cost)s. If you do, "
+            "Nothing comes by itself: nobody works on it now and none came last week, and %(bare)s "
+            "of %(items)s have no answer yet. If you do not need these, close the task and keep "
+            "%(cost)s. If you do, "
             "tell workers that it waits: the %(n)s still missing cost that much at most and take "
             "about %(hours)s of work. How soon workers come is not known."
         )
@@ -347,12 +348,15 @@ def when(out: StillOut) -> str:
     elif out.in_work:
         said.append(
             _(
-                "In all they cost %(cost)s at most, not spent yet. Closing the task saves "
-                "%(saved)s of that: work in progress is paid."
+                "In all they cost %(cost)s at most, not spent yet. If you need no more, close the "
+                "task to save %(saved)s of that: work in progress is paid."
             )
         )
     else:
         said.append(
-            _("In all they cost %(cost)s at most, not spent yet. Closing the task saves that.")
+            _(
+                "In all they cost %(cost)s at most, not spent yet. If you need no more, close the "
+                "task to save that."
+            )
         )
     return " ".join(one % told for one in said)

@@ -36,11 +36,11 @@ def said_of_waiting(task: Task) -> str:
 
 def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said_of_waiting(task) == (
-        "No: nobody works on it now and none came last week. But 6 of 6 pairs have no answer yet. "
-        "If you do not need them, close the task and keep €6.00. If you do, tell workers that it "
-        "waits: the 30 judgments still missing cost that much at most and take about 1 hour of "
-        "work. How soon workers come is not known. Every item then needs 5 workers, and 0 workers "
-        "can take this task: invite 5 people first."
+        "Nothing comes by itself: nobody works on it now and none came last week, and 6 of 6 pairs "
+        "have no answer yet. If you do not need these, close the task and keep €6.00. If you "
+        "do, tell workers that it waits: the 30 judgments still missing cost that much at most and "
+        "take about 1 hour of work. How soon workers come is not known. Every item then "
+        "needs 5 workers, and 0 workers can take this task: invite 5 people first."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     said = said_of_waiting(task)
@@ -49,8 +49,7 @@ def test_what_is_still_to_come_is_counted_dated_and_priced(task: Task) -> None:
     assert said.endswith(
         "Workers can still take 24 judgments, which nobody works on now. How long that takes is "
         "not known: none came last week. In all they cost €6.00 at most, not spent yet. "
-        "Closing the task saves €4.80 of that: "
-        "work in progress is paid."
+        "If you need no more, close the task to save €4.80 of that: work in progress is paid."
     )
     task.state = TaskState.PAUSED
     assert "The task is paused: open it again for 24 judgments" in said_of_waiting(task)
@@ -87,7 +86,7 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     assert said_of_waiting(task) == (
         "No: nobody works on it now and none came last week. "
         "Free to take: 1 judgment of the 30 asked for, for €1.20 at most. "
-        "Closing the task saves that."
+        "If you need no more, close the task to save that."
     )
     factories.claim(task, factories.make_worker(project=task.project))
     assert said_of_waiting(task).startswith(

@@ -136,7 +136,10 @@ def test_the_questions_of_least_agreement_are_those_to_read() -> None:
     found = what_now(Run(project_id=1, task_id=1, number=3), [{"found": False}], [6, 15])
     assert found.note == "No split of the workers into two camps is shown."
     assert found.next is not None
-    assert "Read questions 6, 15 first: if one is clear, use" in found.next.sentence
+    assert (
+        "Read questions 6, 15 first: if one is clear and its best answer is right"
+        in found.next.sentence
+    )
 
 
 def scale(label: str, *rows: dict[str, Any]) -> dict[str, Any]:
@@ -238,9 +241,10 @@ def test_pairs_are_read_before_the_judgments_that_nobody_has_taken_are_given() -
     out = StillOut(task, wanted=40, given=8, free=16, in_work=2, working=16, due=None)
     step = read_hard(run, {"pair": [pair, {**pair, "pair": 8}]}, known=True, out=out)
     assert "Read the 2 pairs whose texts votes do not tell apart." in step.sentence
-    assert step.sentence.endswith(
-        "Pause the task until then: 16 judgments that nobody has taken then come under the new "
-        "instructions. 16 judgments in progress stay under the old ones."
+    assert step.sentence.startswith(
+        "First pause the task on its own page, so that the 16 judgments that workers can still "
+        "take come under better instructions. 16 judgments in progress stay under the old ones."
     )
+    assert step.sentence.endswith("and publish them. Resume the task last.")
     task.state = TaskState.CLOSED
-    assert "Pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
+    assert "pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
