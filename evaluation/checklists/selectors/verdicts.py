@@ -91,7 +91,8 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
         "text), for %(cost)s at most. You add the texts, from the same writers or models as now, "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known."
+        "known. Ask models again only if you want to know how sure their scores are; what that "
+        "costs is shown before they start."
     )
     by_hand = _(
         "For the scores by hand, ask “%(people)s” again. The file takes one score per text: where "
@@ -108,6 +109,13 @@ def wait_for(out: StillOut | None, boards: Sequence[Board]) -> str:
         return more_work.worth_waiting(out)
     told = {"n": plural(out.n, "filled checklist")}
     said = _("No: %(n)s still to come are on the same sources, and it is sources that are missing.")
+    if out.price.pay and out.free:
+        told["cost"] = out.price.words(out.free)
+        said = _(
+            "No: %(n)s still to come are on the same sources, and it is sources that are missing. "
+            "Leave the task open, as new texts join it; what is still to come costs %(cost)s at "
+            "most. If you do not need to know how sure this is, close the task and keep that."
+        )
     return said % told
 
 

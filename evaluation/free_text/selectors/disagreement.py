@@ -95,9 +95,9 @@ def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verd
     elif least:
         said = _(
             "Use the best answers to the other questions as they are. Read questions %(numbers)s "
-            "first: if one is clear and its best answer is right, use that too. If it can be "
-            "understood in two ways, leave its best answer out, and reword the question if you "
-            "ask again."
+            "first, and use their best answers only if the question is clear and the answer right. "
+            "Leave the others out; reword a question that can be understood in two ways if you "
+            "ask it again."
         )
         head = _("People agree least on these questions: %(numbers)s.") % told
         found = Verdict(head, found.sentence)

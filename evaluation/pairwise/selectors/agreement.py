@@ -283,7 +283,7 @@ def _of_workers(workers: Sequence[Lowering], tested: int, unknown: str) -> list[
     if unknown:
         said = [
             _("Whether a single worker lowers agreement is not known: %(why)s.") % told,
-            _("So these changes are no reason to leave anybody out."),
+            _("So these changes alone are no reason to leave anybody out."),
         ]
     elif lowering:
         said = [

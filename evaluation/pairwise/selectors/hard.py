@@ -206,6 +206,8 @@ def read_hard(
         " ".join(one for one in said if one),
         gettext("Pairs to read"),
         f"{page}?run={run.number}{'&show=same' if hard else ''}",
+        ask_label=gettext("Open the task"),
+        ask_url=reverse("task", args=[run.project_id, run.task_id]),
     )
 
 

@@ -136,10 +136,7 @@ def test_the_questions_of_least_agreement_are_those_to_read() -> None:
     found = what_now(Run(project_id=1, task_id=1, number=3), [{"found": False}], [6, 15])
     assert found.note == "No split of the workers into two camps is shown."
     assert found.next is not None
-    assert (
-        "Read questions 6, 15 first: if one is clear and its best answer is right"
-        in found.next.sentence
-    )
+    assert "Read questions 6, 15 first, and use their best answers only if" in found.next.sentence
 
 
 def scale(label: str, *rows: dict[str, Any]) -> dict[str, Any]:
