@@ -181,8 +181,8 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
         return Verdict(said % told, note), []
     said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
     note = _(
-        "Half of all workers are always below the median, most of them by chance. That is ruled out "
-        "only for those whose whole range lies below it."
+        "Half of all workers are always below the median, most of them by chance. Chance is ruled "
+        "out only for those whose whole range lies below it."
     )
     return Verdict(said, note), sorted(below, key=lambda row: row["estimate"])
 

@@ -54,4 +54,7 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
         "text: where several people score, give their mean."
     )
     out = StillOut(task, wanted=32, given=24, free=8, in_work=0, working=0, due=None)
-    assert wait_for(out, boards).startswith("No: 8 filled checklists still to come are on the same")
+    monkeypatch.setattr(StillOut, "price", price)
+    said = wait_for(out, boards)
+    assert said.startswith("No: 8 filled checklists still to come are on the same")
+    assert "what is still to come costs €1.60 at most" in said
