@@ -95,8 +95,8 @@ def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verd
     elif least:
         said = _(
             "Use the best answers to the other questions as they are. Read questions %(numbers)s "
-            "first, and use their best answers only if the question is clear and the answer right. "
-            "Leave the others out; reword a question that can be understood in two ways if you "
+            "first: use the best answer where the question is clear and the answer right, and "
+            "leave it out where not. Reword a question that can be understood in two ways if you "
             "ask it again."
         )
         head = _("People agree least on these questions: %(numbers)s.") % told

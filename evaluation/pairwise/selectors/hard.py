@@ -197,10 +197,16 @@ def read_hard(
     )
     said.append(gettext("Reading costs nothing and needs no expert panel."))
     said.append(
-        gettext("Then say in the task’s instructions how to decide such pairs, and publish them.")
+        gettext(
+            "Before you collect more judgments, say in the task’s instructions how to decide such "
+            "pairs."
+        )
+        if not _goes_on(out)
+        else gettext(
+            "Then say in the task’s instructions how to decide such pairs, publish them, and "
+            "resume the task."
+        )
     )
-    if out is not None and out.coming and out.free:
-        said.append(gettext("Resume the task last."))
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
         " ".join(one for one in said if one),
@@ -211,9 +217,14 @@ def read_hard(
     )
 
 
+def _goes_on(out: StillOut | None) -> bool:
+    """Whether so much is still to come that better instructions are worth a pause."""
+    return out is not None and out.coming and bool(out.free) and out.gain >= more_work.WORTH
+
+
 def _pause_first(out: StillOut | None) -> str:
     """That judgments which nobody has taken yet should come under the new instructions, if any."""
-    if out is None or not out.coming or not out.free or out.task.state == TaskState.PAUSED:
+    if out is None or not _goes_on(out) or out.task.state == TaskState.PAUSED:
         return ""
     told = {"free": plural(out.free, "judgment"), "working": plural(out.working, "judgment")}
     said = gettext(
@@ -227,12 +238,12 @@ def _pause_first(out: StillOut | None) -> str:
 
 def wait_for(out: StillOut | None) -> str:
     """Whether to wait for judgments still to come: not before the instructions are better."""
-    if out is None or not out.coming or not out.free:
+    if out is None or not _goes_on(out):
         return more_work.worth_waiting(out)
     told = {"saved": out.price.words(out.free)}
     said = gettext(
         "No: read the pairs now, and let the task go on with better instructions, which costs "
-        "%(saved)s at most. If you already know which source to choose, close the task instead of "
+        "%(saved)s at most. If you already know which system to choose, close the task instead of "
         "pausing it, and keep that."
     )
     return said % told if out.price.pay else gettext("No: read the pairs now.")

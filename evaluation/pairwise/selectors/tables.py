@@ -356,9 +356,9 @@ def compared(
         told["styles"] = listed([one["style"] for one in single])
         step = NextStep(
             _(
-                "Do not prefer %(first)s or %(second)s over all styles. If you need only "
-                "%(styles)s, choose by the higher grades there: read five pairs of it first, to "
-                "see whether the difference matters to you."
+                "Over all styles, choose between %(first)s and %(second)s by cost or another "
+                "reason. If you need only %(styles)s, prefer the higher grades named above; read "
+                "five pairs of it first, to see whether the difference matters to you."
             )
             % told,
             _("Pairs to read"),

@@ -136,7 +136,7 @@ def test_the_questions_of_least_agreement_are_those_to_read() -> None:
     found = what_now(Run(project_id=1, task_id=1, number=3), [{"found": False}], [6, 15])
     assert found.note == "No split of the workers into two camps is shown."
     assert found.next is not None
-    assert "Read questions 6, 15 first, and use their best answers only if" in found.next.sentence
+    assert "Read questions 6, 15 first: use the best answer where" in found.next.sentence
 
 
 def scale(label: str, *rows: dict[str, Any]) -> dict[str, Any]:
@@ -242,6 +242,9 @@ def test_pairs_are_read_before_the_judgments_that_nobody_has_taken_are_given() -
         "First pause the task on its own page, so that the 16 judgments that workers can still "
         "take come under better instructions. 16 judgments in progress stay under the old ones."
     )
-    assert step.sentence.endswith("and publish them. Resume the task last.")
+    assert step.sentence.endswith("publish them, and resume the task.")
+    few = replace(out, given=400)
+    calm = read_hard(run, {"pair": [pair]}, known=True, out=few).sentence
+    assert "pause" not in calm and "Before you collect more judgments, say in" in calm
     task.state = TaskState.CLOSED
     assert "pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
