@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gc
 import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -100,7 +99,7 @@ def _work(role: str, processes: int, level: str, *, ends: bool) -> int:
     worker.end_with_parent()
     worker.ends_without_jobs = ends
     one = app.Worker(
-        hostname=f"{role}@{socket.gethostname()}",
+        hostname=f"{role}@",  # of this machine
         queues=[queue_name(role)],
         autoscale=(processes, int(role == DEFAULT)),
         max_memory_per_child=DEFAULT_KILOBYTES if role == DEFAULT else None,

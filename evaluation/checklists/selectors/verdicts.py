@@ -57,12 +57,12 @@ def _more_sources(task: Task, best: Line, people: str) -> NextStep:
     n = LEAST - _usable(best.rho)
     more = more_work.like_these(task, n) if n > 0 else None
     said = ngettext(
-        "Add several texts of at least %(n)s more source, have them scored by hand and with the "
-        "checklist, then run again. The page can then say how sure it is; the answer may still be "
-        "no.",
-        "Add several texts of each of at least %(n)s more sources, have them scored by hand and "
-        "with the checklist, then run again. The page can then say how sure it is; the answer may "
-        "still be no.",
+        "To find out, add several texts of at least %(n)s more source, have them scored by hand "
+        "and with the checklist, then run again. The page can then say how sure it is; the answer "
+        "may still be no.",
+        "To find out, add several texts of each of at least %(n)s more sources, have them scored "
+        "by hand and with the checklist, then run again. The page can then say how sure it is; the "
+        "answer may still be no.",
         n,
     )
     if n <= 0:
@@ -91,8 +91,8 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
         "text), for %(cost)s at most. You add the texts, from the same writers or models as now, "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known. Ask models again only if you want to know how sure their scores are; what that "
-        "costs is shown before they start."
+        "known. Models need not be asked again, unless you want to know it of their scores too; "
+        "what that costs is shown before they start."
     )
     by_hand = _(
         "For the scores by hand, ask “%(people)s” again. The file takes one score per text: where "

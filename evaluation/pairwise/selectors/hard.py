@@ -182,9 +182,54 @@ def read_hard(
 ) -> NextStep:
     """To read these pairs before more votes are collected; ``known``: no worker is the reason."""
     hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
-    said = [_pause_first(out)]
-    if known:
-        said.append(gettext("No single worker lowers agreement by more than chance."))
+    said = [gettext("No single worker lowers agreement by more than chance.")] if known else []
+    said += _read_and_mend(hard, out) if _goes_on(out) else _before_more(hard)
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    return NextStep(
+        " ".join(said),
+        gettext("Pairs to read"),
+        f"{page}?run={run.number}{'&show=same' if hard else ''}",
+        ask_label=gettext("Open the task"),
+        ask_url=reverse("task", args=[run.project_id, run.task_id]),
+    )
+
+
+def _goes_on(out: StillOut | None) -> bool:
+    """Whether so much is still to come that better instructions are worth a pause."""
+    return out is not None and out.coming and bool(out.free) and out.gain >= more_work.WORTH
+
+
+def _before_more(hard: int) -> list[str]:
+    """What reading is good for where hardly anything is still to come."""
+    said = gettext(
+        "Then first read the pairs on which judges differ most, which costs nothing, and say in "
+        "the task’s instructions how to decide such pairs."
+    )
+    if hard:
+        said = ngettext(
+            "Then first read the %(n)s pair whose texts votes do not tell apart, which costs "
+            "nothing, and say in the task’s instructions how to decide such pairs.",
+            "Then first read the %(n)s pairs whose texts votes do not tell apart, which costs "
+            "nothing, and say in the task’s instructions how to decide such pairs.",
+            hard,
+        ) % {"n": count(hard)}
+    return [gettext("Nothing to do, unless you collect more judgments, now or later."), said]
+
+
+def _read_and_mend(hard: int, out: StillOut | None) -> list[str]:
+    """To read, and to let what nobody has taken yet come under better instructions."""
+    said = []
+    if out is not None and out.task.state != TaskState.PAUSED:
+        said.append(
+            gettext(
+                "First pause the task on its own page, so that the %(free)s that workers can still "
+                "take come under better instructions."
+            )
+            % {"free": plural(out.free, "judgment")}
+        )
+        if out.working:
+            working = {"working": plural(out.working, "judgment")}
+            said.append(gettext("%(working)s in progress stay under the old ones.") % working)
     said.append(
         ngettext(
             "Read the %(n)s pair whose texts votes do not tell apart.",
@@ -198,42 +243,11 @@ def read_hard(
     said.append(gettext("Reading costs nothing and needs no expert panel."))
     said.append(
         gettext(
-            "Before you collect more judgments, say in the task’s instructions how to decide such "
-            "pairs."
-        )
-        if not _goes_on(out)
-        else gettext(
             "Then say in the task’s instructions how to decide such pairs, publish them, and "
             "resume the task."
         )
     )
-    page = reverse("pair_list", args=[run.project_id, run.task_id])
-    return NextStep(
-        " ".join(one for one in said if one),
-        gettext("Pairs to read"),
-        f"{page}?run={run.number}{'&show=same' if hard else ''}",
-        ask_label=gettext("Open the task"),
-        ask_url=reverse("task", args=[run.project_id, run.task_id]),
-    )
-
-
-def _goes_on(out: StillOut | None) -> bool:
-    """Whether so much is still to come that better instructions are worth a pause."""
-    return out is not None and out.coming and bool(out.free) and out.gain >= more_work.WORTH
-
-
-def _pause_first(out: StillOut | None) -> str:
-    """That judgments which nobody has taken yet should come under the new instructions, if any."""
-    if out is None or not _goes_on(out) or out.task.state == TaskState.PAUSED:
-        return ""
-    told = {"free": plural(out.free, "judgment"), "working": plural(out.working, "judgment")}
-    said = gettext(
-        "First pause the task on its own page, so that the %(free)s that workers can still take "
-        "come under better instructions."
-    )
-    if out.working:
-        said = f"{said} {gettext('%(working)s in progress stay under the old ones.')}"
-    return said % told
+    return said
 
 
 def wait_for(out: StillOut | None) -> str:
