@@ -91,8 +91,8 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
         "text), for %(cost)s at most. You add the texts, from the same writers or models as now, "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known. Models need not be asked again, unless you want to know it of their scores too; "
-        "what that costs is shown before they start."
+        "known. Models are asked again only if you want to test their scores, too; what that "
+        "costs is shown before they start."
     )
     by_hand = _(
         "For the scores by hand, ask “%(people)s” again. The file takes one score per text: where "

@@ -46,8 +46,8 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
         "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
         "text), for €9.60 at most. You add the texts, from the same writers or models as now, "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known. Models need not be asked again, unless you want to know it of their scores too; "
-        "what that costs is shown before they start."
+        "known. Models are asked again only if you want to test their scores, too; what that "
+        "costs is shown before they start."
     )
     assert step.whom == (
         "27 workers can. For the scores by hand, ask “people” again. The file takes one score per "
