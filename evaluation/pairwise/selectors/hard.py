@@ -212,9 +212,9 @@ def _before_more(hard: int, out: StillOut | None) -> list[str]:
     )
     if hard:
         said = ngettext(
-            "Else first read the %(n)s pair on which votes are split, which costs nothing, and say "
+            "Else first read the %(n)s pair that votes leave open, which costs nothing, and say "
             "in the task’s instructions how to decide such pairs.",
-            "Else first read the %(n)s pairs on which votes are split, which costs nothing, and "
+            "Else first read the %(n)s pairs that votes leave open, which costs nothing, and "
             "say in the task’s instructions how to decide such pairs.",
             hard,
         ) % {"n": count(hard)}
