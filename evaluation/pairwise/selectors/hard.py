@@ -183,7 +183,7 @@ def read_hard(
     """To read these pairs before more votes are collected; ``known``: no worker is the reason."""
     hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
     said = [gettext("No single worker lowers agreement by more than chance.")] if known else []
-    said += _read_and_mend(hard, out) if _goes_on(out) else _before_more(hard, out)
+    said += _read_and_mend(hard, out) if _goes_on(out) else _before_more(hard)
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     return NextStep(
         " ".join(said),
@@ -199,26 +199,23 @@ def _goes_on(out: StillOut | None) -> bool:
     return out is not None and out.coming and bool(out.free) and out.gain >= more_work.WORTH
 
 
-def _before_more(hard: int, out: StillOut | None) -> list[str]:
+def _before_more(hard: int) -> list[str]:
     """What reading is good for where hardly anything is still to come."""
-    first = gettext("Nothing to do, unless you ask for more judgments.")
-    if out is not None and out.coming:
-        first = gettext(
-            "Close the task if you need no more judgments: then nothing is left to do here."
-        )
     said = gettext(
-        "Else first read the pairs on which judges differ most, which costs nothing, and say in "
-        "the task’s instructions how to decide such pairs."
+        "If you ask for more judgments one day, first read the pairs on which judges differ most, "
+        "which costs nothing, and say in the task’s instructions how to decide such pairs."
     )
     if hard:
         said = ngettext(
-            "Else first read the %(n)s pair that votes leave open, which costs nothing, and say "
-            "in the task’s instructions how to decide such pairs.",
-            "Else first read the %(n)s pairs that votes leave open, which costs nothing, and "
-            "say in the task’s instructions how to decide such pairs.",
+            "If you ask for more judgments one day, first read the %(n)s pair that votes leave "
+            "open, which costs nothing, and say in the task’s instructions how to decide such "
+            "pairs.",
+            "If you ask for more judgments one day, first read the %(n)s pairs that votes leave "
+            "open, which costs nothing, and say in the task’s instructions how to decide such "
+            "pairs.",
             hard,
         ) % {"n": count(hard)}
-    return [first, said]
+    return [gettext("Nothing to do: the leaderboard’s ranks allow for this agreement."), said]
 
 
 def _read_and_mend(hard: int, out: StillOut | None) -> list[str]:

@@ -208,9 +208,9 @@ def _reading(below: Sequence[Told]) -> str:
     """Whose votes to read, and what follows for each of them."""
     names = listed([row["name"] for row in below], NAMED)
     said = _(
-        "Read the votes of %(names)s. Leave out of the results whoever of them did not read the "
-        "texts: “Preview” in the table shows what that changes and does it. Whether their work is "
-        "paid is decided in the review."
+        "Read the votes of %(names)s. Leave out of the results who did not read the texts: "
+        "“Preview” in the table shows what that changes before anything does. Whether their work "
+        "is paid is decided in the review."
     )
     return said % {"names": names}
 

@@ -246,6 +246,6 @@ def test_pairs_are_read_before_the_judgments_that_nobody_has_taken_are_given() -
     few = replace(out, given=400)
     calm = read_hard(run, {"pair": [pair]}, known=True, out=few).sentence
     assert "pause" not in calm
-    assert "Close the task if you need no more judgments: then nothing is left to do here." in calm
+    assert "Nothing to do: the leaderboard’s ranks allow for this agreement. If you ask" in calm
     task.state = TaskState.CLOSED
     assert "pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
