@@ -160,7 +160,7 @@ def test_a_change_over_time_comes_first_where_no_side_is_shown_and_rejects_nobod
     drift = Drift("All", 0.25, 0.2, -0.05, -0.09, -0.02, None, "", 0)
     found = verdict_of(run, [side], [drift])
     assert found.sentence == "People answer “neutral” less often later on."
-    none = "No effect of the side is shown: the range of its share includes one half."
+    none = "Neither side is shown to win more often: the difference may be chance."
     assert found.note == none
     assert found.next is not None and found.next.sentence.startswith("Reject nobody for this")
     unknown = verdict_of(run, [side], [replace(drift, low=-0.09, high=0.02)])

@@ -86,7 +86,7 @@ def verdict_of(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> Verd
         sides[0].high - 0.5,
         up=_("The right side wins more often, whatever it says."),
         down=_("The left side wins more often, whatever it says."),
-        unknown=_("No effect of the side is shown: the range of its share includes one half."),
+        unknown=_("Neither side is shown to win more often: the difference may be chance."),
     )
     steps = [_both_ways(run, sides[0]), _fewer(drifts), _nothing(sides[0], drifts)]
     if not drifts:
