@@ -414,6 +414,25 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
     }
 
 
+def example_score(told: Mapping[str, Any]) -> Row | None:
+    """A row of a file of human scores, and the range of those so far; None before there are any.
+
+    One query.
+    """
+    about = told.get("about", {})
+    scores = about.get("human_scores") or {}
+    text = Candidate.objects.filter(pk__in=scores).order_by("pk").first() if scores else None
+    if text is None:
+        return None
+    return {
+        "key": text.key,
+        "dimension": about["dimension"],
+        "score": scores[str(text.pk)],
+        "low": min(scores.values()),
+        "high": max(scores.values()),
+    }
+
+
 def _short(text: str) -> str:
     if len(text) <= EXCERPT:
         return text

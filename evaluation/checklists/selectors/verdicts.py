@@ -95,8 +95,9 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "costs is shown before they start."
     )
     by_hand = _(
-        "For the scores by hand, ask “%(people)s” again. The file takes one score per text: where "
-        "several people score, give their mean."
+        "For the scores by hand, ask “%(people)s” again, on the same scale, and import them below, "
+        "where an example row stands. A text has one score: where several people score, give their "
+        "mean."
     )
     return {"cost": cost % told, "whom": f"{more_work.whom(task, more.each)} {by_hand % told}"}
 

@@ -86,6 +86,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
                 name: (kind, gettext(label)) for name, (kind, label) in reads.SETTINGS.items()
             },
             boards=reads.boards(task, run, setting),
+            example=reads.example_score(told),
         )
         context["verdict"] = verdicts.follows(task, context["boards"])
         context["wait"] = verdicts.wait_for(context["still_out"], context["boards"])

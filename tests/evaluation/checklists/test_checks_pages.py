@@ -128,7 +128,10 @@ def test_human_scores_are_taken_in_on_the_page_and_bad_rows_are_named() -> None:
     assert taken.status_code == 200 and "10 human scores are kept" in taken.content.decode()
     assert Run.objects.get(method="published").params["name"] == "Two readers"
     done(task, "checklist", resamples=200)
-    assert "Correlation with Two readers" in page(task)
+    text = page(task)
+    assert "Correlation with Two readers" in text
+    assert "the row tea-0-0,Helpfulness,1.00 says" in text
+    assert "Scores so far lie between 1.00 and 5.00: keep to the same scale." in text
 
 
 def test_the_number_of_queries_does_not_grow_with_scorers_and_texts() -> None:

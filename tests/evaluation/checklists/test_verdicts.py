@@ -50,8 +50,9 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
         "costs is shown before they start."
     )
     assert step.whom == (
-        "27 workers can. For the scores by hand, ask “people” again. The file takes one score per "
-        "text: where several people score, give their mean."
+        "27 workers can. For the scores by hand, ask “people” again, on the same scale, and import "
+        "them below, where an example row stands. A text has one score: where several people "
+        "score, give their mean."
     )
     out = StillOut(task, wanted=32, given=24, free=8, in_work=0, working=0, due=None)
     monkeypatch.setattr(StillOut, "price", price)
