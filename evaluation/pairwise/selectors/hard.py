@@ -190,7 +190,7 @@ def read_hard(
         gettext("Pairs to read"),
         f"{page}?run={run.number}{'&show=same' if hard else ''}",
         ask_label=gettext("Open the task"),
-        ask_url=reverse("task", args=[run.project_id, run.task_id]),
+        ask_url=reverse("task", args=[run.project_id, run.task_id]) if _goes_on(out) else "",
     )
 
 
