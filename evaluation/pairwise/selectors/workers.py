@@ -225,9 +225,9 @@ def _replacing(task: Task, below: Sequence[Told]) -> str:
         "cost": price_of(task, task.current).words(n),
     }
     said = _(
-        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. As many "
-        "new ones cost %(cost)s at most; they are needed only if the leaderboard without these "
-        "votes no longer says what you need."
+        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. Look at "
+        "the leaderboard then, and leave the task open until you have: if it no longer says what "
+        "you need, as many new ones cost %(cost)s at most, on top of those still to come."
     )
     return said % told
 
