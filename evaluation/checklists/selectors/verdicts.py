@@ -10,12 +10,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Task
-from crowdqc.numbers import count, plural, score
+from crowdqc.numbers import count, listed, plural, score
 from evaluation.checklists.selectors.checks import Board, Line, Row
 from evaluation.methods.checklists.correlation import LEAST, SAMPLE_LEVEL
 from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.more_work import Amount, StillOut
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
+
+MOST_NAMED = 4
 
 
 def follows(task: Task, boards: Sequence[Board]) -> Verdict:
@@ -86,10 +88,11 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "checklists": plural(more.answers, "filled checklist"),
         "cost": more.cost,
         "people": people,
+        "writers": listed(writers_of_texts(task), MOST_NAMED),
     }
     cost = _(
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
-        "text), for %(cost)s at most. You add the texts, from the same writers or models as now, "
+        "text), for %(cost)s at most. You add the texts (those now are by %(writers)s), "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
         "known. Models are asked again only if you want to test their scores, too; what that "
         "costs is shown before they start."
@@ -100,6 +103,13 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
         "mean."
     )
     return {"cost": cost % told, "whom": f"{more_work.whom(task, more.each)} {by_hand % told}"}
+
+
+def writers_of_texts(task: Task) -> list[str]:
+    """Who or what wrote the texts of the task, by name; one query."""
+    assert task.current is not None  # noqa: S101 (there are texts)
+    texts = task.items.in_version(task.current.number).filter(first__isnull=False).order_by()
+    return sorted(texts.values_list("first__system__name", flat=True).distinct())
 
 
 def wait_for(out: StillOut | None, boards: Sequence[Board]) -> str:

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
+from evaluation.checklists.selectors import verdicts
 from evaluation.checklists.selectors.checks import Board, Line
 from evaluation.checklists.selectors.verdicts import follows, wait_for
 from evaluation.runs.planning.price import Price
@@ -39,12 +40,13 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
     price = Price(Decimal("1.60"), 8, Decimal(0), "EUR", 0.0)
     monkeypatch.setattr(more_work, "like_these", lambda _, n: Amount(n, 4 * n, 16 * n, 4, price))
     monkeypatch.setattr(more_work, "whom", lambda *_: "27 workers can.")
+    monkeypatch.setattr(verdicts, "writers_of_texts", lambda _: ["people", "Wren"])
     task = Task(pk=1, project_id=1, state=TaskState.OPEN)
     boards = [correlated(None, 2)]
     step = follows(task, boards).next
     assert step is not None and step.cost == (
         "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
-        "text), for €9.60 at most. You add the texts, from the same writers or models as now, "
+        "text), for €9.60 at most. You add the texts (those now are by people and Wren), "
         "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
         "known. Models are asked again only if you want to test their scores, too; what that "
         "costs is shown before they start."
