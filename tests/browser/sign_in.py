@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from annotation.models import User
@@ -98,11 +98,22 @@ def sign_in(context: BrowserContext, user: User, url: str) -> None:
     context.add_cookies([{"name": name, "value": value, "url": url}])
 
 
+def cut_off(page: Page, pattern: str) -> None:
+    """Let no such request of the page reach the server, also while its tab is being ended."""
+
+    def end(route: Route) -> None:
+        with suppress(PlaywrightError):  # the tab that asked may be gone
+            route.abort()
+
+    page.route(pattern, end)
+
+
 def kill(page: Page) -> None:
     """End the tab's process at once: no event of leaving reaches its scripts."""
     with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
         page.goto("chrome://crash", wait_until="commit", timeout=5_000)
-    page.close()  # the tab's place, which nothing answers from any more
+    with suppress(PlaywrightError):
+        page.close()  # the tab's place, which nothing answers from any more
 
 
 def log_is_sent(page: Page) -> None:

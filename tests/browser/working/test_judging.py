@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from annotation.task_types.pairwise.type import TEMPLATE
 from annotation.work.selectors import log, speed
-from tests.browser.sign_in import kill, log_is_sent, misfits
+from tests.browser.sign_in import cut_off, kill, log_is_sent, misfits
 from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
 from tests.support.studies import judging
@@ -89,7 +89,7 @@ def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     expect(answered(page)).to_have_text("3 of 7 answered")
     passes(page, 5.5)  # times are told every five seconds
     address = page.url
-    page.route("**/draft/", lambda route: route.abort())
+    cut_off(page, "**/draft/")
     press(page, "ArrowRight")  # this has not reached the server
     passes(page, 1.2)
     kill(page)

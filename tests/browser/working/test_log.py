@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment
 from annotation.work.selectors import log
-from tests.browser.sign_in import kill, log_is_sent
+from tests.browser.sign_in import cut_off, kill, log_is_sent
 from tests.browser.working.keys import passes
 from tests.support import factories
 
@@ -141,7 +141,7 @@ def cites_and_pastes(page: Page, field: Any, held: Assignment, before: int) -> N
 def test_of_a_tab_that_was_killed_the_log_comes_with_the_next_page(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
-    page.route("**/events/", lambda route: route.abort())
+    cut_off(page, "**/events/")
     opened(page, live_server, held)
     page.keyboard.type("They nest on")
     passes(page, 1.2)  # a copy of the log is kept each second

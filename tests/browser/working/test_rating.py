@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Assignment
 from annotation.work.selectors import log
-from tests.browser.sign_in import kill, log_is_sent, misfits
+from tests.browser.sign_in import cut_off, kill, log_is_sent, misfits
 from tests.browser.working.keys import is_saved, passes
 from tests.support import factories
 from tests.support.studies import ratings
@@ -67,7 +67,7 @@ def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(
     page.get_by_label("Why?").fill(ratings.WHY)
     is_saved(page)
     address = page.url
-    page.route("**/draft/", lambda route: route.abort())
+    cut_off(page, "**/draft/")
     page.get_by_label("Sentences that show it").fill("1, 3-4")  # never reached the server
     kill(page)
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, expe
 from annotation.models import Assignment, Recording, SpanValue, TextValue
 from annotation.work.selectors import log
 from annotation.work.snapshots import attributes, checks
-from tests.browser.sign_in import kill, log_is_sent, misfits, reporting, sign_in
+from tests.browser.sign_in import cut_off, kill, log_is_sent, misfits, reporting, sign_in
 from tests.browser.working.keys import is_saved
 from tests.support import factories
 from tests.support.studies import thinking
@@ -99,7 +99,7 @@ def test_one_types_and_one_marks_a_transcript(
     is_saved(page)
     log_is_sent(page)
     address = page.url
-    page.route("**/draft/", lambda route: route.abort())
+    cut_off(page, "**/draft/")
     page.get_by_label("Attribute 3", exact=True).fill("Names stay")
     kill(page)  # what the server lacks is on this device still
     again = signed_in.new_page()

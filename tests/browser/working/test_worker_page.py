@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Answer, Assignment, Consent
 from annotation.work.actions import assignments
 from annotation.work.selectors import log
-from tests.browser.sign_in import kill, log_is_sent
+from tests.browser.sign_in import cut_off, kill, log_is_sent
 from tests.browser.working.keys import is_saved, passes, press_on
 from tests.support import factories
 
@@ -118,7 +118,7 @@ def test_a_whole_assignment_by_keyboard_alone(
 def test_a_tab_killed_in_the_middle_of_a_word_loses_nothing(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
-    page.route("**/draft/", lambda route: route.abort())  # nothing has reached the server yet
+    cut_off(page, "**/draft/")  # nothing has reached the server yet
     open_item(page, live_server, held)
     page.keyboard.type("They come back in spr")
     kill(page)
@@ -149,7 +149,7 @@ def test_what_is_written_offline_sends_itself_later_and_the_line_about_it_goes(
         passes(page, 5)  # which the log is sent after
     assert replayed(held) == "Written in a tunnel."
 
-    page.route("**/work/assignments/**", lambda route: route.abort())  # the network seems there
+    cut_off(page, "**/work/assignments/**")  # the network seems there
     page.keyboard.type(" And in a second one.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#notices")).to_contain_text("No network")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from annotation.models import Assignment
 from annotation.work.selectors import log
-from tests.browser.sign_in import is_well, log_is_sent, sign_in
+from tests.browser.sign_in import cut_off, is_well, log_is_sent, sign_in
 from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
 from tests.support.studies import judging
@@ -251,7 +251,7 @@ def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_de
     page: Page, elsewhere: Page, live_server: Any, held: Assignment
 ) -> None:
     open_item(page, live_server, held)
-    page.route("**/draft/", lambda route: route.abort())
+    cut_off(page, "**/draft/")
     page.keyboard.type("Written offline here.")
     passes(page, 1)
     expect(page.locator("[data-saved=device]")).to_be_visible()
