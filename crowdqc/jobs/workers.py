@@ -57,7 +57,7 @@ def load() -> None:
     # Several processes share the cores; threads of small products that wait for each other by
     # spinning would take up to 30 times as long. Read when numpy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # They were made by whoever starts this, and would read all models and addresses again.
+    # Whoever starts this has made the framework's checks, which read all models and addresses.
     os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
     gc.disable()  # until Family.run: there is nothing to free while modules load
     for name in LOADED:

@@ -35,7 +35,7 @@ NAMES = {
 # From which alpha on, by Krippendorff's limits.
 EXTENTS = (
     (0.8, gettext_lazy("People agree strongly"), gettext_lazy("People agree strongly at best")),
-    (0.667, gettext_lazy("People agree well"), gettext_lazy("People agree well at best")),
+    (SINGLE_ENOUGH, gettext_lazy("People agree well"), gettext_lazy("People agree well at best")),
     (0.2, gettext_lazy("People agree weakly"), gettext_lazy("People agree weakly at best")),
     (-math.inf, gettext_lazy("People hardly agree"), gettext_lazy("People hardly agree at best")),
 )

@@ -290,23 +290,24 @@ def unmoved(out: StillOut) -> str:
         "bare": count(out.bare),
         "items": items_in_words(out.task, out.items),
     }
-    said = _(
-        "No: nobody works on it now and none came last week. Free to take: %(n)s of the %(wanted)s "
-        "asked for, for %(cost)s at most. If you need no more, close the task to save that."
-    )
-    if out.bare:
-        said = _(
-            "Nothing comes by itself: nobody works on it now and none came last week, and %(bare)s "
-            "of %(items)s have no answer yet. If you do not need these, close the task and keep "
-            "%(cost)s. If you do, "
-            "tell workers that it waits: the %(n)s still missing cost that much at most and take "
-            "about %(hours)s of work. How soon workers come is not known."
-        )
-        told["hours"] = plural(_hours(out), "hour")
     if not out.price.pay:
         said = _(
             "No: nobody works on it now and none came last week. Free to take: %(n)s of the "
             "%(wanted)s asked for; they are not paid."
+        )
+    elif out.bare:
+        told["hours"] = plural(_hours(out), "hour")
+        said = _(
+            "Nothing comes by itself: nobody works on it now and none came last week, and %(bare)s "
+            "of %(items)s have no answer yet. If you do not need these, close the task and keep "
+            "%(cost)s. If you do, tell workers that it waits: the %(n)s still missing cost that "
+            "much at most and take about %(hours)s of work. How soon workers come is not known."
+        )
+    else:
+        said = _(
+            "No: nobody works on it now and none came last week. Free to take: %(n)s of the "
+            "%(wanted)s asked for, for %(cost)s at most. If you need no more, close the task to "
+            "save that."
         )
     if out.bare and out.task.current:
         return f"{said % told} {whom(out.task, out.task.current.redundancy)}"
