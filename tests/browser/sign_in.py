@@ -57,6 +57,7 @@ class Person:
     def sees(self, heading: str | re.Pattern[str]) -> None:
         """This page has come, and no script of it has failed; axe reads it in the crawl."""
         expect(self.page.locator("h1").first).to_have_text(heading)
+        self.page.wait_for_load_state()  # its scripts have come as well
         assert self.errors == []
 
     def signs_up(self) -> None:
@@ -123,13 +124,13 @@ def log_is_sent(page: Page) -> None:
     what the one before had recorded.
     """
     for more in reversed(range(5)):  # a page may still be on its way to the next
+        page.wait_for_load_state()  # it shows its text before its scripts have come
         try:
             page.evaluate("() => crowdqc.log.flush()")
             return
         except PlaywrightError as error:
             if not more or "Execution context was destroyed" not in str(error):
                 raise
-        page.wait_for_load_state()
 
 
 class Api:

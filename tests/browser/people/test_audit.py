@@ -11,6 +11,7 @@ from annotation.models import Role
 from evaluation.models import AuditVerdict
 from evaluation.rescaling import audits
 from tests.browser.sign_in import misfits, sign_in
+from tests.browser.working.keys import press
 from tests.evaluation.corpora import rescaling as corpus
 from tests.support import factories
 
@@ -35,9 +36,9 @@ def test_a_judge_agrees_by_a_and_disagrees_by_d_and_a_letter_in_the_note_is_a_le
             assert misfits(page, "judging") == []
             page.get_by_label("Note").type("a sad day")
             page.get_by_role("heading", name="Question").click()
-            page.keyboard.press("d")
+            press(page, "d")
         else:
-            page.keyboard.press("a")
+            press(page, "a")
         expect(page.get_by_text(f"Explanation {number} of {total}", exact=True)).to_be_hidden()
     verdicts = list(AuditVerdict.objects.order_by("pk").values_list("agrees", "note"))
     assert verdicts == [(False, "a sad day"), *[(True, "")] * (total - 1)]

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, expect
 from annotation.models import Assignment, LedgerEntry, Membership, Role
 from annotation.payouts.actions.proposals import ProposedLine, propose_payout
 from tests.browser.sign_in import Person, sign_in
+from tests.browser.working.keys import press
 from tests.support import factories
 from tests.support.factories import World
 
@@ -81,9 +82,9 @@ def test_a_manager_searches_among_a_thousand_people_and_approves_those_found(
     assert owed.count() == 58 and owed.aggregate(s=Sum("amount"))["s"] == 58 * PAY
     assert not owed.exclude(worker__pseudonym__startswith="heron").exists()
 
-    page.keyboard.press("/")  # the search of the project
+    press(page, "/")  # the search of the project
     page.keyboard.type("heron-0059")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     manager.sees("Search")
     manager.follow("heron-0059")
     manager.sees("heron-0059")  # their page shows a section at a time

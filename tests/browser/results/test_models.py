@@ -57,6 +57,7 @@ def sets_up(page: Page, stub: Stub) -> None:
     page.get_by_role("button", name="Add the endpoint").click()
     expect(page.locator("h1")).to_have_text("Add a model of Own server")
     page.get_by_label("Name", exact=True).fill("tern-2")
+    page.wait_for_load_state()  # the list comes without loading the page
     page.get_by_role("button", name="List models").click()
     expect(page.locator("#names")).to_contain_text("Asking Own server for its models")
     probing.list_models(endpoint_id=Endpoint.objects.get().pk)  # the job

@@ -6,6 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 
 def press(page: Page, *keys: str) -> None:
+    page.wait_for_load_state()  # what is shown may wait for its scripts
     for key in keys:
         page.keyboard.press(key)
 
@@ -33,6 +34,7 @@ def press_on(page: Page, target: Locator) -> None:
 
 def passes(page: Page, seconds: float) -> None:
     """Let this time pass for all pages of the page's browser, whose clock tests move."""
+    page.wait_for_load_state()  # a page whose scripts are still to come would not notice
     page.clock.run_for(round(1000 * seconds))
 
 
