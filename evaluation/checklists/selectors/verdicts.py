@@ -92,10 +92,10 @@ def _what_it_takes(task: Task, more: Amount, people: str) -> dict[str, Any]:
     }
     cost = _(
         "With %(per)s per source, as now, that is %(texts)s and %(checklists)s (%(checkers)s per "
-        "text), for %(cost)s at most. You add the texts (those now are by %(writers)s), "
-        "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known. Models are asked again only if you want to test their scores, too; what that "
-        "costs is shown before they start."
+        "text), for %(cost)s at most. You add the texts, which costs nothing here: any of the kind "
+        "that you want scored will do, by people or by models (those now are by %(writers)s). "
+        "Scores by hand are not paid here, so what they cost is not known. Models are asked again "
+        "only if you want to test their scores, too; what that costs is shown before they start."
     )
     by_hand = _(
         "For the scores by hand, ask “%(people)s” again, on the same scale, and import them below, "
@@ -141,9 +141,10 @@ def follows_human(name: str, rho: Row) -> Verdict:
             usable,
         )
         so_far = _(
-            "A source is what texts were written from. So far the answers of %(name)s come closest "
-            "to the human scores: ρ %(rho)s, where 1 is the same order and 0 no relation. It takes "
-            "%(least)s sources to say how sure that is."
+            "Until then decide by the human scores, not by the checklist. A source is what texts "
+            "were written from. So far the answers of %(name)s come closest to the human scores: "
+            "ρ %(rho)s, where 1 is the same order and 0 no relation. It takes %(least)s sources to "
+            "say how sure that is."
         )
         told |= {"rho": score(rho["estimate"], 2), "least": count(LEAST)}
         return Verdict(few % {"n": count(usable)}, so_far % told)

@@ -254,7 +254,8 @@ def _look_at_worker(
             "%(without)s."
         )
     page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
-    return NextStep(said % told, _("Votes of %(name)s") % told, f"{page}?run={run.number}")
+    label = _("Votes of %(name)s") % told
+    return NextStep(said % told, label, f"{page}?run={run.number}", reads_votes=True)
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:

@@ -204,13 +204,31 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
     return said.then(read, next_steps.review(task), nothing)
 
 
+def look_first(task: Task, run: Run) -> NextStep | None:
+    """Whose votes to read before another page's advice is followed, if anybody's; one query."""
+    rows = WorkerScore.objects.filter(run=run, dimension="", component=1).values(
+        "estimate", "low", "high", name=F("worker__pseudonym")
+    )
+    below = against_middle(list(rows))[1]
+    if not below:
+        return None
+    said = _(
+        "If you have not done so, read the votes of %(names)s, whose competence is surely below "
+        "the median: without these votes the results may change."
+    )
+    page = reverse("pair_workers", args=[task.project_id, task.pk])
+    names = listed([row["name"] for row in below], NAMED)
+    return NextStep(said % {"names": names}, _("Workers"), f"{page}?run={run.number}")
+
+
 def _reading(below: Sequence[Told]) -> str:
     """Whose votes to read, and what follows for each of them."""
     names = listed([row["name"] for row in below], NAMED)
     said = _(
-        "Read the votes of %(names)s. Leave out of the results who did not read the texts: "
-        "“Preview” in the table shows what that changes before anything does. Whether their work "
-        "is paid is decided in the review."
+        "Read the votes of %(names)s where one text is plainly better. Whoever chose the worse one "
+        "there about as often did not read: leave them out of the results; “Preview” in the table "
+        "shows what that changes before anything does. Keep everybody else. Whether their work is "
+        "paid is decided in the review."
     )
     return said % {"names": names}
 
@@ -225,9 +243,9 @@ def _replacing(task: Task, below: Sequence[Told]) -> str:
         "cost": price_of(task, task.current).words(n),
     }
     said = _(
-        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. Look at "
-        "the leaderboard then, and leave the task open until you have: if it no longer says what "
-        "you need, as many new ones cost %(cost)s at most, on top of those still to come."
+        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. Close "
+        "the task only after that, and after another look at the leaderboard: if it no longer says "
+        "what you need, as many new ones cost %(cost)s at most, on top of those still to come."
     )
     return said % told
 

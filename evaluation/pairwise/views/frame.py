@@ -19,6 +19,7 @@ from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import runs as pair_runs
+from evaluation.pairwise.selectors import workers
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
@@ -61,6 +62,9 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
     keep = kept_run(request, runs.core, "?")
     words = reads.start_words(since, first=last is None, noun="judgment")
     out = more_work.still_out(task) if runs.core else None
+    first = next_steps.of_run(
+        runs.core, active=runs.active, fresh=since, standing=standing, again=words
+    )
     tally = votes_used.tally_of(reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {})
     context = {
         "task": task,
@@ -88,9 +92,10 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "active": runs.active,
         "last": last,
         "start_words": words,
-        "first_step": next_steps.of_run(
-            runs.core, active=runs.active, fresh=since, standing=standing, again=words
-        ),
+        "first_step": first,
+        "look_first": workers.look_first(task, runs.core)
+        if runs.core and not first and view != "workers"
+        else None,
         "still_out": out,
         "wait": more_work.worth_waiting(out),
         "export_tables": tuple(exports.PAIR_TABLES),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Recruitment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
-from crowdqc.numbers import money, percent
+from crowdqc.numbers import money, percent, plural
 
 WEEK = dt.timedelta(days=7)
 
@@ -40,14 +40,21 @@ class Price:
         return math.ceil(answers / self.a_day)
 
     def words(self, answers: int) -> str:
-        """The cost as a part of a sentence; it says what of it is the platform's."""
+        """The cost as a part of a sentence; what of it is rounding and what the platform's."""
         cost = money(self.cost(answers), self.currency)
-        if not self.fee or not self.pay:
+        if not self.pay:
             return cost
-        return _("%(cost)s (with a fee of %(fee)s)") % {
+        told = {
             "cost": cost,
             "fee": percent(self.fee / 100, 1),
+            "assignments": plural(self.assignments(answers), "whole assignment"),
         }
+        rounded = bool(answers % max(1, self.per_assignment))
+        if rounded and self.fee:
+            return _("%(cost)s (%(assignments)s, with a fee of %(fee)s)") % told
+        if rounded:
+            return _("%(cost)s (%(assignments)s)") % told
+        return _("%(cost)s (with a fee of %(fee)s)") % told if self.fee else cost
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:

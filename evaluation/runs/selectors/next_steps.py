@@ -66,8 +66,9 @@ def review(task: Task) -> NextStep | None:
     if not n:
         return None
     said = _(
-        "Review the submitted work and propose its pay, %(pay)s at most. A low score alone is no "
-        "reason to reject work."
+        "Review the submitted work and propose its pay, %(pay)s at most; a second person approves "
+        "it before anything is paid. A low score alone is no reason to reject work; not following "
+        "the instructions can be."
     )
     return _to_review(task, said % {"pay": pay}, n)
 
@@ -77,7 +78,10 @@ def only_pay(task: Task) -> NextStep | None:
     n, pay = _waiting(task)
     if not n:
         return None
-    said = _("Only the pay is left: review the submitted work and propose %(pay)s at most.")
+    said = _(
+        "The results are ready to use. Only the pay is left: review the submitted work and propose "
+        "%(pay)s at most; a second person approves it before anything is paid."
+    )
     return _to_review(task, said % {"pay": pay}, n)
 
 

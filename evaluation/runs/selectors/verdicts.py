@@ -23,6 +23,7 @@ class NextStep:
     ``requester``: only requesters may open the address; others read the sentence alone. Where
     people have to be asked for more, ``cost`` says what that costs, ``whom`` who can give it, and
     ``ask_url`` where a requester asks for it. ``instead`` is what else to do for its price.
+    ``reads_votes``: it sends to a worker's votes already, so ``look_first`` does not as well.
     """
 
     sentence: str
@@ -34,6 +35,7 @@ class NextStep:
     ask_label: str = ""
     ask_url: str = ""
     instead: NextStep | None = None
+    reads_votes: bool = False
 
 
 @dataclass(frozen=True)

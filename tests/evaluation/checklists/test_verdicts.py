@@ -46,10 +46,10 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
     step = follows(task, boards).next
     assert step is not None and step.cost == (
         "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
-        "text), for €9.60 at most. You add the texts (those now are by people and Wren), "
-        "which costs nothing here. Scores by hand are not paid here, so what they cost is not "
-        "known. Models are asked again only if you want to test their scores, too; what that "
-        "costs is shown before they start."
+        "text), for €9.60 at most. You add the texts, which costs nothing here: any of the kind "
+        "that you want scored will do, by people or by models (those now are by people and Wren). "
+        "Scores by hand are not paid here, so what they cost is not known. Models are asked again "
+        "only if you want to test their scores, too; what that costs is shown before they start."
     )
     assert step.whom == (
         "27 workers can. For the scores by hand, ask “people” again, on the same scale, and import "

@@ -191,6 +191,22 @@ def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Ta
     assert "Attention pair" in page(task, "pair", gold.pk)
 
 
+def test_other_pages_send_first_to_whoever_is_surely_below_the_median(
+    task: Task, core: Run
+) -> None:
+    scores = WorkerScore.objects.filter(run=core, dimension="")
+    scores.update(component=1, estimate=0.6, low=0.4, high=0.8)
+    assert "Before that?" not in page(task, "pair_results")
+    low = scores.select_related("worker").first()
+    scores.filter(pk=low.pk).update(estimate=0.1, low=0.0, high=0.2)
+    said = f"read the votes of {low.worker.pseudonym}, whose competence is surely below"
+    for view in ("pair_results", "pair_agreement", "pair_list"):
+        assert said in page(task, view), view
+    assert said not in page(task, "pair_workers")  # which says more of it
+    exclusions.exclude(by=task.project.owner, task=task, worker=low.worker, reason="no reading")
+    assert said not in page(task, "pair_results")  # a run without them comes first
+
+
 def test_who_is_left_out_stands_apart_with_the_way_back(task: Task, core: Run) -> None:
     worker = WorkerScore.objects.filter(run=core, dimension="").order_by("estimate")[0].worker
     gone = exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="All left.")

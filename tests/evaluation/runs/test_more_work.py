@@ -85,7 +85,7 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     task.items.filter(pk=task.items.first().pk).update(held=4)
     assert said_of_waiting(task) == (
         "No: nobody works on it now and none came last week. "
-        "Free to take: 1 judgment of the 30 asked for, for €1.20 at most. "
+        "Free to take: 1 judgment of the 30 asked for, for €1.20 (1 whole assignment) at most. "
         "If you need no more, close the task to save that."
     )
     factories.claim(task, factories.make_worker(project=task.project))
