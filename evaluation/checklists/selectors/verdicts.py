@@ -60,11 +60,11 @@ def _more_sources(task: Task, best: Line, people: str) -> NextStep:
     more = more_work.like_these(task, n) if n > 0 else None
     said = ngettext(
         "To find out, add several texts of at least %(n)s more source, have them scored by hand "
-        "and with the checklist, then run again. The page can then say how sure it is; the answer "
-        "may still be no.",
+        "and with the checklist, then run again. The page can then say how sure it is; it may turn "
+        "out that the checklist does not work.",
         "To find out, add several texts of each of at least %(n)s more sources, have them scored "
-        "by hand and with the checklist, then run again. The page can then say how sure it is; the "
-        "answer may still be no.",
+        "by hand and with the checklist, then run again. The page can then say how sure it is; it "
+        "may turn out that the checklist does not work.",
         n,
     )
     if n <= 0:
@@ -124,8 +124,8 @@ def wait_for(out: StillOut | None, boards: Sequence[Board]) -> str:
         told["cost"] = out.price.words(out.free)
         said = _(
             "No: %(n)s still to come are on the same sources, and it is sources that are missing. "
-            "Leave the task open, as new texts join it; what is still to come costs %(cost)s at "
-            "most. If you do not need to know how sure this is, close the task and keep that."
+            "Leave the task open, as new texts join it; what is still to come costs %(cost)s more "
+            "at most. If you do not need to know how sure this is, close the task and keep that."
         )
     return said % told
 

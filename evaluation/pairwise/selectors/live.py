@@ -184,8 +184,11 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
     if most:
         spent |= {"done": cost.spent, "total": most}
     if cost.waiting:
-        spent["note"] = _("at most; %(money)s not yet approved") % {
-            "money": money(cost.waiting, currency)
+        spent |= {
+            "note": _("at most; %(money)s not yet approved")
+            % {"money": money(cost.waiting, currency)},
+            "url": reverse("review", args=[task.project_id, task.pk]),
+            "link": _("Review work"),
         }
     return [judgments, pairs, spent]
 

@@ -213,8 +213,9 @@ def look_first(task: Task, run: Run) -> NextStep | None:
     if not below:
         return None
     said = _(
-        "If you have not done so, read the votes of %(names)s, whose competence is surely below "
-        "the median: without these votes the results may change."
+        "If you have not yet, look at the votes of %(names)s, whose competence is surely below the "
+        "median. Who did not read the texts can be left out, which is free and may change these "
+        "results."
     )
     page = reverse("pair_workers", args=[task.project_id, task.pk])
     names = listed([row["name"] for row in below], NAMED)
@@ -225,10 +226,10 @@ def _reading(below: Sequence[Told]) -> str:
     """Whose votes to read, and what follows for each of them."""
     names = listed([row["name"] for row in below], NAMED)
     said = _(
-        "Read the votes of %(names)s where one text is plainly better. Whoever chose the worse one "
-        "there about as often did not read: leave them out of the results; “Preview” in the table "
-        "shows what that changes before anything does. Keep everybody else. Whether their work is "
-        "paid is decided in the review."
+        "Read ten or so votes of %(names)s, on pairs where you see plainly which text is better. "
+        "Whoever chose the worse one in about half of them did not read the texts: leave them out "
+        "of the results; “Preview” in the table shows what that changes before anything does. Keep "
+        "everybody else. Whether their work is paid is decided in the review."
     )
     return said % {"names": names}
 

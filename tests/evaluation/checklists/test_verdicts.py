@@ -60,4 +60,4 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
     monkeypatch.setattr(StillOut, "price", price)
     said = wait_for(out, boards)
     assert said.startswith("No: 8 filled checklists still to come are on the same")
-    assert "what is still to come costs €1.60 at most" in said
+    assert "what is still to come costs €1.60 more at most" in said

@@ -196,10 +196,10 @@ def test_other_pages_send_first_to_whoever_is_surely_below_the_median(
 ) -> None:
     scores = WorkerScore.objects.filter(run=core, dimension="")
     scores.update(component=1, estimate=0.6, low=0.4, high=0.8)
-    assert "Before that?" not in page(task, "pair_results")
+    assert "What then?" not in page(task, "pair_results")
     low = scores.select_related("worker").first()
     scores.filter(pk=low.pk).update(estimate=0.1, low=0.0, high=0.2)
-    said = f"read the votes of {low.worker.pseudonym}, whose competence is surely below"
+    said = f"look at the votes of {low.worker.pseudonym}, whose competence is surely below"
     for view in ("pair_results", "pair_agreement", "pair_list"):
         assert said in page(task, view), view
     assert said not in page(task, "pair_workers")  # which says more of it
