@@ -217,7 +217,8 @@ def board(
 ) -> dict[str, Any]:
     """Boards, the compact table of ranks, and the sentence of the page (one query).
 
-    ``view`` says which score the boards are of; ``raw`` are the rows of the other one.
+    ``view`` says which score the boards are of; ``raw`` are the rows of the other one,
+    ``together`` those of all dimensions together.
     """
     every = rows_of(run, told)
     raw, controlled = with_control(
@@ -241,6 +242,7 @@ def board(
         "boards": boards,
         "rows": rows,
         "raw": raw,
+        "together": ordered([row for row in every if row.dimension == POOLED]),
         "controlled": controlled,
         "shown_score": view if controlled else RAW,
         "ranks": ranks(every, rows, asked, dimension),

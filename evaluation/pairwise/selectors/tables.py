@@ -353,14 +353,8 @@ def compared(
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     told = {"first": first, "second": second}
     if single and not last["differing"]:
-        told["styles"] = listed([one["style"] for one in single])
         step = NextStep(
-            _(
-                "Over all styles, choose between %(first)s and %(second)s by cost or another "
-                "reason. If you need only %(styles)s, prefer the higher grades named above; read "
-                "five pairs of it first, to see whether the difference matters to you."
-            )
-            % told,
+            _by_style(blocks[:-1], first, second),
             _("Pairs to read"),
             f"{page}?run={run.number}",
             cost=more[0],
@@ -388,6 +382,33 @@ def compared(
             whom=more[1],
         )
     return Verdict(said, " ".join(found)).then(step)
+
+
+def _by_style(blocks: Sequence[dict[str, Any]], first: str, second: str) -> str:
+    """Which group to take for all styles and for each one alone."""
+    said = _("For all styles, choose between %(first)s and %(second)s by cost or another reason.")
+    found, alike = [said % {"first": first, "second": second}], []
+    for block in blocks:
+        higher = {(one.value or 0) > 0 for one in block["differences"] if one.differs}
+        told = {"style": block["style"], "name": first if True in higher else second}
+        if not higher:
+            alike.append(block["style"])
+            continue
+        if len(higher) == 1:
+            said = _(
+                "For %(style)s alone, prefer %(name)s, but read five pairs first, to see whether "
+                "the difference matters to you."
+            )
+        else:
+            said = _(
+                "For %(style)s alone, prefer the higher grades on the dimension that matters to "
+                "you; read five pairs first."
+            )
+        found.append(said % told)
+    if alike:
+        said = _("For %(styles)s alone, no difference is shown: choose by cost there, too.")
+        found.append(said % {"styles": listed(alike)})
+    return " ".join(found)
 
 
 def _better(block: dict[str, Any], labels: Sequence[str], first: str, second: str) -> Iterator[str]:

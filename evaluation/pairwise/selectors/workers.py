@@ -213,9 +213,9 @@ def look_first(task: Task, run: Run) -> NextStep | None:
     if not below:
         return None
     said = _(
-        "If you have not yet, look at the votes of %(names)s, whose competence is surely below the "
-        "median. Who did not read the texts can be left out, which is free and may change these "
-        "results."
+        "If you have not yet, check the votes of %(names)s, who surely judged worse than half of "
+        "the workers: the list of workers says how. Who did not read the texts can be left out, "
+        "which is free and may change these results. Close the task only after that."
     )
     page = reverse("pair_workers", args=[task.project_id, task.pk])
     names = listed([row["name"] for row in below], NAMED)

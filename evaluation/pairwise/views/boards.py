@@ -32,6 +32,7 @@ from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.resistance.advice import (
     after_board,
     after_place,
+    beside_all,
     place_of,
     wait_for,
 )
@@ -106,6 +107,7 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     place = place_of(
         told, context["raw"], dimension, pair_resistance.votes_behind(told, context, dimension)
     )
+    place = beside_all(place, told, context["together"], dimension)
     offer = collecting.offer(task, run, found.times) if found else None
     context.update(
         verdict=after_board(place, run, dimension, found, offer=offer, out=context["still_out"]),

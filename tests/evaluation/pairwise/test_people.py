@@ -199,7 +199,7 @@ def test_other_pages_send_first_to_whoever_is_surely_below_the_median(
     assert "What then?" not in page(task, "pair_results")
     low = scores.select_related("worker").first()
     scores.filter(pk=low.pk).update(estimate=0.1, low=0.0, high=0.2)
-    said = f"look at the votes of {low.worker.pseudonym}, whose competence is surely below"
+    said = f"check the votes of {low.worker.pseudonym}, who surely judged worse"
     for view in ("pair_results", "pair_agreement", "pair_list"):
         assert said in page(task, view), view
     assert said not in page(task, "pair_workers")  # which says more of it

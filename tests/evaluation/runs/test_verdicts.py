@@ -18,10 +18,12 @@ from evaluation.free_text.selectors.disagreement import one_truth, what_now
 from evaluation.free_text.selectors.leaderboard import heading
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.models import Run
+from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import of_run
 from evaluation.pairwise.selectors.hard import read_hard
 from evaluation.pairwise.selectors.order.effects import Drift, Side, verdict_of
 from evaluation.pairwise.selectors.pages import told_apart
+from evaluation.pairwise.selectors.resistance import advice
 from evaluation.pairwise.selectors.resistance.advice import after_place
 from evaluation.pairwise.selectors.tables import Difference, compared
 from evaluation.people.selectors.card import against_medians
@@ -184,7 +186,14 @@ def test_grades_that_differ_in_one_style_say_who_is_better_on_what() -> None:
         "In prose, people has higher grades on Style. In prose, models has higher grades on Depth. "
         "Each style is tested on its own."
     )
-    assert found.next is not None and "If you need only prose" in found.next.sentence
+    assert found.next is not None and found.next.sentence == (
+        "For all styles, choose between people and models by cost or another reason. For prose "
+        "alone, prefer the higher grades on the dimension that matters to you; read five pairs "
+        "first. For list alone, no difference is shown: choose by cost there, too."
+    )
+    blocks[1] = graded("prose", -2.0, 0)
+    clear = compared(run, blocks, ["Depth", "Style"], ("people", "models"))
+    assert clear.next is not None and "For prose alone, prefer models" in clear.next.sentence
     none = compared(run, [graded("list", 0, 0)], ["Depth", "Style"], ("people", "models"))
     assert none.next is not None and "more votes on these topics cannot" in none.next.sentence
 
@@ -194,6 +203,18 @@ def test_a_lead_that_is_not_sure_at_equal_length_says_when_to_use_it() -> None:
     step = after_place(Place("A is first by the votes.", first=("A",)), run, "depth")
     assert step.sentence.startswith("Use A if length and style may count in its favour.")
     assert step.url.endswith("score=controlled")
+
+
+def test_a_dimension_without_a_winner_names_the_one_of_all_dimensions_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    several = Place("A and B may both be the best.", open=True, first=("A", "B"))
+    monkeypatch.setattr(advice, "place_of", lambda *_: Place("", sure=True, first=("A",)))
+    said = "Over all dimensions together A is first"
+    assert said in advice.beside_all(several, {}, [], "depth").note
+    assert advice.beside_all(several, {}, [], POOLED) == several
+    monkeypatch.setattr(advice, "place_of", lambda *_: several)
+    assert advice.beside_all(several, {}, [], "depth") == several
 
 
 def test_parts_that_share_no_pair_and_labels_unlike_most_are_told_once() -> None:

@@ -14,6 +14,7 @@ from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, listed, plural, word
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
+from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import (
     CONTROLLED,
     FIGURES,
@@ -54,6 +55,21 @@ def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) 
     if place.sure and held.first != place.first:
         return replace(place, sentence=_by_votes(place, held), sure=False)
     return replace(place, note=" ".join(said for said in (place.note, _equal(place, held)) if said))
+
+
+def beside_all(place: Place, told: Told, together: Sequence[SystemRow], dimension: str) -> Place:
+    """With who is first of all dimensions together, where that is sure and this dimension's not."""
+    if not place.open or dimension == POOLED:
+        return place
+    whole = place_of(told, together, POOLED, 0)
+    if not whole.sure:
+        return place
+    said = _(
+        "That is this dimension alone. Over all dimensions together %(name)s is first: use it if "
+        "all of them matter to you."
+    )
+    note = " ".join(filter(None, [place.note, said % {"name": whole.first[0]}]))
+    return replace(place, note=note)
 
 
 def _equal(place: Place, held: Place) -> str:
