@@ -209,8 +209,8 @@ def test_a_dimension_without_a_winner_names_the_one_of_all_dimensions_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     several = Place("A and B may both be the best.", open=True, first=("A", "B"))
-    monkeypatch.setattr(advice, "place_of", lambda *_: Place("", sure=True, first=("A",)))
-    said = "Over all dimensions together A is first"
+    monkeypatch.setattr(advice, "place_of", lambda *_: Place("A is first.", first=("A",)))
+    said = "All dimensions together, if all of them matter to you: A is first."
     assert said in advice.beside_all(several, {}, [], "depth").note
     assert advice.beside_all(several, {}, [], POOLED) == several
     monkeypatch.setattr(advice, "place_of", lambda *_: several)

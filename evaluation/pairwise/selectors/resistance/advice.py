@@ -58,17 +58,14 @@ def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) 
 
 
 def beside_all(place: Place, told: Told, together: Sequence[SystemRow], dimension: str) -> Place:
-    """With who is first of all dimensions together, where that is sure and this dimension's not."""
+    """With who is first of all dimensions together, where this dimension alone leaves it open."""
     if not place.open or dimension == POOLED:
         return place
     whole = place_of(told, together, POOLED, 0)
-    if not whole.sure:
+    if whole.open or not whole.first:
         return place
-    said = _(
-        "That is this dimension alone. Over all dimensions together %(name)s is first: use it if "
-        "all of them matter to you."
-    )
-    note = " ".join(filter(None, [place.note, said % {"name": whole.first[0]}]))
+    said = _("All dimensions together, if all of them matter to you: %(whole)s")
+    note = " ".join(filter(None, [place.note, said % {"whole": whole.sentence}]))
     return replace(place, note=note)
 
 
