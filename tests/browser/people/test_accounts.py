@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.models import User
 from tests.browser.sign_in import PASSWORD, misfits
+from tests.security.accounts.factors import current_code
 from tests.security.accounts.mailbox import code_for
 from tests.security.accounts.test_sso import connect_to
 from tests.support.servers import oidc_provider
@@ -71,10 +70,6 @@ def heading(page: Page, words: str, *, new: bool = False) -> None:
         assert misfits(page, words) == []
 
 
-def now(secret: str) -> str:
-    return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
-
-
 def test_somebody_signs_up_and_proves_their_address(page: Page, root: str) -> None:
     page.goto(f"{root}/password/reset/sent/")
     heading(page, "Check your mail", new=True)
@@ -103,7 +98,7 @@ def test_an_app_and_a_recovery_code_protect_an_account(page: Page, root: str) ->
     page.get_by_role("button", name="Continue").click()
     heading(page, "Add an authenticator app", new=True)
     secret = page.locator("#secret").input_value()
-    page.get_by_label("Code", exact=True).fill(now(secret))
+    page.get_by_label("Code", exact=True).fill(current_code(secret))
     page.get_by_role("button", name="Add app").click()
     heading(page, "Recovery codes", new=True)
     codes = page.locator("#codes").inner_text().split()

@@ -6,6 +6,7 @@ import time
 import uuid
 from typing import Any
 
+from allauth.mfa import app_settings
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal import auth as totp
 from django.core.cache import cache
@@ -34,11 +35,16 @@ def set_up_app(user: User) -> str:
     return secret
 
 
+def current_code(secret: str) -> str:
+    """What the app shows now: good for 30 s more, as a clock may be so much slow or fast."""
+    counter = int(time.time()) // app_settings.TOTP_PERIOD
+    return str(totp.format_hotp_value(totp.hotp_value(secret, counter)))
+
+
 def code_of(secret: str) -> str:
     """What the app shows now; it may be used once more, as after half a minute."""
     cache.clear()
-    counter = next(iter(totp.yield_hotp_counters_from_time()))
-    return totp.format_hotp_value(totp.hotp_value(secret, counter))
+    return current_code(secret)
 
 
 def recovery_code_of(user: User) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import pytest
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.mfa.totp.internal.auth import TOTP
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import User
+from tests.security.accounts.factors import current_code
 from tests.security.accounts.mailbox import link_for
 from tests.support import factories
 
@@ -33,7 +33,7 @@ def user() -> User:
 
 
 def right() -> str:
-    return str(format_hotp_value(hotp_value(SECRET, int(time.time()) // 30)))
+    return current_code(SECRET)
 
 
 def token(client: Client, user: User, code: str, password: str = factories.PASSWORD) -> Any:

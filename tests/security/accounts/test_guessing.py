@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.mfa.totp.internal.auth import TOTP
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from crowdqc import limits
+from tests.security.accounts.factors import current_code
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -198,12 +199,6 @@ def with_app(name: str = "manager-with-app") -> tuple[Any, str]:
     return user, secret
 
 
-def code_of(secret: str) -> str:
-    import time
-
-    return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
-
-
 def test_a_second_factor_stands_between_the_password_and_the_account(client: Client) -> None:
     user, secret = with_app()
     answer = client.post(reverse("login"), {"login": user.username, "password": factories.PASSWORD})
@@ -213,7 +208,7 @@ def test_a_second_factor_stands_between_the_password_and_the_account(client: Cli
     assert "Enter your code" in page.content.decode()
     wrong = client.post(reverse("mfa_authenticate"), {"code": "000000"})
     assert "That code is not right. 4 tries left." in wrong.content.decode()
-    code = code_of(secret)
+    code = current_code(secret)
     assert client.post(reverse("mfa_authenticate"), {"code": code}).status_code == 302
     assert client.get(reverse("account")).status_code == 200
     # The same code once more, from somebody who looked over the shoulder.
@@ -237,7 +232,7 @@ def test_a_device_that_is_trusted_is_not_asked_for_thirty_days(client: Client) -
     user, secret = with_app()
     form = {"login": user.username, "password": factories.PASSWORD}
     client.post(reverse("login"), form)
-    client.post(reverse("mfa_authenticate"), {"code": code_of(secret), "trust": "1"})
+    client.post(reverse("mfa_authenticate"), {"code": current_code(secret), "trust": "1"})
     client.post(reverse("logout"))
     assert client.post(reverse("login"), form)["Location"] == reverse("home")
     assert Client().post(reverse("login"), form)["Location"] == reverse("mfa_authenticate")
