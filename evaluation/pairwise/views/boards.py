@@ -26,7 +26,6 @@ from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors import live as pair_live
 from evaluation.pairwise.selectors import runs as pair_runs
-from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.resistance.advice import (
@@ -37,6 +36,7 @@ from evaluation.pairwise.selectors.resistance.advice import (
     wait_for,
 )
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards

@@ -15,8 +15,8 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.pairwise.selectors import hard as pair_hard
-from evaluation.pairwise.selectors import tables as pair_tables
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.published import SHORT
 from evaluation.runs.engine import ACTIVE

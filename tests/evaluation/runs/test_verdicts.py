@@ -25,7 +25,8 @@ from evaluation.pairwise.selectors.order.effects import Drift, Side, verdict_of
 from evaluation.pairwise.selectors.pages import told_apart
 from evaluation.pairwise.selectors.resistance import advice
 from evaluation.pairwise.selectors.resistance.advice import after_place
-from evaluation.pairwise.selectors.tables import Difference, compared
+from evaluation.pairwise.selectors.tables.advice import compared
+from evaluation.pairwise.selectors.tables.grades import Difference
 from evaluation.people.selectors.card import against_medians
 from evaluation.rescaling.selectors.rating_boards import best_of
 from evaluation.runs.selectors.more_work import StillOut
