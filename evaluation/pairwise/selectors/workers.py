@@ -21,6 +21,7 @@ from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
+from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.runs.planning.price import price_of
 from evaluation.runs.selectors import next_steps
@@ -206,7 +207,7 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
 
 def look_first(task: Task, run: Run) -> NextStep | None:
     """Whose votes to read before another page's advice is followed, if anybody's; one query."""
-    rows = WorkerScore.objects.filter(run=run, dimension="", component=1).values(
+    rows = WorkerScore.objects.filter(run=run, dimension=POOLED, component=1).values(
         "estimate", "low", "high", name=F("worker__pseudonym")
     )
     below = against_middle(list(rows))[1]

@@ -104,12 +104,12 @@ def test_a_worker_without_whom_the_cross_fit_figure_may_be_the_same_is_not_named
     change_figures(checks, low=-0.01)
     text = page(task, "pair_agreement")
     assert "No single worker lowers agreement by more than chance." in text
-    assert "lowers agreement </span>" not in text and "agreement rises from" not in text
+    assert "lowers agreement </span>" not in text and "Read the votes of" not in text
     assert "the raw figure rises by more than chance. The cross-fit figure is not shown" in text
     change_figures(checks, low=None)
     unknown = page(task, "pair_agreement")
     assert "Whether a single worker lowers agreement is not known: too few topics." in unknown
-    assert "No single worker" not in unknown and "agreement rises from" not in unknown
+    assert "No single worker" not in unknown and "Read the votes of" not in unknown
 
 
 def test_agreement_without_a_worker_starts_from_the_figure_that_the_page_says_to_read(

@@ -165,6 +165,3 @@ def _differing(last: dict[str, Any], first: str, second: str) -> str:
             "dimensions."
         )
     return said % told
-
-
-# Similarity to the best text -------------------------------------------------------------------

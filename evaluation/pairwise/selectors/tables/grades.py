@@ -314,6 +314,9 @@ def _topic(held: _Held, key: str) -> dict[str, Any]:
     return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
 
 
+# Similarity to the best text -------------------------------------------------------------------
+
+
 def overlap(runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     """Whether similarity to the best text ranks the others as people do; None while unknown."""
     told = figures_of(runs.checks, "overlap").get("overlap") if runs.checks else None
