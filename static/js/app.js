@@ -34,6 +34,17 @@
     else tellText(interpolate(gettext("The server answered %(status)s. Load the page again to see what stands."), { status: xhr.status }, true));
   });
 
+  // A page that has been sent elsewhere asks no more: each answer would send it anew, and end a
+  // page on its way that takes longer than that.
+  let sent = false;
+  document.addEventListener("htmx:beforeOnLoad", ({ detail: { xhr } }) => {
+    sent ||= Boolean(xhr.getResponseHeader("HX-Redirect") || xhr.getResponseHeader("HX-Refresh"));
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (sent && event.detail.requestConfig.verb === "get") event.preventDefault();
+  });
+  addEventListener("pageshow", () => (sent = false)); // back at it
+
   // What was told of the last attempt goes when the next one starts; polling leaves it alone.
   document.addEventListener("htmx:beforeRequest", (event) => {
     const box = notices();
