@@ -1,37 +1,16 @@
-"""Where things live: rooms, their order, and how full they may be (docs/adr/ground/0025-rooms)."""
+"""Where things live: rooms and their order (docs/adr/ground/0025-rooms)."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from pathlib import Path
 
 from annotation.task_types import TYPES
 from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph, sources
 from tests.support.rooms import DOORS, UPWARDS, floor, is_wiring, room_of
 
-MOST_ENTRIES, MOST_OF_A_PREFIX = 20, 2
 LONGEST_LINE = 200  # of a template
-# Folders that hold more, and why.
-FULL = {
-    "annotation": "the list of its rooms",
-    "evaluation": "the list of its rooms",
-}
-# Names that others give: the commands are called so on the command line.
-NAMED_BY_OTHERS = ("management/commands", "migrations")
-
-
-def folders() -> list[Path]:
-    """Every folder of our code, the roots of both sides included."""
-    found = [ROOT / name for name in PACKAGES]
-    for top in list(found):
-        found += [one.parent for one in top.rglob("__init__.py")]
-    return sorted(set(found))
-
-
-def entries(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir() if one.name != "__pycache__")
 
 
 def test_no_file_imports_itself_over_others() -> None:
@@ -91,25 +70,6 @@ def test_judging_opens_no_door_of_collecting_but_the_frame_of_its_api() -> None:
     assert wrong == []
 
 
-def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
-    full = {
-        str(folder.relative_to(ROOT)): count
-        for folder in folders()
-        if (count := len(entries(folder))) > MOST_ENTRIES
-    }
-    assert full.keys() == FULL.keys()
-
-
-def test_no_folder_of_pages_styles_or_documents_holds_more_either() -> None:
-    full = [
-        str(folder.relative_to(ROOT))
-        for top in ("templates", "static", "docs")
-        for folder in (ROOT / top, *sorted((ROOT / top).rglob("*")))
-        if folder.is_dir() and len(entries(folder)) > MOST_ENTRIES
-    ]
-    assert full == []
-
-
 def test_a_line_of_a_template_can_be_read_without_scrolling() -> None:
     """Mails are let be: a line of theirs is a line that people read."""
     long = [
@@ -133,21 +93,6 @@ def test_every_template_and_style_that_is_named_is_there() -> None:
         if not (ROOT / ("static" if name.startswith("css/") else "templates") / name).exists()
     ]
     assert missing == []
-
-
-def test_three_files_of_one_prefix_are_a_folder() -> None:
-    wrong = []
-    for folder in folders():
-        name = folder.relative_to(ROOT).as_posix()
-        if name.endswith(NAMED_BY_OTHERS):
-            continue
-        of = Counter(
-            entry.removesuffix(".py").partition("_")[0]
-            for entry in entries(folder)
-            if entry != "__init__.py"
-        )
-        wrong += [f"{name}/{one}*" for one, count in of.items() if count > MOST_OF_A_PREFIX]
-    assert wrong == []
 
 
 # Where code still asks a task which type it is, and how often; nothing is added here (rule 6).

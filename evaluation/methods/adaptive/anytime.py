@@ -30,7 +30,8 @@ import numpy as np
 import scipy
 
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
-from evaluation.methods.core.units import MEAN, simultaneous, too_few
+from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.units import MEAN, too_few
 
 VERSION = "1.0"
 
@@ -124,7 +125,7 @@ def win_shares(
         return WinShares(share, none, none, pairs, votes, *known, half_width=np.nan, why=why)
     pull = _pulls(given, pairs, votes)
     variance, clusters = _variance(pull, given, share, votes.sum(axis=1))
-    level = simultaneous(confidence, systems if systems > 2 else 1)
+    level = family_level(confidence, systems if systems > 2 else 1)
     reach = _reach(variance, clusters, 1 - level, target)
     return WinShares(
         share,

@@ -33,8 +33,9 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
     of_rows,
 )
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.params import Param, Params, choice, real_number, whole_number
-from evaluation.methods.core.units import CORRELATION, LEAST, simultaneous, too_few
+from evaluation.methods.core.units import CORRELATION, LEAST, too_few
 from evaluation.methods.text.corpus import Responses
 
 POOLED = -1
@@ -359,7 +360,7 @@ def fit(
             told = by_system(frame, drawn, settings["level"], MIN_QUESTIONS)
             rows += [{"method": slug, "size": size, **row} for row in told]
             if slug != AQER:
-                level = simultaneous(settings["level"], family)
+                level = family_level(settings["level"], family)
                 gap = compare_r(frame, drawn, scores[AQER], level)
                 against.append({"method": slug, "size": size, **gap, "family": family})
     return PARAMS.result(

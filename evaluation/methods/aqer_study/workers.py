@@ -27,8 +27,9 @@ from evaluation.methods.core.base import (
     Texts,
     of_rows,
 )
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.params import Params, flag, resamples
-from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, simultaneous, too_few
+from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
 NAME, VERSION = "text_methods", "1.0"
@@ -239,7 +240,7 @@ def _against_aqer(scores: Mapping[str, FloatArray]) -> list[Row]:
 def _against_experts(scores: Mapping[str, FloatArray], grades: FloatArray) -> list[Row]:
     if not np.isfinite(grades).any():
         return []
-    level = simultaneous(LEVEL, len(scores) - 1)
+    level = family_level(LEVEL, len(scores) - 1)
     rows = []
     for slug, own in scores.items():
         gap = dict.fromkeys(EXPERTS[-4:-1], np.nan) | {"difference_reason": ""}

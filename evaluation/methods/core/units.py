@@ -42,8 +42,9 @@ tasks is cut at 0; similarities likewise where no theme is more frequent than ot
 Shares, means, differences and slopes have intervals clustered by worker, topic or item. The votes
 of one worker are alike, so that the number of workers, not of votes, says how much is known.
 Linearised variances over clusters (Cochran 1977, ratio estimators; Liang and Zeger 1986 for the
-slope), with t quantiles of (clusters - 1) degrees of freedom; shares have Wilson's interval on
-their effective number of trials, which does not collapse where all votes are the same.
+slope), each cluster left out in turn, with Bell and McCaffrey's degrees of freedom
+(``core.inference``); shares have Wilson's interval on their effective number of trials, which does
+not collapse where all votes are the same.
 """
 
 from __future__ import annotations
@@ -51,10 +52,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray, check_within
+from evaluation.methods.core.inference import (
+    Spread,
+    cluster_spread,
+    normal_quantile,
+    t_quantile,
+    two_way_spread,
+)
 
 # Kinds of intervals.
 SHARE = "share"
@@ -107,11 +113,6 @@ def joined_bins(place: IntArray, least: int) -> list[IntArray]:
     return [np.array(rows, dtype=np.int64) for rows in found]
 
 
-def simultaneous(confidence: float, family: int) -> float:
-    """The level of each of ``family`` intervals that hold all at once (Bonferroni)."""
-    return 1 - (1 - confidence) / max(1, family)
-
-
 def count_in_words(number: int, noun: str) -> str:
     """``1 topic``, ``5 topics`` from the plural."""
     return f"{number} {noun[:-1] if number == 1 else noun}"
@@ -119,36 +120,36 @@ def count_in_words(number: int, noun: str) -> str:
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
     """Wilson's (1927) interval of a share of ``n`` independent trials, or of an effective n."""
-    z = float(scipy.special.ndtri((1 + confidence) / 2))
+    z = normal_quantile(confidence)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(0.0, float(middle - reach)), min(1.0, float(middle + reach))
+    low = 0.0 if share <= 0 else max(0.0, float(middle - reach))
+    high = 1.0 if share >= 1 else min(1.0, float(middle + reach))
+    return low, high
 
 
 def fisher(r: float, n: int, confidence: float) -> tuple[float, float]:
     """Fisher's (1921) interval of Pearson's r of ``n`` independent pairs, 4 or more."""
-    reach = float(scipy.special.ndtri((1 + confidence) / 2)) / (n - 3) ** 0.5
+    reach = normal_quantile(confidence) / (n - 3) ** 0.5
     middle = float(np.arctanh(np.clip(r, -0.9999, 0.9999)))
     return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
 
 
 def effective_trials(
-    share: float, variance: float, *, trials: float, units: int, confidence: float
+    share: float, variance: float, *, trials: float, freedom: float, confidence: float
 ) -> float:
     """How many independent trials a share from clustered ones is worth.
 
     ``trials`` over the design effect (Kish 1965, section 8.2), which is taken as 1 or more, times
-    the squared ratio of the t quantiles of trials and of units, since a variance between few units
-    is hardly known (Korn and Graubard 1998, "Confidence intervals for proportions with small
-    expected number of positive counts"). Where all trials or none show it, the number of units.
+    the squared ratio of the t quantiles of trials and of ``freedom``, since a variance between few
+    units is hardly known (Korn and Graubard 1998, "Confidence intervals for proportions with small
+    expected number of positive counts"). Where all trials or none show it, ``freedom`` + 1.
     """
     if not 0 < share < 1:
-        return float(units)
+        return freedom + 1
     effect = max(1.0, variance * trials / (share * (1 - share)))
-    tail = (1 + confidence) / 2
-    known = scipy.special.stdtrit(max(trials, 2.0) - 1, tail) / scipy.special.stdtrit(
-        units - 1, tail
-    )
+    known = float(t_quantile(confidence, max(trials, 2.0) - 1))
+    known /= float(t_quantile(confidence, freedom))
     return float(trials / effect * min(1.0, known) ** 2)
 
 
@@ -160,7 +161,8 @@ NOUNS = ("workers", "pairs")
 class Clustered:
     """An estimate with its clustered standard error and interval; NaN with a ``reason``.
 
-    From too few clusters there is an estimate without bounds, and ``reason`` says so.
+    From too few clusters, or effectively too few, there is an estimate without bounds, and
+    ``reason`` says so. ``effective`` clusters and degrees of ``freedom`` are those of the scarcest.
     """
 
     estimate: float
@@ -169,6 +171,8 @@ class Clustered:
     high: float
     clusters: int
     reason: str = ""
+    effective: float = np.nan
+    freedom: float = np.nan
 
 
 def ratio(
@@ -190,7 +194,7 @@ def ratio(
         return _none(0, "there is nothing to count")
     value = float(above.sum()) / total
     influence = (above - value * below) / total
-    return _interval(value, influence, cluster, below > 0, confidence, crossed=crossed, nouns=nouns)
+    return _interval(value, _spread(influence, below, cluster, crossed, nouns), confidence)
 
 
 def share(
@@ -214,18 +218,18 @@ def share(
     if total <= 0:
         return _none(0, "there is nothing to count")
     value = float(above.sum()) / total
-    spread = _spread((above - value * below) / total, cluster, below > 0, crossed, nouns)
-    if reason := too_few(spread.fewest, spread.noun, kind):
-        return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
+    spread = _spread((above - value * below) / total, below, cluster, crossed, nouns)
+    if reason := spread.too_few(LEAST[kind]):
+        return _without(value, spread, reason)
     effective = effective_trials(
         value,
         spread.variance,
         trials=total if trials is None else trials,
-        units=spread.fewest,
+        freedom=spread.freedom,
         confidence=confidence,
     )
     low, high = wilson(value, effective, confidence)
-    return Clustered(value, float(np.sqrt(spread.variance)), low, high, spread.clusters)
+    return _with(value, low, high, spread)
 
 
 def difference(
@@ -243,8 +247,9 @@ def difference(
         (above - value * below) / total
         for (above, below), value, total in zip((one, two), values, totals, strict=True)
     ]
-    used = (one[1] > 0) | (two[1] > 0)
-    return _interval(values[1] - values[0], shares[1] - shares[0], cluster, used, confidence)
+    weight = one[1] / totals[0] ** 2 + two[1] / totals[1] ** 2
+    spread = _spread(shares[1] - shares[0], weight, cluster)
+    return _interval(values[1] - values[0], spread, confidence)
 
 
 def within_slope(
@@ -260,70 +265,52 @@ def within_slope(
         return np.asarray(values - means[cluster])
 
     x, y = centred(x), centred(y)
-    spread = float((weight * x * x).sum())
-    if spread <= 1e-12:
+    information = weight * x * x
+    total = float(information.sum())
+    if total <= 1e-12:
         return _none(0, "nobody's votes differ in position")
-    slope = float((weight * x * y).sum()) / spread
-    return _interval(slope, weight * x * (y - slope * x) / spread, cluster, weight > 0, confidence)
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """The variance of an estimate, its clusters, and the fewest of any kind with their name."""
-
-    variance: float
-    clusters: int
-    fewest: int
-    noun: str
+    slope = float((weight * x * y).sum()) / total
+    spread = _spread(weight * x * (y - slope * x) / total, information, cluster)
+    return _interval(slope, spread, confidence)
 
 
 def _spread(
     influence: FloatArray,
+    weight: FloatArray,
     cluster: IntArray,
-    used: NDArray[np.bool_],
-    crossed: IntArray | None,
-    nouns: tuple[str, str],
-) -> _Spread:
-    """From each row's influence (n,) on the estimate."""
-    variance, clusters = _variance(influence, cluster, used)
-    if crossed is None or clusters < 2:
-        return _Spread(variance, clusters, clusters, nouns[0])
-    other, crosses = _variance(influence, crossed, used)
-    _, cell = np.unique(cluster * (int(crossed.max()) + 1) + crossed, return_inverse=True)
-    shared, _ = _variance(influence, cell, used)
-    # The difference can fall below what a single row gives; never claim less than that.
-    variance = max(variance + other - shared, shared)
-    fewest, noun = min((clusters, nouns[0]), (crosses, nouns[1]))
-    return _Spread(variance, clusters, fewest, noun)
-
-
-def _interval(
-    value: float,
-    influence: FloatArray,
-    cluster: IntArray,
-    used: NDArray[np.bool_],
-    confidence: float,
-    *,
     crossed: IntArray | None = None,
     nouns: tuple[str, str] = NOUNS,
-) -> Clustered:
+) -> Spread:
+    if crossed is None:
+        return cluster_spread(influence, weight, cluster, noun=nouns[0])
+    return two_way_spread(influence, weight, cluster, crossed, nouns=nouns)
+
+
+def _interval(value: float, spread: Spread, confidence: float) -> Clustered:
     check_within("confidence", confidence)
-    spread = _spread(influence, cluster, used, crossed, nouns)
-    if reason := too_few(spread.fewest, spread.noun, MEAN):
-        return Clustered(value, np.nan, np.nan, np.nan, spread.clusters, reason)
-    se = float(np.sqrt(spread.variance))
-    reach = float(scipy.special.stdtrit(spread.fewest - 1, (1 + confidence) / 2)) * se
-    return Clustered(value, se, value - reach, value + reach, spread.clusters)
+    if reason := spread.too_few(LEAST[MEAN]):
+        return _without(value, spread, reason)
+    reach = spread.reach(confidence)
+    return _with(value, value - reach, value + reach, spread)
 
 
-def _variance(
-    influence: FloatArray, cluster: IntArray, used: NDArray[np.bool_]
-) -> tuple[float, int]:
-    """The variance of a sum of influences, and the clusters in it."""
-    size = int(cluster.max()) + 1
-    clusters = int((np.bincount(cluster[used], minlength=size) > 0).sum())
-    summed = np.bincount(cluster, weights=influence, minlength=size)
-    return clusters / max(clusters - 1, 1) * float(np.square(summed).sum()), clusters
+def _with(value: float, low: float, high: float, spread: Spread) -> Clustered:
+    return Clustered(
+        value,
+        spread.se,
+        low,
+        high,
+        spread.clusters,
+        effective=spread.effective,
+        freedom=spread.freedom,
+    )
+
+
+def _without(value: float, spread: Spread, reason: str) -> Clustered:
+    nothing = (np.nan, np.nan, np.nan)
+    return Clustered(
+        value, *nothing, spread.clusters, reason, effective=spread.effective, freedom=spread.freedom
+    )
 
 
 def _none(clusters: int, reason: str) -> Clustered:

@@ -21,7 +21,8 @@ from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace.data import Counts
 from evaluation.methods.competence.mace.draws import TINY
 from evaluation.methods.core.base import FloatArray, IntArray, Table
-from evaluation.methods.core.units import simultaneous, wilson
+from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.units import wilson
 from evaluation.methods.core.votes import Labels
 
 LEAST = 30  # labels of a worker from which halves are compared
@@ -95,7 +96,7 @@ def _changes(
     level: float,
 ) -> IntArray:
     """FELL, ROSE, SAME or NOT_TESTED of each worker (workers,)."""
-    limit = (1 - simultaneous(level, int(tested.sum()))) / 2
+    limit = (1 - family_level(level, int(tested.sum()))) / 2
     of = (early_n + late_n, early + late, late_n)  # all labels, those that agree, the late ones
     fewer, more = scipy.stats.hypergeom.cdf(late, *of), scipy.stats.hypergeom.sf(late - 1, *of)
     found = np.where(fewer <= limit, FELL, np.where(more <= limit, ROSE, SAME))

@@ -28,8 +28,9 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, Table, of_rows
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.kinds import FEWEST, Column, checked_column, not_split, too_small
-from evaluation.methods.core.units import SHARE, simultaneous, too_few, wilson
+from evaluation.methods.core.units import SHARE, too_few, wilson
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels.agreement import agreement_row
 
@@ -68,7 +69,7 @@ def by_kind(
             none: Row = {"items": 0, "votes": 0, "workers": 0, **_nothing(why)}
             kinds.append({"column": name, "kind": "", **none})
             continue
-        own = simultaneous(level, sum(size >= FEWEST for size in sizes))
+        own = family_level(level, sum(size >= FEWEST for size in sizes))
         counted: list[tuple[str, NDArray[np.int64], NDArray[np.int64]]] = []
         for kind, part, size in zip(column.names, parts, sizes, strict=True):
             if not size:
@@ -136,7 +137,7 @@ def _shifts(
         for one, other in combinations(counted, 2)
         for worker in np.flatnonzero((one[1] >= FEWEST) & (other[1] >= FEWEST)).tolist()
     ]
-    limit = 1 - simultaneous(level, len(tried))
+    limit = 1 - family_level(level, len(tried))
     rows = []
     for worker, (a, n, hits), (b, m, others) in tried:
         agreed, given = np.array([hits[worker], others[worker]]), np.array([n[worker], m[worker]])

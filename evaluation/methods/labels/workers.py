@@ -20,7 +20,8 @@ from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace.data import Counts, summed
 from evaluation.methods.competence.mace.draws import CHAINS, Draws, Rounds
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
-from evaluation.methods.core.units import LEAST, SHARE, simultaneous, wilson
+from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.units import LEAST, SHARE, wilson
 from evaluation.methods.core.votes import Labels
 
 NONE = -1
@@ -200,7 +201,7 @@ def most_frequent_mistakes(
     top, row = votes.argmax(axis=1), np.arange(workers)
     share = skills.confusion.reshape(workers, k * k)[row, top]
     spread = skills.spread.reshape(workers, k * k)[row, top]
-    low, _ = bounds(share, spread, simultaneous(level, k * (k - 1)))
+    low, _ = bounds(share, spread, family_level(level, k * (k - 1)))
     usual = skills.confusion[:, wrong].mean(axis=1)
     told = known & ~np.isnan(skills.chance) & (votes[row, top] >= MISTAKES)
     told &= np.nan_to_num(low, nan=-1.0) > usual

@@ -23,8 +23,8 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.kinds import FEWEST, not_split, too_small
-from evaluation.methods.core.units import simultaneous
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise.boards import (
     SYSTEM,
@@ -175,7 +175,7 @@ def _column(
     if why := not_split([one.told["pairs"] for one in parts], "pairs"):
         blank = {**_part(parts[0].votes, np.zeros(len(parts[0].votes.a), bool), "", None).told}
         return {"stratum": [{**blank, "level": np.nan, "reason": why}]}
-    level = simultaneous(settings["level"], len(enough))
+    level = family_level(settings["level"], len(enough))
     told, merits, boards = [], [], []
     for part, drawn in zip(parts, rng.spawn(len(parts)), strict=True):
         if not part.told["votes"]:
@@ -201,7 +201,7 @@ def _shifts(boards: Sequence[tuple[_Part, Table]], level: float) -> list[dict[st
     """Systems whose place against the average differs between two strata."""
     systems = len(boards[0][1]) if boards else 0
     couples = list(combinations(boards, 2))
-    tail = (1 + simultaneous(level, systems * len(couples))) / 2
+    tail = (1 + family_level(level, systems * len(couples))) / 2
     found = []
     for (one, a), (other, b) in couples:
         units = max(2, min(one.units, other.units))

@@ -27,6 +27,7 @@ from evaluation.methods.core.base import (
     indices,
     of_rows,
 )
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
 from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
@@ -35,7 +36,6 @@ from evaluation.methods.core.units import (
     count_in_words,
     fisher,
     ratio,
-    simultaneous,
     too_few,
 )
 from evaluation.methods.core.votes import Labels
@@ -360,7 +360,7 @@ def _kinds(data: Ratings, scale: int, level: float) -> dict[str, list[dict[str, 
             blank = {"stratum": "", "texts": 0, "votes": 0, "level": np.nan, "reason": why}
             told.append({**row, **blank})
             continue
-        own = simultaneous(level, sum(size >= KIND_FEWEST for size in sizes))
+        own = family_level(level, sum(size >= KIND_FEWEST for size in sizes))
         for at, (kind, size) in enumerate(zip(column.names, sizes, strict=True)):
             if not size:
                 continue

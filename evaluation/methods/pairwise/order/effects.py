@@ -32,12 +32,12 @@ from evaluation.methods.core.base import (
     Table,
     of_rows,
 )
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.units import (
     Clustered,
     difference,
     ratio,
     share,
-    simultaneous,
     within_slope,
 )
 from evaluation.methods.pairwise.judgments import MISSING, ShownVotes, Units
@@ -205,7 +205,7 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
         neutral = (side[:, columns] == 0).sum(axis=1).astype(np.float64)
         given = (~np.isnan(side[:, columns])).sum(axis=1).astype(np.float64)
         family = 1 if name == ALL else len(offered)
-        found = _drift(data, first, neutral, given, simultaneous(confidence, family))
+        found = _drift(data, first, neutral, given, family_level(confidence, family))
         rows.append({"dimension": name, **found, "family": family})
     return of_rows(rows)
 
@@ -269,7 +269,7 @@ def side_preference(
             wins,
             decisive * weight,
             data.worker,
-            simultaneous(confidence, family),
+            family_level(confidence, family),
             crossed=units.of[data.pair],
             nouns=("workers", units.noun),
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaluation.methods.core.base import Hooks
-from evaluation.methods.core.units import simultaneous
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.boards import boards, votes_of
@@ -40,7 +40,7 @@ def by_topic(data: Judgments, names: tuple[str, ...], of_topic: Any) -> Judgment
 def test_a_stratum_is_the_board_of_its_votes_alone_at_the_level_of_all_strata() -> None:
     data = by_topic(study(RNG(1), topics=24), ("prose", "code"), np.arange(24) % 2)
     found = split(data)
-    level = simultaneous(QUICK["level"], 2)
+    level = family_level(QUICK["level"], 2)
     for at, name in enumerate(("prose", "code")):
         rows = data.columns["category"].of[data.votes.pair] == at
         alone = data.take(rows)
