@@ -239,22 +239,24 @@ def cluster_regression(
     working covariance: the residuals of a cluster are multiplied by (I - H_gg)^(-1/2), or by
     (I - H_gg)^(-1). ``x`` must have full column rank.
     """
-    bread = np.linalg.inv(x.T @ x)
+    bread: FloatArray = np.asarray(np.linalg.inv(x.T @ x), dtype=np.float64)
     estimate = bread @ (x.T @ y)
     residual = y - x @ estimate
     _, place = np.unique(cluster, return_inverse=True)
     clusters, p = int(place.max()) + 1, x.shape[1]
-    meat, turned = np.zeros((p, p)), []
+    meat = np.zeros((p, p))
+    turned: list[tuple[NDArray[np.bool_], FloatArray]] = []
     for g in range(clusters):
         rows = place == g
         own = x[rows]
         values, vectors = np.linalg.eigh(np.eye(len(own)) - own @ bread @ own.T)
         power = -0.5 if correction == "CR2" else -1.0
         scaled = np.where(values > 1e-10, np.maximum(values, 1e-10) ** power, 0.0)
-        adjust = (vectors * scaled) @ vectors.T
+        adjust: FloatArray = np.asarray((vectors * scaled) @ vectors.T, dtype=np.float64)
         score = own.T @ adjust @ residual[rows]
         meat += np.outer(score, score)
-        turned.append((rows, np.asarray(adjust @ own @ bread, dtype=np.float64)))
+        lever: FloatArray = np.asarray(adjust @ own @ bread, dtype=np.float64)
+        turned.append((rows, lever))
     freedom = np.array([_freedom(x, bread, turned, j) for j in range(p)])
     return Regression(estimate, bread @ meat @ bread, freedom)
 
