@@ -14,6 +14,7 @@ from evaluation.methods.agreement import coefficients
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.checklists import correlation
+from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, Texts
 from evaluation.methods.core.units import ratio, share
 from evaluation.methods.core.votes import Pairs
@@ -78,6 +79,21 @@ def label_study(crowd: LabelCrowd, rng: Rng) -> Outcome:
         drawn.competence,
         false_sure=bool(below_median(found, drawn.competence)),
         extra=float(np.mean(row["competence"] - drawn.competence)),
+    )
+
+
+def mace_study(crowd: LabelCrowd, rng: Rng) -> Outcome:
+    """MACE's competence of everybody but adversaries and copiers, for whom it has no true value."""
+    drawn = draw_labels(crowd, rng)
+    k = len(crowd.prior)
+    true = (drawn.competence * k - 1) / (k - 1)
+    row = mace.fit(drawn.data, rng=rng).estimates["worker"]
+    told = true >= 0
+    return Outcome.of_bounds(
+        row["low"][told],
+        row["high"][told],
+        true[told],
+        extra=float(np.nanmean((row["competence"] - true)[told])),
     )
 
 
@@ -716,3 +732,12 @@ def cases() -> Iterator[Case]:  # noqa: PLR0912 - one loop a method
             200,
             "Brier",
         )
+    for crowd in LABEL_CROWDS:
+        if not (crowd.guessers or crowd.copiers or crowd.workers == 2):
+            yield Case(
+                "competence (MACE)",
+                crowd.name,
+                lambda rng, c=crowd: mace_study(c, rng),
+                200,
+                "bias",
+            )

@@ -1,62 +1,68 @@
-"""The page of the documentation, from measured cells."""
+"""Tables for the documentation, from measured cells (``docs/methods/coverage.json``)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HEAD = """# Coverage of intervals
+MEASURED = Path(__file__).resolve().parents[3] / "docs" / "methods" / "coverage.json"
+EXPLAINED = {
+    "label shown (95 % set)": "`covered`: the smallest set of labels with .95 of the posterior has "
+    "the true one. `width`: accuracy of the label shown minus that of majority vote.",
+    "competence (labels)": "`false`: somebody who is not below the median is called surely so. "
+    "`bias`: mean of estimate minus truth.",
+    "alternative test at the margin": "`false`: a model that is worse by exactly epsilon passes.",
+    "live, every look": "`covered`: the intervals of all looks hold at once.",
+    "Bradley-Terry by judge": "`false`: equal systems are told apart, or others the wrong way "
+    "round.",
+    "board by topic and judge": "`false`: as above.",
+}
+EXPLAINED["competence (MACE)"] = EXPLAINED["competence (labels)"]
 
-How often intervals at .95 hold the truth with simulated crowds as they really are: a few people do
-most of the work, items come in topics, classes are rare, workers copy or skip, many equals are
-compared at once. Made by `python -m tests.studies.coverage`.
 
-Aim: coverage of .93 to .97, or no interval with the reason; something untrue is called sure on at
-most .05 of the pages. `covered` has its Monte Carlo error; `given` is the share of data sets (or
-rows) with an interval; `false` the share of pages that call something untrue sure; `power` the
-share that call something true sure.
-"""
+def measured() -> dict[str, list[dict[str, Any]]]:
+    """Cells of this version ("now") and of 0.1.0 ("before")."""
+    return dict(json.loads(MEASURED.read_text()))
 
 
-def write_page(page: Path, now: Path, before: Path | None) -> None:
-    """Write a table a method; ``before`` adds what an earlier version gave."""
-    cells = json.loads(now.read_text())
-    old = {
-        (one["method"], one["design"]): one
-        for one in (json.loads(before.read_text()) if before else [])
-    }
-    parts = [HEAD]
-    for method in dict.fromkeys(one["method"] for one in cells):
-        own = [one for one in cells if one["method"] == method]
-        extra = own[0]["extra_name"]
-        head = ["design", "given", "covered", "width", "false", "power"]
-        head += [extra] if extra else []
-        head += ["covered in 0.1.0", "false in 0.1.0"] if old else []
-        parts.append(f"\n## {method[0].upper()}{method[1:]}\n")
-        parts.append("| " + " | ".join(head) + " |")
-        parts.append("|" + "---|" * len(head))
+def tables(methods: Sequence[str] = (), level: int = 2) -> str:
+    """Markdown: a table a method (all by default), with what 0.1.0 gave."""
+    found = measured()
+    old = {(one["method"], one["design"]): one for one in found["before"]}
+    parts: list[str] = []
+    for method in methods or dict.fromkeys(one["method"] for one in found["now"]):
+        own = [one for one in found["now"] if one["method"] == method]
+        parts += ["", f"{'#' * level} {method[0].upper()}{method[1:]}", ""]
+        parts += [EXPLAINED[method], ""] if method in EXPLAINED else []
+        extra = [own[0]["extra_name"]] if own[0]["extra_name"] else []
+        head = ["design", "given", "covered", "width", "false", "power", *extra]
+        head += ["covered in 0.1.0", "false in 0.1.0"]
+        parts += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for one in own:
+            was = old.get((method, one["design"]), {})
             row = [
-                one["design"],
-                figure(one["given"], 2),
-                f"{figure(one['covered'])} ± {figure(one['error'])}"
-                if one["covered"] is not None
-                else "no interval",
-                figure(one["width"]),
-                figure(one["false_sure"]),
-                figure(one["power"], 2),
+                *cell(one, bool(extra)),
+                figure(was.get("covered")),
+                figure(was.get("false_sure")),
             ]
-            row += [figure(one["extra"])] if extra else []
-            if old:
-                was = old.get((one["method"], one["design"]), {})
-                row += [figure(was.get("covered")), figure(was.get("false_sure"))]
             parts.append("| " + " | ".join(row) + " |")
-    page.write_text("\n".join(parts) + "\n")
+    return "\n".join(parts[1:]) + "\n"
+
+
+def cell(one: Mapping[str, Any], extra: bool) -> list[str]:
+    """The figures of one design."""
+    covered = "no interval"
+    if one["covered"] is not None:
+        covered = f"{figure(one['covered'])} ± {figure(one['error'])}"
+    row = [one["design"], figure(one["given"], 2), covered, figure(one["width"])]
+    row += [figure(one["false_sure"]), figure(one["power"], 2)]
+    return [*row, figure(one["extra"])] if extra else row
 
 
 def figure(value: Any, digits: int = 3) -> str:
-    """A number without its leading zero; nothing where there is none."""
+    """A number without its leading zero; a dash where there is none."""
     if value is None:
         return "-"
     text = f"{value:.{digits}f}"
