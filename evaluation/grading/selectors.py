@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
@@ -20,6 +19,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.writing import Axis, Curve
 from evaluation.grading.actions import Marks, marks_of, order_for
 from evaluation.grading.study_run import JUDGE, SLUG
+from evaluation.methods.core.units import fisher
 from evaluation.models import Grading, Run, RunState
 
 LEAST = 10  # answers marked by both, below which no agreement is told
@@ -99,11 +99,7 @@ def _agreement(
     if not x.std() or not y.std():
         return None, None, None
     r, n = float(np.corrcoef(x, y)[0, 1]), len(both)
-    middle, reach = (
-        np.arctanh(min(r, 1 - 1e-9)),
-        -float(scipy.special.ndtri((1 - level) / 2)) / np.sqrt(n - 3),
-    )
-    return r, float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
+    return r, *fisher(r, n, level)
 
 
 def next_answer(grading: Grading, grader: User) -> int | None:

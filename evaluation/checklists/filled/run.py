@@ -84,7 +84,7 @@ def fit(run: Run, frozen: ChecksDataset, others: Sequence[Series], hooks: Hooks)
     rng = np.random.default_rng(run.seed)
     result = get_method(run.method).fit(frozen.study, rng=rng, hooks=hooks, **run.params)
     hooks.step(CONDITIONS, 0, 0)
-    compared = compare(run, frozen, result, others, rng) if frozen.human.scores else {}
+    compared = compare(run, frozen, result, others) if frozen.human.scores else {}
     return Computed(frozen, result, compared)
 
 
@@ -197,7 +197,6 @@ def compare(
     frozen: ChecksDataset,
     result: Result,
     others: Sequence[Series],
-    rng: np.random.Generator,
 ) -> Row:
     """The figure of conditions: the series, and a row a pair of them."""
     own = own_series(frozen, result)
@@ -207,8 +206,6 @@ def compare(
         frozen.study.human,
         frozen.study.article,
         pairs_of(own, others),
-        rng=rng,
-        resamples=run.params["resamples"],
         level=run.params["level"],
     )
     return {

@@ -12,12 +12,14 @@ from django.utils.translation import ngettext
 from annotation.models import Task
 from crowdqc.numbers import count, listed, plural, score
 from evaluation.checklists.selectors.checks import Board, Line, Row
-from evaluation.methods.checklists.correlation import LEAST, SAMPLE_LEVEL
+from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
+from evaluation.methods.core import units
 from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.more_work import Amount, StillOut
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
 
 MOST_NAMED = 4
+LEAST = units.LEAST[units.MEAN]  # sources from which there is an interval
 
 
 def follows(task: Task, boards: Sequence[Board]) -> Verdict:

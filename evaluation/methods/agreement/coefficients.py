@@ -200,26 +200,26 @@ def _interval(
     drawn = counts.sum(axis=1) > 0 if single else paired
     if group is not None:
         summed = grouped(rows(counts[drawn]), group[drawn])
-        return estimate(summed, np.ones(len(summed)), statistic, **drawing)
+        units = len(np.unique(group[paired]))
+        return estimate(summed, np.ones(len(summed)), statistic, units=units, **drawing)
+    units = int(np.sum(paired if times is None else times[paired]))
     kinds, times = (counts[drawn], times[drawn]) if times is not None else patterns(counts[drawn])
-    return estimate(rows(kinds), times, statistic, **drawing)
+    return estimate(rows(kinds), times, statistic, units=units, **drawing)
 
 
 def _agreeing(counts: FloatArray) -> FloatArray:
-    """Rows (items, 2 + v): share of agreeing pairs, 1, and the votes' shares; 0 without pairs."""
+    """Rows (items, 2): share of agreeing pairs, and 1; 0 without pairs."""
     votes = counts.sum(axis=1, keepdims=True)
     weight = parts.pair_weights(counts)[:, None]
     same = (counts * (counts - 1)).sum(axis=1, keepdims=True)
-    paired = (weight > 0).astype(np.float64)
     share = same * weight / np.maximum(votes, 1)
-    return np.hstack([share, paired, counts * paired])
+    return np.hstack([share, (weight > 0).astype(np.float64)])
 
 
 def _kappa(sums: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = sums[..., 0] / sums[..., 1]
-        votes = sums[..., 2:]
-        share = votes / votes.sum(axis=-1, keepdims=True)
+        share = sums[..., 3:] / sums[..., 2:3]
         expected = np.square(share).sum(axis=-1)
         return np.asarray(
             np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
@@ -252,11 +252,12 @@ def _counts(data: Labels) -> Counts:
 def fleiss_kappa(data: Labels) -> float:
     """Fleiss' kappa: agreeing pairs against what the labels' shares alone would give.
 
-    Items may have different numbers of votes, each item counting the same (one vote: left out).
-    Fleiss, "Measuring nominal scale agreement among many raters" (1971), eq. 1-7. Raises
-    TooFewVotes, NoVariation, BadVector.
+    Items may have different numbers of votes; each counts the same in the share of agreeing pairs
+    and in the labels' shares (items with one vote in the latter alone), as in Gwet, Handbook of
+    Inter-Rater Reliability (4th ed. 2014), and irrCAC. Fleiss, "Measuring nominal scale agreement
+    among many raters" (1971), eq. 1-7. Raises TooFewVotes, NoVariation, BadVector.
     """
-    value = float(_kappa(_sums(data, _agreeing)))
+    value = float(_kappa(_sums(data, _shared)))
     if np.isnan(value):
         raise NoVariation("all votes that share an item are the same; kappa is not defined")
     return value
@@ -283,9 +284,10 @@ def kappa_interval(
     return _interval(
         data,
         _nominal(data),
-        _agreeing,
+        _shared,
         _kappa,
         group,
+        single=True,
         rng=rng,
         resamples=resamples,
         confidence=confidence,
@@ -316,8 +318,9 @@ def gwet_interval(data: Labels, *, group: IntArray | None = None, **drawing: Any
 def _shared(counts: FloatArray) -> FloatArray:
     """Rows (items, 3 + v): share of agreeing pairs, 1 with two votes, 1 with any, their shares."""
     votes = counts.sum(axis=1, keepdims=True)
-    pairs = _agreeing(counts)[:, :2]
-    return np.hstack([pairs, (votes > 0).astype(np.float64), counts / np.maximum(votes, 1)])
+    return np.hstack(
+        [_agreeing(counts), (votes > 0).astype(np.float64), counts / np.maximum(votes, 1)]
+    )
 
 
 def _ac1(sums: FloatArray) -> FloatArray:

@@ -328,12 +328,14 @@ def estimate(
     rng: np.random.Generator,
     resamples: int,
     confidence: float,
+    units: int | None = None,
     noun: str = "items",
 ) -> Estimate:
     """The statistic of the summed rows (p, s) that occur ``times`` (p,), with its interval.
 
-    Percentile interval, moved out for small numbers of units (see ``bootstrap``); none where these,
-    called by the plural ``noun``, are too few (``units``) or every resample gives one value.
+    Percentile interval, moved out for small numbers of ``units`` (default: all that occur; see
+    ``bootstrap``); none where these, called by the plural ``noun``, are too few or every resample
+    gives one value.
     Raises NoVariation where the statistic, or every resample of it, is not defined.
     """
     check_resampling(resamples, confidence)
@@ -341,10 +343,10 @@ def estimate(
     draws = statistic(draw_sums(rows, times, rng, resamples))
     if np.isnan(point) or not np.isfinite(draws).any():
         raise NoVariation("all votes that share an item are the same; agreement is not defined")
-    n = int(times.sum())
-    low, high, reason = bounds(draws, n, confidence, noun)
+    units = int(times.sum()) if units is None else units
+    low, high, reason = bounds(draws, units, confidence, noun)
     undefined = int(len(draws) - np.isfinite(draws).sum())
-    return Estimate(point, low, high, confidence, n, resamples, undefined, reason)
+    return Estimate(point, low, high, confidence, units, resamples, undefined, reason)
 
 
 def bounds(

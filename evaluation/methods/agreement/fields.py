@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement import spans
 from evaluation.methods.agreement.coefficients import distance_alpha, distance_interval
@@ -18,7 +17,8 @@ from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
 from evaluation.methods.agreement.sets import masi_distances
 from evaluation.methods.agreement.spans import Span, SpanAgreement
 from evaluation.methods.core.base import BadParameter
-from evaluation.methods.core.units import AGREEMENT, SAME, too_few
+from evaluation.methods.core.inference import cluster_spread
+from evaluation.methods.core.units import AGREEMENT, LEAST, MEAN, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
 MASI, EXACT, OVERLAP, CHARACTERS = "masi", "spans_exact", "spans_overlap", "spans_characters"
@@ -80,7 +80,7 @@ def span_agreement(
     """F1 of every two workers who marked the same item, over all items: three ways to match.
 
     ``given`` is item -> worker -> their spans, none where there was nothing to mark. The interval
-    is a jackknife over items with t quantiles. It corrects for no chance (see ``spans``).
+    treats the items as the sample. It corrects for no chance (see ``spans``).
     """
     measures: tuple[tuple[str, Callable[..., SpanAgreement]], ...] = (
         (EXACT, spans.exact_agreement),
@@ -116,14 +116,15 @@ def _ratio(rows: Sequence[Sequence[int]], level: float) -> Row:
     row["value"] = value = float(matched.sum() / marks.sum())
     if reason := too_few(units, "items", AGREEMENT):
         return {**row, "reason": reason}
-    left = marks.sum() - marks
-    if not left.all():
-        return {**row, "reason": "all marks are in one item"}
-    without = (matched.sum() - matched) / left
-    error = float(np.sqrt((units - 1) / units * np.square(without - without.mean()).sum()))
-    if error < SAME:
+    # An item weighs by its marks; one without any has no say.
+    spread = cluster_spread(
+        (matched - value * marks) / marks.sum(), marks, np.arange(units), noun="items with marks"
+    )
+    if reason := spread.too_few(LEAST[MEAN]):
+        return {**row, "reason": reason}
+    if spread.se < SAME:
         return {**row, "reason": "every item gives this value, so no interval"}
-    reach = float(scipy.special.stdtrit(units - 1, (1 + level) / 2)) * error
+    reach = spread.reach(level)
     return {**row, "low": max(0.0, value - reach), "high": min(1.0, value + reach)}
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement.coefficients import tau_of
 from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Table
+from evaluation.methods.core.inference import t_quantile
 from evaluation.methods.core.units import AGREEMENT, LEAST, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
@@ -63,7 +63,7 @@ def kappa_reach(table: FloatArray, weighting: str = "none", confidence: float = 
         mean = np.where(table > 0, table * without, 0).sum(axis=(-2, -1), keepdims=True) / n
         spread = np.where(table > 0, table * (without - mean) ** 2, 0).sum(axis=(-2, -1))
         n = n[..., 0, 0]
-        reach = scipy.special.stdtrit(n - 1, (1 + confidence) / 2) * np.sqrt(spread * (n - 1) / n)
+        reach = t_quantile(confidence, n - 1) * np.sqrt(spread * (n - 1) / n)
     return np.where(n >= LEAST[AGREEMENT], reach, np.nan)
 
 
@@ -170,7 +170,7 @@ def mean_kappa(
     spread = np.array(without)
     spread = spread[np.isfinite(spread)]
     variance = (len(spread) - 1) / len(spread) * np.square(spread - spread.mean()).sum()
-    reach = float(scipy.special.stdtrit(len(spread) - 1, (1 + confidence) / 2) * np.sqrt(variance))
+    reach = float(t_quantile(confidence, len(spread) - 1) * np.sqrt(variance))
     return MeanKappa(value, value - reach, min(1.0, value + reach), pairs, len(items))
 
 

@@ -29,6 +29,7 @@ from evaluation.methods.core.base import (
     check_within,
     of_rows,
 )
+from evaluation.methods.core.inference import normal_quantile, normal_score, t_quantile
 from evaluation.methods.core.units import ALL_SAME, SAME
 
 CORRELATIONS = ("pearson", "spearman", "kendall")
@@ -135,18 +136,13 @@ def bca(
         return Bca(np.nan, np.nan, p, 0.0, 0.0, ALL_SAME)
     # Ties with the point count half, as for a discrete statistic.
     below = ((draws < point).sum() + 0.5 * (draws == point).sum()) / size
-    bias = float(scipy.special.ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
+    bias = normal_score(float(np.clip(below, 0.5 / size, 1 - 0.5 / size)))
     apart = jackknife.mean() - jackknife
     spread = float(np.square(apart).sum()) ** 1.5
     acceleration = float((apart**3).sum()) / (6 * spread) if spread > 0 else 0.0
     widen = float(np.sqrt(n / (n - 1)))
-    tail = (1 - confidence) / 2
-    reach = (
-        widen * float(scipy.special.stdtrit(n - 1, tail))
-        if expand
-        else float(scipy.special.ndtri(tail))
-    )
-    shifted = bias + np.array([reach, -reach])
+    reach = widen * float(t_quantile(confidence, n - 1)) if expand else normal_quantile(confidence)
+    shifted = bias + np.array([-reach, reach])
     # The map has a pole far out, where a skewed jackknife of few rows may come to lie.
     at = scipy.special.ndtr(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-3))
     low, high = np.quantile(draws, at)
@@ -166,7 +162,7 @@ def _reach_of_zero(draws: FloatArray, bias: float, acceleration: float) -> float
     """The interval's map, read backwards at 0: the normal quantile whose end it is."""
     size = len(draws)
     below = ((draws < 0).sum() + 0.5 * (draws == 0).sum()) / size
-    shift = float(scipy.special.ndtri(np.clip(below, 0.5 / size, 1 - 0.5 / size))) - bias
+    shift = normal_score(float(np.clip(below, 0.5 / size, 1 - 0.5 / size))) - bias
     return float(shift / max(1 + acceleration * shift, 1e-3) - bias)
 
 
@@ -186,7 +182,8 @@ class Difference:
     """``first`` - ``second`` with interval and two-sided p-value.
 
     ``n`` units were resampled or flipped; ``undefined`` of the ``resamples`` had no value.
-    ``reason`` says why resamples gave no interval (``low`` and ``high`` are NaN then).
+    ``reason`` says why resamples gave no interval (``low`` and ``high`` are NaN then); ``z`` is
+    the difference in standard errors, of ``fisher_z_difference`` alone.
     """
 
     estimate: float
@@ -199,6 +196,7 @@ class Difference:
     resamples: int
     undefined: int = 0
     reason: str = ""
+    z: float = np.nan
 
 
 def bca_correlation_difference(
@@ -409,10 +407,9 @@ def fisher_z_difference(
         h = (1 - f * mean) / (1 - mean)
         se = float(np.sqrt(2 * (1 - between) * h / (n_first - 3)))
     p = float(2 * scipy.special.ndtr(-abs(apart) / se))
-    reach = 1.959963984540054 * se
-    return Difference(
-        apart, apart - reach, apart + reach, p, first, second, min(n_first, n_second), 0
-    )
+    reach = normal_quantile(0.95) * se
+    ends, n = (apart - reach, apart + reach), min(n_first, n_second)
+    return Difference(apart, *ends, p, first, second, n, 0, z=apart / se)
 
 
 def _columns(**columns: Any) -> list[FloatArray]:

@@ -20,13 +20,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.aqer.grams import Block, Rows
 from evaluation.methods.aqer.resample import Case, Replicates, replicate
 from evaluation.methods.aqer.rounds import Iterated
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
 from evaluation.methods.core.bootstrap import ranks
+from evaluation.methods.core.inference import jackknife_spread
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ FEWEST = 8  # questions, below which halves say nothing
 TOO_MANY_WORKERS = "too many workers to compare with each other"
 TOO_FEW_FOR_CAMPS = f"it needs {2 * SMALLEST_CAMP} workers and {FEWEST} questions"
 APART = 0.7  # told where the consensuses' cosine surely lies below this
-SURE = 0.975
+SURE = 0.95  # level of the interval whose upper end is told
 
 
 def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
@@ -343,6 +343,4 @@ def _disattenuated(sums: FloatArray, pairs: FloatArray) -> tuple[float, float]:
     values = left[:, 2] / np.sqrt(left[:, 0] * left[:, 1])
     mean = total / count
     value = float(mean[2] / np.sqrt(mean[0] * mean[1]))
-    n = len(values)
-    error = float(np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum()))
-    return value, value + float(scipy.special.stdtrit(n - 1, SURE)) * error
+    return value, value + jackknife_spread(values, pairs.sum(axis=1), noun="questions").reach(SURE)

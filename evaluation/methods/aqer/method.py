@@ -74,7 +74,7 @@ from evaluation.methods.core.params import (
 )
 from evaluation.methods.core.redundancy import RANK_BY
 
-NAME, VERSION = "aqer", "1.2"
+NAME, VERSION = "aqer", "1.3"
 
 
 def _check_plan(settings: Mapping[str, Any]) -> None:

@@ -14,13 +14,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
-from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -33,9 +31,9 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
     of_rows,
 )
-from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.inference import Spread, family_level, jackknife_spread, t_quantile
 from evaluation.methods.core.params import Param, Params, choice, real_number, whole_number
-from evaluation.methods.core.units import CORRELATION, LEAST, too_few
+from evaluation.methods.core.units import CORRELATION, LEAST
 from evaluation.methods.text.corpus import Responses
 
 POOLED = -1
@@ -55,11 +53,18 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class _Z:
-    """Fisher's z of each draw (d,), and with each question left out (d, q); NaN if undefined."""
+    """Fisher's z of each draw (d,), and with each question left out (d, q); NaN if undefined.
+
+    ``answers`` (q,) are each question's graded ones.
+    """
 
     whole: FloatArray
     without: FloatArray
-    questions: int
+    answers: IntArray
+
+    @property
+    def questions(self) -> int:
+        return len(self.answers)
 
 
 def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> list[dict[str, Any]]:
@@ -72,7 +77,7 @@ def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> lis
         found = _z(frame, scores, system)
         row: dict[str, Any] = {"system": system, "questions": found.questions}
         if found.questions < least:
-            found = _Z(np.full(len(scores), np.nan), found.without, found.questions)
+            found = replace(found, whole=np.full(len(scores), np.nan))
         rows.append(row | _told(found, level))
     return rows
 
@@ -94,13 +99,12 @@ def compare_r(
     sides = [_turned_back(side, both) for side in (one, other)]
     gap = sides[0].r - sides[1].r
     told = {**none, "difference": gap}
-    if why := too_few(one.questions, "questions", CORRELATION):
+    spread = jackknife_spread(sides[0].without - sides[1].without, one.answers, noun="questions")
+    if why := spread.too_few(LEAST[CORRELATION]):
         return {**told, "reason": why}
-    left = sides[0].without - sides[1].without
     drawn = sides[0].drawn - sides[1].drawn
     over_draws = float(drawn.var(ddof=1)) / len(drawn) if len(drawn) > 1 else 0.0
-    error = (jackknife_error(left) ** 2 + over_draws) ** 0.5
-    reach = float(-scipy.special.stdtrit(one.questions - 1, (1 - level) / 2)) * error
+    reach = replace(spread, variance=spread.variance + over_draws).reach(level)
     return {**told, "low": gap - reach, "high": gap + reach, "reason": ""}
 
 
@@ -127,31 +131,28 @@ def _told(found: _Z, level: float) -> dict[str, Any]:
     told["defined"] = int(defined.sum())
     if not defined.any():
         return told
-    mean, error = _mean_error(found)
-    reach = -scipy.special.stdtrit(max(found.questions - 1, 1), (1 - level) / 2) * error
-    told.update(
-        r=float(np.tanh(mean)), low=float(np.tanh(mean - reach)), high=float(np.tanh(mean + reach))
-    )
+    mean, spread = _mean_spread(found)
+    told["r"] = float(np.tanh(mean))
+    if not spread.too_few(LEAST[CORRELATION]):
+        reach = spread.reach(level)
+        told.update(low=float(np.tanh(mean - reach)), high=float(np.tanh(mean + reach)))
     r = np.tanh(found.whole[defined])
     if len(r) > 1:
-        spread = float(r.std(ddof=1) / np.sqrt(len(r)))
-        width = float(-scipy.special.stdtrit(len(r) - 1, (1 - level) / 2)) * spread
+        of_draws = float(r.std(ddof=1) / np.sqrt(len(r)))
+        width = float(t_quantile(level, len(r) - 1)) * of_draws
         told.update(draw_low=float(r.mean()) - width, draw_high=float(r.mean()) + width)
     return told
 
 
-def _mean_error(found: _Z) -> tuple[float, float]:
-    """Mean over draws and its standard error over questions (jackknife) and draws together."""
+def _mean_spread(found: _Z) -> tuple[float, Spread]:
+    """Mean over the draws that have one; its spread over questions and draws together."""
     kept = found.whole[np.isfinite(found.whole)]
-    if not len(kept):
-        return float("nan"), float("nan")
     mean, draws = float(kept.mean()), len(kept)
     left = found.without[np.isfinite(found.whole)]
     left = np.where(np.isfinite(left), left, kept[:, None]).mean(axis=0)
-    q = len(left)
-    over_questions = (q - 1) / q * float(((left - left.mean()) ** 2).sum()) if q > 1 else np.nan
+    spread = jackknife_spread(left, found.answers, noun="questions")
     over_draws = float(kept.var(ddof=1)) / draws if draws > 1 else 0.0
-    return mean, float(np.sqrt(over_questions + over_draws))
+    return mean, replace(spread, variance=spread.variance + over_draws)
 
 
 def _z(frame: Drawn, scores: FloatArray, system: int) -> _Z:
@@ -174,7 +175,7 @@ def _z(frame: Drawn, scores: FloatArray, system: int) -> _Z:
     ]
     whole = _fisher([part.sum(axis=1) for part in sums])
     without = _fisher([part.sum(axis=1, keepdims=True) - part for part in sums])
-    return _Z(whole, without, len(asked))
+    return _Z(whole, without, np.bincount(question))
 
 
 def _by_question(values: FloatArray, question: IntArray, size: int) -> FloatArray:
@@ -199,7 +200,7 @@ def _fisher(sums: Sequence[FloatArray]) -> FloatArray:
     return z
 
 
-NAME, VERSION = "aqer_study", "1.1"
+NAME, VERSION = "aqer_study", "1.2"
 WORKERS, ANSWERS = "workers", "answers"
 JUDGE = "judge"
 POOLED_ROW = POOLED  # the row of all systems together

@@ -6,7 +6,7 @@ what one person reaches against the majority of the others.
 
 Signal of a question alone: Kendall's tau-b of its yes with the human score of the text. Left out:
 how the rank correlation of the whole score changes. Both within each article where there are
-articles enough (the unit is then the article), else over all texts with a jackknife over texts.
+articles enough, else over all texts; articles are the units of both.
 Many questions are tested at once, so the p-values are adjusted by Benjamini and Hochberg.
 """
 
@@ -22,9 +22,10 @@ from evaluation.methods.agreement.coefficients import alpha_interval, krippendor
 from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.agreement.rank_correlation import correlate
 from evaluation.methods.agreement.significance import benjamini_hochberg
-from evaluation.methods.checklists.correlation import jackknife_error
+from evaluation.methods.checklists.correlation import without_articles
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
-from evaluation.methods.core.units import MEAN, RANKED, SAME, too_few
+from evaluation.methods.core.inference import Spread, jackknife_spread, mean_spread
+from evaluation.methods.core.units import LEAST, MEAN, RANKED, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
 ALL = -1  # the question of a row over all questions
@@ -224,7 +225,7 @@ WITHIN, OVER_TEXTS = "within articles", "over all texts"
 class Tested:
     """An estimate with its t interval and two-sided p; NaN where there is none.
 
-    ``units`` are the articles or texts it rests on, ``undefined`` those without a value;
+    ``units`` are the articles it rests on, ``undefined`` those without a value;
     ``reason`` says why there is an estimate without an interval.
     """
 
@@ -308,12 +309,12 @@ def _tau(
 ) -> Tested:
     if len(x) < 3:
         return NOTHING
+    group = np.unique(article, return_inverse=True)[1].astype(np.int64)
     if within:
-        group = np.unique(article, return_inverse=True)[1]
         found = correlate("kendall", x, human, group, groups=int(group.max()) + 1)
         return of_units(found.value, level)
     point = correlate("kendall", x, human).value
-    return jackknifed(float(point[0]), left_out("kendall", x, human), level)
+    return jackknifed(float(point[0]), without_articles("kendall", x, human, group), group, level)
 
 
 def _change(
@@ -326,23 +327,16 @@ def _change(
     if known.sum() < 3:
         return NOTHING
     both, rest, human, article = both[known], rest[known], human[known], article[known]
+    group = np.unique(article, return_inverse=True)[1].astype(np.int64)
     if within:
-        group = np.unique(article, return_inverse=True)[1]
         one, two = (
             correlate("spearman", side, human, group, groups=int(group.max()) + 1).value
             for side in (both, rest)
         )
         return of_units(one - two, level)
     one, two = (correlate("spearman", side, human).value for side in (both, rest))
-    apart = left_out("spearman", both, human) - left_out("spearman", rest, human)
-    return jackknifed(float(one[0] - two[0]), apart, level)
-
-
-def left_out(kind: str, x: FloatArray, y: FloatArray) -> FloatArray:
-    """The correlation (n,) without each row in turn; NaN where that one is not defined."""
-    n = len(x)
-    group, row = np.nonzero(~np.eye(n, dtype=bool))
-    return correlate(kind, x[row], y[row], group, groups=n).value
+    left = [without_articles("spearman", side, human, group) for side in (both, rest)]
+    return jackknifed(float(one[0] - two[0]), left[0] - left[1], group, level)
 
 
 def of_units(values: FloatArray, level: float) -> Tested:
@@ -351,26 +345,27 @@ def of_units(values: FloatArray, level: float) -> Tested:
     missing = len(values) - len(known)
     if not len(known):
         return Tested(np.nan, np.nan, np.nan, np.nan, 0, missing)
-    error = float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else np.nan
     found = Tested(float(known.mean()), np.nan, np.nan, np.nan, len(known), missing)
-    return _tested(found, error, level, too_few(len(known), "articles", MEAN))
+    return _tested(found, mean_spread(known, "articles"), level, LEAST[MEAN])
 
 
-def jackknifed(point: float, without: FloatArray, level: float) -> Tested:
-    """A pooled value with the error that its leave-one-out values (n,) give."""
-    known = without[np.isfinite(without)]
-    found = Tested(point, np.nan, np.nan, np.nan, len(known), len(without) - len(known))
-    if np.isnan(point) or not len(known):
+def jackknifed(point: float, without: FloatArray, article: IntArray, level: float) -> Tested:
+    """A pooled value over texts of ``article`` (n,), by its values ``without`` (g,) each."""
+    kept = np.isfinite(without)
+    found = Tested(point, np.nan, np.nan, np.nan, int(kept.sum()), int((~kept).sum()))
+    if np.isnan(point):
         return found
-    return _tested(found, jackknife_error(known), level, too_few(len(known), "texts", RANKED))
+    if few := too_few(len(without), "articles", RANKED):
+        return replace(found, reason=few)
+    spread = jackknife_spread(without[kept], np.bincount(article)[kept], noun="articles")
+    return _tested(found, spread, level, LEAST[RANKED])
 
 
-def _tested(found: Tested, error: float, level: float, few: str) -> Tested:
-    """``found`` with its interval and p, or the reason (``few`` or no spread) why it has none."""
+def _tested(found: Tested, spread: Spread, level: float, least: int) -> Tested:
+    """``found`` with its interval and p, or the reason (few units or no spread) for neither."""
     # Where every unit says the same, nothing tells how sure it is.
-    if why := few or ("" if error >= SAME else ONE_VALUE):
+    if why := spread.too_few(least) or ("" if spread.se >= SAME else ONE_VALUE):
         return replace(found, reason=why)
-    point, freedom = found.estimate, found.units - 1
-    reach = float(-scipy.special.stdtrit(freedom, (1 - level) / 2)) * error
-    p = float(2 * scipy.special.stdtr(freedom, -abs(point) / error))
+    point, reach = found.estimate, spread.reach(level)
+    p = float(2 * scipy.special.stdtr(spread.freedom, -abs(point) / spread.se))
     return replace(found, low=point - reach, high=point + reach, p=p)

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
-from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -29,6 +27,7 @@ from evaluation.methods.core.base import (
     IntArray,
     check_within,
 )
+from evaluation.methods.core.inference import jackknife_spread
 from evaluation.methods.core.units import SAME, SIMILARITY, too_few
 from evaluation.methods.text.corpus import Tokens
 from evaluation.methods.text.metrics import rouge_l
@@ -160,7 +159,7 @@ def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
     first, second = _pairs(n)
     of_each = np.bincount(first, similarity, n) + np.bincount(second, similarity, n)
     left_out = np.asarray(total - of_each, dtype=np.float64) / ((n - 1) * (n - 2) / 2)
-    reach = float(-scipy.special.stdtrit(n - 1, (1 - level) / 2)) * jackknife_error(left_out)
+    reach = jackknife_spread(left_out).reach(level)
     if reach < SAME:
         return MeanSimilarity(estimate, np.nan, np.nan, n, ALL_ALIKE)
     return MeanSimilarity(estimate, estimate - reach, estimate + reach, n)

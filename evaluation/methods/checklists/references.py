@@ -31,7 +31,7 @@ from evaluation.methods.core.params import LEVEL, Params
 from evaluation.methods.text.corpus import words
 from evaluation.methods.text.meteor import meteor
 
-NAME, VERSION = "text_references", "1.0"
+NAME, VERSION = "text_references", "1.1"
 PARAMS = Params(NAME, (LEVEL,), version=VERSION)
 METEOR, COSINE = "meteor", "cosine"
 MEASURES = (METEOR, COSINE)

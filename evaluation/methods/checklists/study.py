@@ -40,7 +40,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.params import ANY_LEVEL, DRAWN, Params, resamples
 
-NAME, VERSION = "checklist", "1.2"
+NAME, VERSION = "checklist", "1.3"
 PARAMS = Params(
     NAME,
     (

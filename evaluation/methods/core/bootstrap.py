@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.inference import t_for_normal, t_quantile
 
 
 def question_weights(
@@ -81,9 +82,8 @@ def percentile_interval(
     The percentiles are moved out for small n as a t interval would be (Hesterberg 2015, "expanded
     percentile interval"): plain percentiles of 10 answers cover 90 % where they claim 95 %.
     """
-    tail = (1 - level) / 2
-    t = scipy.special.stdtrit(np.maximum(n, 2) - 1, tail)
-    tails = scipy.special.ndtr(t * widening_factor(n, complete=complete))
+    t = t_quantile(level, np.maximum(n, 2) - 1.0)
+    tails = scipy.special.ndtr(-t * widening_factor(n, complete=complete))
     low, high = np.empty(draws.shape[1]), np.empty(draws.shape[1])
     for value in np.unique(tails):
         columns = np.flatnonzero(tails == value)
@@ -112,10 +112,8 @@ def separable(
     critical = float(np.quantile(largest(draws - point, error, usable), level))
     fewer = np.minimum(n[:, None], n[None, :])
     # The same tail probability under t with that many answers, instead of the normal.
-    tail = np.maximum(scipy.special.ndtr(-critical), 1e-300)
-    factor = -scipy.special.stdtrit(np.maximum(fewer, 2) - 1, tail) * widening_factor(
-        fewer, complete=complete
-    )
+    factor = t_for_normal(critical, np.maximum(fewer, 2) - 1.0)
+    factor *= widening_factor(fewer, complete=complete)
     difference = np.abs(point[:, None] - point[None, :])
     apart = np.where(usable, difference > factor * error, difference > 1e-9)
     np.fill_diagonal(apart, False)

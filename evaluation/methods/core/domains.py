@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import BadShape, EmptyData, FloatArray, IntArray, index_array
 from evaluation.methods.core.components import components
+from evaluation.methods.core.inference import t_quantile
 from evaluation.methods.core.units import BOARD, too_few
 
 NAME, VERSION = "domain", "1.0"
@@ -228,7 +229,7 @@ def _board(
     apart = np.zeros((k, k), dtype=bool)
     bounds, reason = (np.nan, np.nan), too_few(len(parts), "tasks", BOARD)
     if freedom and not reason:
-        reach = float(-scipy.special.stdtrit(freedom, tail)) * np.sqrt(np.diag(cov))
+        reach = float(t_quantile(level, freedom)) * np.sqrt(np.diag(cov))
         low, high = estimate - reach, estimate + reach
         apart = _apart(estimate, cov, freedom, rng, level)
         upper, lower = (
@@ -277,7 +278,7 @@ def _apart(
     error = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * cov, 0.0))
     usable = error > 1e-12
     if k > MOST_DRAWN:
-        critical = float(-scipy.special.stdtrit(freedom, (1 - level) / (k * (k - 1))))
+        critical = float(t_quantile(level, freedom, k * (k - 1) // 2))
     else:
         values, vectors = np.linalg.eigh(cov)
         root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -353,3 +353,73 @@ class Claim:
             adjustment="bonferroni" if compared_with > 1 else "",
             reason=reason,
         )
+
+
+def normal_score(share: float) -> float:
+    """The standard normal value that ``share`` of the values lie below."""
+    return float(scipy.special.ndtri(share))
+
+
+def t_for_normal(z: float | FloatArray, freedom: float | FloatArray) -> FloatArray:
+    """The value of t with the tail of the normal value ``z`` (0 or above)."""
+    tail = np.maximum(scipy.special.ndtr(-np.asarray(z)), 1e-300)
+    return np.asarray(-scipy.special.stdtrit(freedom, tail), dtype=np.float64)
+
+
+def mean_spread(values: FloatArray, noun: str = "clusters") -> Spread:
+    """Spread of the mean of independent, equally weighted values (n,)."""
+    n = len(values)
+    variance = float(np.var(values, ddof=1)) / n if n > 1 else 0.0
+    return Spread(variance, float(max(n - 1, 0)), n, float(n), noun)
+
+
+def jackknife_spread(
+    without: FloatArray,
+    weight: FloatArray | None = None,
+    *,
+    correction: Correction = "CR2",
+    noun: str = "clusters",
+) -> Spread:
+    """Spread of an estimate from its values ``without`` (g,) each cluster in turn.
+
+    ``weight`` (g,) is each cluster's share of the information, up to a factor; left out: equal.
+    Of a ratio it is ``cluster_spread``; with equal weights and CR2 it is Quenouille's jackknife
+    (Efron 1982, 3.2) with g - 1 degrees of freedom.
+    """
+    mass = np.ones(len(without)) if weight is None else np.asarray(weight, dtype=np.float64)
+    kept = mass > 0
+    without, mass = without[kept], mass[kept]
+    clusters, effective = len(mass), effective_clusters(mass)
+    if clusters < 2:
+        return Spread(0.0, 0.0, clusters, effective, noun)
+    share = mass / mass.sum()
+    rest = 1 - share
+    centre = float((rest * without).sum() / rest.sum())
+    power = 1 if correction == "CR2" else 0
+    variance = float((rest**power * np.square(without - centre)).sum())
+    return Spread(variance, bell_mccaffrey(share), clusters, effective, noun)
+
+
+def scale_interval(
+    mean: float, spread: Spread, level: float, ends: tuple[float, float], *, family: int = 1
+) -> tuple[float, float]:
+    """Bounds of a mean of values between ``ends`` that never leave these; NaN without any spread.
+
+    Wilson's (1927) interval with t quantiles: the variance at another mean is taken to change as
+    that of a share does. A mean at an end, where nothing varies, counts as ``freedom`` + 1 trials.
+    """
+    bottom, reach = ends[0], ends[1] - ends[0]
+    nothing = (float("nan"), float("nan"))
+    if reach <= 0 or spread.freedom <= 0:
+        return nothing
+    share = min(max((mean - bottom) / reach, 0.0), 1.0)
+    room, variance = share * (1 - share), spread.variance / reach**2
+    if room < 1e-12:
+        c = normal_quantile(level, family) ** 2 / (spread.freedom + 1)
+    elif variance < 1e-18:
+        return nothing
+    else:
+        c = float(t_quantile(level, spread.freedom, family)) ** 2 * variance / room
+    middle, half = share + c / 2, (c * room + c * c / 4) ** 0.5
+    low, high = max(0.0, (middle - half) / (1 + c)), min(1.0, (middle + half) / (1 + c))
+    return bottom + reach * low, bottom + reach * high

@@ -10,9 +10,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.units import wilson
 
 
 def sample(
@@ -52,5 +52,4 @@ def share(agreed: int, n: int, *, level: float = 0.95) -> Share:
         raise BadParameter(f"{agreed} of {n} is no share")
     if not n:
         return Share(0, 0, None, None, None)
-    found = scipy.stats.binomtest(agreed, n).proportion_ci(level, method="wilson")
-    return Share(agreed, n, agreed / n, float(found.low), float(found.high))
+    return Share(agreed, n, agreed / n, *wilson(agreed / n, n, level))

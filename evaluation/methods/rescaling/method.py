@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement.rank_correlation import (
     EMPTY,
@@ -23,8 +22,9 @@ from evaluation.methods.agreement.rank_correlation import (
 )
 from evaluation.methods.core.base import BadParameter, FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
+from evaluation.methods.core.inference import jackknife_spread, t_quantile
 from evaluation.methods.core.params import ANY_LEVEL, Params, real_number, whole_number
-from evaluation.methods.core.units import RANKED, too_few
+from evaluation.methods.core.units import LEAST, RANKED
 from evaluation.methods.rescaling.data import (
     HIGHEST,
     LOWEST,
@@ -102,7 +102,8 @@ def agreement(
     centre = np.bincount(pair, weights=moved, minlength=p) / np.maximum(k, 1)
     squares = np.bincount(pair, weights=(moved - centre[pair]) ** 2, minlength=p)
     error = np.sqrt(squares * (k - 1) / np.maximum(k, 1))
-    reach = np.where(both & (k >= min_items), _quantile(level, k) * error, np.nan)
+    factor = t_quantile(level, np.maximum(k - 1.0, 1.0))
+    reach = np.where(both & (k >= min_items), factor * error, np.nan)
     rows = both[pair]
     mean = _aggregate(
         old.value[both],
@@ -128,20 +129,16 @@ def _aggregate(
     pairs = len(before)
     if not pairs:
         return NO_AGGREGATE
-    items, cell = np.unique(item, return_inverse=True)
-    k = len(items)
+    cell = np.unique(item, return_inverse=True)[1]
     old, new = float(before.mean()), float(after.mean())
-    if few := too_few(k, "items", RANKED):
+    # An item weighs by how many pairs of annotators share it.
+    spread = jackknife_spread(
+        np.bincount(cell, weights=moved) / pairs, np.bincount(cell), noun="items"
+    )
+    if few := spread.too_few(LEAST[RANKED]):
         return Aggregate(old, new, np.nan, np.nan, pairs, few)
-    mean_moved = np.bincount(cell, weights=moved) / pairs
-    error = float(np.sqrt(((mean_moved - mean_moved.mean()) ** 2).sum() * (k - 1) / k))
-    reach = float(_quantile(level, np.array(k))) * error
+    reach = spread.reach(level)
     return Aggregate(old, new, new - old - reach, new - old + reach, pairs)
-
-
-def _quantile(level: float, clusters: IntArray) -> FloatArray:
-    found: FloatArray = -scipy.special.stdtrit(np.maximum(clusters - 1, 1), (1 - level) / 2)
-    return found
 
 
 def without_ties(
@@ -182,7 +179,7 @@ def _noisy(
     return np.concatenate(out)
 
 
-NAME, VERSION = "explanation-rescaling", "1.0"
+NAME, VERSION = "explanation-rescaling", "1.1"
 PARAMS = Params(
     NAME,
     (

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, index_array
+from evaluation.methods.core.inference import mean_interval
 
 FEWEST = 5  # questions or topics from which an interval is given
 FEWEST_AUTHORS = 3  # below these an order of authors says nothing
@@ -55,9 +55,7 @@ def author_means(
             said = f"{n} {noun}{'' if n == 1 else 's'}; an interval needs {FEWEST}"
             found.append(Mean(one, float(mean.mean()), None, None, n, said))
             continue
-        half = scipy.special.stdtrit(n - 1, (1 + level) / 2) * mean.std(ddof=1) / np.sqrt(n)
-        middle = float(mean.mean())
-        found.append(Mean(one, middle, middle - half, middle + half, n))
+        found.append(Mean(one, *mean_interval(mean, level), n))
     return found
 
 

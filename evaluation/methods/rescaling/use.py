@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.inference import cluster_spread, scale_interval
 from evaluation.methods.rescaling.data import HIGHEST, LOWEST, Annotations
 
 BIN = 5.0  # scores of models are multiples of 5 nearly always
@@ -36,22 +36,18 @@ class Mean:
 def mean_of(values: FloatArray, item: IntArray, *, level: float = 0.95) -> Mean:
     """The mean of (n,) values with an interval that treats the items as the sample.
 
-    The standard error is the cluster-robust one over items, with t of items - 1 degrees of
-    freedom; NaN where there are no values.
+    Clustered by item (``inference``), within 0 to 100; NaN where there are no values.
     """
     n = len(values)
     if not n:
         return Mean(np.nan, np.nan, np.nan, np.nan, 0, 0)
     mean = float(values.mean())
-    _, cell = np.unique(item, return_inverse=True)
-    sums = np.bincount(cell, weights=values - mean)
-    k = len(sums)
-    spread = float(values.std())
-    if k < MIN_ITEMS:
+    known = cluster_spread((values - mean) / n, np.ones(n), item, noun="items")
+    spread, k = float(values.std()), known.clusters
+    if known.too_few(MIN_ITEMS):
         return Mean(mean, np.nan, np.nan, spread, n, k)
-    error = np.sqrt((sums**2).sum() * k / (k - 1)) / n
-    reach = float(-scipy.special.stdtrit(k - 1, (1 - level) / 2) * error)
-    return Mean(mean, mean - reach, mean + reach, spread, n, k)
+    low, high = scale_interval(mean, known, level, (LOWEST, HIGHEST))
+    return Mean(mean, low, high, spread, n, k)
 
 
 def histogram(scores: FloatArray) -> list[int]:

@@ -11,13 +11,9 @@ import numpy as np
 from crowdqc.errors import Invalid
 from evaluation.methods.agreement.rank_correlation import correlate, spearman
 from evaluation.methods.agreement.significance import fisher_z_difference
-from evaluation.methods.checklists.correlation import (
-    SampleLevel,
-    mean_interval,
-    pooled,
-    sample_level,
-)
+from evaluation.methods.checklists.correlation import SampleLevel, pooled, sample_level
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
+from evaluation.methods.core.inference import mean_interval
 from evaluation.published.reproduce.columns import columns, numbers
 from evaluation.published.reproduce.rows import Row
 
@@ -182,7 +178,7 @@ def comparison_rows(dimension: str, first: JudgedSummaries, second: JudgedSummar
     )
     both = one.by_article.defined & two.by_article.defined
     apart = one.by_article.value[both] - two.by_article.value[both]
-    low, high = mean_interval(apart, 0.95)
+    _, low, high = mean_interval(apart, 0.95)
     names = " minus ".join(f"{name} {prompt}" for name, prompt in COMPARED)
     rows = [
         Row(

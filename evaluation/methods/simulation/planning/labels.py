@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
+from evaluation.methods.core.inference import bell_mccaffrey, normal_score, t_quantile
 from evaluation.methods.core.votes import TIE
 from evaluation.methods.simulation.simulation import (
     DAVIDSON,
@@ -126,7 +127,7 @@ def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, FloatAr
     """Mean over items, and its t interval, of values (r, items)."""
     n = values.shape[1]
     centre = values.mean(axis=1)
-    reach = -scipy.special.stdtrit(n - 1, (1 - level) / 2) * values.std(axis=1, ddof=1) / n**0.5
+    reach = t_quantile(level, n - 1) * values.std(axis=1, ddof=1) / n**0.5
     return centre, centre - reach, centre + reach
 
 
@@ -212,8 +213,7 @@ class LabelStudy(Study):
         size = (replicates, self.items)
         common = rng.standard_normal(size) * self.likeness**0.5
         halves = [
-            common + rng.standard_normal(size) * (1 - self.likeness) ** 0.5
-            < scipy.special.ndtri(chance)
+            common + rng.standard_normal(size) * (1 - self.likeness) ** 0.5 < normal_score(chance)
             for chance in (self.good + self.gap, self.good)
         ]
         return np.concatenate(halves, axis=1).astype(np.int64)
@@ -369,9 +369,8 @@ class PairStudy(Study):
 def net_preference(votes: PairVotes, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean of wins - losses of the first of two candidates (r,), and its interval.
 
-    The variance is clustered by item and by worker (Cameron, Gelbach and Miller 2011: items +
-    workers - both), never below that of the items alone; t with items - 1 degrees of freedom. A
-    worker votes once an item, so votes are their own intersection.
+    Clustered by item and by worker, as ``inference.two_way_spread``, for all replicates at once.
+    A worker votes once an item, so votes are their own intersection.
     """
     net = (TIE - votes.outcome).astype(np.float64)  # first 1, tie 0, second -1
     r, items, per_item = net.shape
@@ -381,12 +380,11 @@ def net_preference(votes: PairVotes, level: float) -> tuple[FloatArray, FloatArr
     by_item = residual.sum(axis=2)
     who = (np.arange(r)[:, None, None] * m + votes.worker).ravel()
     by_worker = np.bincount(who, weights=residual.ravel(), minlength=r * m).reshape(r, m)
-    active = (np.bincount(who, minlength=r * m).reshape(r, m) > 0).sum(axis=1)
-    of_items = (by_item**2).sum(axis=1) * items / (items - 1)
-    of_workers = (by_worker**2).sum(axis=1) * active / np.maximum(active - 1, 1)
+    share = np.bincount(who, minlength=r * m).reshape(r, m) / (items * per_item)
+    of_items = (by_item**2).sum(axis=1) * (items / (items - 1)) ** 2
+    of_workers = np.square(by_worker / np.where(share < 1, 1 - share, 1.0)).sum(axis=1)
     both = (residual**2).sum(axis=(1, 2))
-    variance = np.maximum(of_items + of_workers - both, of_items)
-    reach = (
-        -scipy.special.stdtrit(items - 1, (1 - level) / 2) * np.sqrt(variance) / (items * per_item)
-    )
+    variance = np.maximum.reduce([of_items + of_workers - both, of_items, of_workers, both])
+    freedom = np.minimum(items - 1, [bell_mccaffrey(one) for one in share])
+    reach = t_quantile(level, freedom) * np.sqrt(variance) / (items * per_item)
     return centre, centre - reach, centre + reach

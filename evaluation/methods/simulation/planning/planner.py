@@ -14,7 +14,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.core.base import (
     BadParameter,
@@ -24,11 +23,13 @@ from evaluation.methods.core.base import (
     Table,
     check_within,
 )
+from evaluation.methods.core.inference import normal_quantile, normal_score
+from evaluation.methods.core.units import wilson
 from evaluation.methods.simulation.planning.labels import Draws, LabelStudy, PairStudy, Study
 from evaluation.methods.simulation.planning.texts import MODELS, TextStudy
 from evaluation.methods.simulation.simulation import whole_number
 
-NAME, VERSION = "planning", "1.1"
+NAME, VERSION = "planning", "1.2"
 # Name of an answer: what it says, and its unit.
 QUANTITIES = {
     "separated": ("chance to separate the two systems, the right way round", "probability"),
@@ -186,11 +187,8 @@ def proportion(hits: Any) -> tuple[float, float, float, float]:
     """
     r, k = len(hits), int(np.sum(hits))
     rough = (k + 1) / (r + 2)
-    z = float(scipy.special.ndtri(0.975))
-    middle = (k + z**2 / 2) / (r + z**2)
-    reach = z / (r + z**2) * float(np.sqrt(k * (r - k) / r + z**2 / 4))
     error = float(np.sqrt(rough * (1 - rough) / r))
-    return k / r, error, max(middle - reach, 0.0), min(middle + reach, 1.0)
+    return k / r, error, *wilson(k / r, r, 0.95)
 
 
 def mean(values: FloatArray) -> tuple[float, float, float, float]:
@@ -199,7 +197,7 @@ def mean(values: FloatArray) -> tuple[float, float, float, float]:
     if len(known) < 2:
         return (float(known.mean()) if len(known) else np.nan, np.nan, np.nan, np.nan)
     centre, error = float(known.mean()), float(known.std(ddof=1)) / len(known) ** 0.5
-    reach = float(scipy.special.ndtri(0.975)) * error
+    reach = normal_quantile(0.95) * error
     return centre, error, centre - reach, centre + reach
 
 
@@ -220,7 +218,7 @@ def spread(errors: FloatArray, batches: int = 10) -> tuple[float, float, float, 
     whole = width(errors)
     parts = np.array([width(part) for part in np.array_split(errors, min(batches, len(errors)))])
     error = float(np.std(parts, ddof=1)) / len(parts) ** 0.5
-    reach = float(scipy.special.ndtri(0.975)) * error
+    reach = normal_quantile(0.95) * error
     return whole, error, whole - reach, whole + reach
 
 
@@ -233,9 +231,9 @@ def _items_needed(draws: Draws, items: int, level: float) -> int | None:
     expected = float(draws.target.mean())
     if expected <= 0:
         return None
-    z = float(scipy.special.ndtri((1 + level) / 2))
+    z = normal_quantile(level)
     error = float((draws.high - draws.low).mean()) / (2 * z)
-    return int(np.ceil(items * ((z + float(scipy.special.ndtri(0.8))) * error / expected) ** 2))
+    return int(np.ceil(items * ((z + normal_score(0.8)) * error / expected) ** 2))
 
 
 def _warnings(table: Table, level: float, design: Study) -> list[str]:

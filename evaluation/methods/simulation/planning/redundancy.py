@@ -24,6 +24,7 @@ from evaluation.methods.core.base import (
     Table,
     of_rows,
 )
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.simulation.simulation import choose_workers, whole_number
 
@@ -109,7 +110,7 @@ def expected_accuracy(
     whole_number("items", items, 2)
     whole_number("per_worker", per_worker, 1)
     whole_number("replicates", replicates, 2)
-    hooks, z, rows = hooks or Hooks(), float(scipy.special.ndtri(0.5 + level / 2)), []
+    hooks, z, rows = hooks or Hooks(), normal_quantile(level), []
     for done, n in enumerate(votes):
         whole_number("votes", n, 1)
         hooks.step("votes per item", done, len(votes))

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement.rank_correlation import pearson
 from evaluation.methods.aqer.method import DEFAULTS
 from evaluation.methods.aqer.rounds import PUBLISHED, grade, iterate, prepare, score_outside
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
+from evaluation.methods.core.inference import t_quantile
 from evaluation.methods.core.redundancy import FEW, options_for, ranking_column
 from evaluation.methods.simulation import simulated_texts
 from evaluation.methods.simulation.planning.labels import BUDGET, Draws, Study, mean_interval
@@ -190,4 +190,4 @@ def _score_width(scores: FloatArray, worker: IntArray, size: int, level: float) 
     if not some.any():
         return np.nan
     error = np.sqrt(squares[some] / (n[some] - 1) / n[some])
-    return float((2 * -scipy.special.stdtrit(n[some] - 1, (1 - level) / 2) * error).mean())
+    return float((2 * t_quantile(level, n[some] - 1.0) * error).mean())

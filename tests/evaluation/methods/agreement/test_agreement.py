@@ -177,6 +177,32 @@ def test_fleiss_kappa_gives_the_textbook_example() -> None:
     assert agreement.fleiss_kappa(votes_of(FLEISS)) == pytest.approx(0.210, abs=5e-4)
 
 
+# Items of unequal numbers of votes, with the values of irrCAC (fleiss.kappa.raw, gwet.ac1.raw).
+UNEQUAL = [
+    ([[5, 0], [5, 0], [3, 0], [4, 1], [4, 0]], 0.0, -0.0417, 0.9133),
+    ([[2, 1], [0, 2], [1, 3], [3, 0], [1, 1]], 0.2041, 0.1324, 0.1343),
+]
+
+
+@pytest.mark.parametrize(("counts", "alpha", "fleiss", "ac1"), UNEQUAL)
+def test_fleiss_kappa_weighs_items_of_unequal_numbers_of_votes_alike(
+    counts: Any, alpha: float, fleiss: float, ac1: float
+) -> None:
+    data = votes_of(counts)
+    assert agreement.krippendorff_alpha(data) == pytest.approx(alpha, abs=5e-5)
+    assert agreement.fleiss_kappa(data) == pytest.approx(fleiss, abs=5e-5)
+    assert agreement.gwet_ac1(data) == pytest.approx(ac1, abs=5e-5)
+
+
+def test_items_with_one_vote_count_in_fleiss_chance_and_not_among_the_units() -> None:
+    data = votes_of([*([[2, 0], [0, 2], [1, 1]] * 4), *([[1, 0]] * 40)])
+    share = (4 + 2 + 40) / 52
+    chance = share**2 + (1 - share) ** 2
+    assert agreement.fleiss_kappa(data) == pytest.approx((2 / 3 - chance) / (1 - chance))
+    found = agreement.kappa_interval(data, rng=np.random.default_rng(0))
+    assert found.n == 12 and found.reason == "12 items; an interval needs 15"
+
+
 def test_two_hundred_random_tables_have_statsmodels_fleiss_kappa() -> None:
     from statsmodels.stats import inter_rater  # loads pandas, which no other test needs
 

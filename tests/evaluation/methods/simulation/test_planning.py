@@ -32,10 +32,10 @@ def test_honest_comparisons_without_ties_are_a_coin_whose_power_is_known() -> No
     found = answers("pairwise", items=200, votes=1, workers=50, replicates=2000, **values)
     error = ((1 - 0.2**2) / 200) ** 0.5  # of the mean of 200 votes of +1 and -1
     power = float(ndtr(0.2 / error - 1.96))
-    assert abs(found["separated"]["estimate"] - power) < 4 * found["separated"]["mc_error"]
-    # The larger of two variances is taken, so the intervals are a little wide, never narrow.
+    # Intervals are clustered by 50 workers too, which costs some power, and never gains any.
+    assert -0.08 < found["separated"]["estimate"] - power < 4 * found["separated"]["mc_error"]
     width = found["difference_width"]["estimate"] / (2 * 1.97 * error)
-    assert 0.99 < width < 1.06
+    assert 0.99 < width < 1.12
     assert abs(found["difference"]["estimate"] - 0.2) < 4 * found["difference"]["mc_error"]
 
 
