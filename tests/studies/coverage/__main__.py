@@ -23,13 +23,13 @@ def main() -> None:
     if options.json and options.json.exists():
         done = json.loads(options.json.read_text())
     known = {(one["method"], one["design"]) for one in done}
-    chosen = [one for one in cases() if options.only in f"{one.method}: {one.design}"]
+    chosen = [one for one in cases() if options.only in f"{one.methods}: {one.design}"]
     for case in chosen[place::of]:
-        if (case.method, case.design) in known:
+        if (case.methods[0], case.design) in known:
             continue
-        cell = measure(case, options.simulations)
-        print(line(cell), flush=True)
-        done.append(cell.as_json())
+        for cell in measure(case, options.simulations):
+            print(line(cell), flush=True)
+            done.append(cell.as_json())
         if options.json:
             options.json.write_text(json.dumps(done, indent=1))
 

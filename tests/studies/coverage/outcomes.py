@@ -9,8 +9,6 @@ import numpy as np
 
 from evaluation.methods.core.base import FloatArray
 
-ENOUGH = 0.011  # Monte Carlo error at which simulating a cell stops
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -48,13 +46,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """A method with a design: ``once`` draws a data set and says what came out."""
+    """Methods with a design: ``once`` draws a data set and says what came out of each method."""
 
-    method: str
+    methods: tuple[str, ...]
     design: str
-    once: Callable[[np.random.Generator], Outcome]
+    once: Callable[[np.random.Generator], Sequence[Outcome]]
     simulations: int = 400
-    extra: str = ""  # what ``Outcome.extra`` is
+    extra: tuple[str, ...] = ()  # what ``Outcome.extra`` is, by method
+
+    @classmethod
+    def of(cls, method: str, design: str, once: Callable[[np.random.Generator], Outcome]) -> Case:
+        """With one method."""
+        return cls((method,), design, lambda rng: (once(rng),))
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,24 @@ class Cell:
         }
 
 
-def measure(case: Case, simulations: int | None = None, seed: int = 34) -> Cell:
-    """Simulate until the errors are small, or for so many data sets."""
+def measure(case: Case, simulations: int | None = None, seed: int = 34) -> list[Cell]:
+    """A cell a method, from the case's number of data sets (at most ``simulations``)."""
     most = case.simulations if simulations is None else min(simulations, case.simulations)
-    found: list[Outcome] = []
+    found: list[Sequence[Outcome]] = []
     for number in range(most):
-        name = [ord(letter) for letter in case.method + case.design]
+        name = [ord(letter) for letter in case.methods[0] + case.design]
         found.append(case.once(np.random.default_rng([seed, number, *name])))
+    extra = case.extra or ("",) * len(case.methods)
+    return [
+        cell_of(method, case.design, outcomes, extra_name)
+        for method, outcomes, extra_name in zip(
+            case.methods, zip(*found, strict=True), extra, strict=True
+        )
+    ]
+
+
+def cell_of(method: str, design: str, found: Sequence[Outcome], extra_name: str) -> Cell:
+    """What the outcomes of many data sets come to."""
     given = np.array([one.given for one in found], dtype=float)
     held = np.array([one.held for one in found], dtype=float)
     total = given.sum()
@@ -95,8 +109,6 @@ def measure(case: Case, simulations: int | None = None, seed: int = 34) -> Cell:
     # Intervals of one data set are not independent: the ratio's error is over data sets.
     off = held - covered * given
     error = float(np.sqrt((off**2).sum()) / total) if total else float("nan")
-    if total and not error:
-        error = 0.0
 
     def rate(values: list[bool | None]) -> float:
         told = [value for value in values if value is not None]
@@ -105,8 +117,8 @@ def measure(case: Case, simulations: int | None = None, seed: int = 34) -> Cell:
     widths = [one.width for one in found if one.given]
     extras = [one.extra for one in found if one.extra is not None]
     return Cell(
-        case.method,
-        case.design,
+        method,
+        design,
         len(found),
         float(total / max(sum(one.wanted for one in found), 1)),
         covered,
@@ -115,5 +127,5 @@ def measure(case: Case, simulations: int | None = None, seed: int = 34) -> Cell:
         rate([one.false_sure for one in found]),
         rate([one.true_sure for one in found]),
         float(np.nanmean(extras)) if extras else float("nan"),
-        case.extra,
+        extra_name,
     )
