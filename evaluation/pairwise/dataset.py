@@ -243,6 +243,7 @@ def arranged_ratings(
         systems=[names[pk] for pk in sources],
         scales=[one.name for one in read.asked],
         columns=_columns(metadata, _items_of(read, used), [texts[pk].topic for pk in used]),
+        points=[one.points for one in read.asked],
     )
     return RatingsDataset(
         data,

@@ -108,8 +108,8 @@ def _of_answers(about: About) -> list[tuple[str, str]]:
 def _of_ratings(about: About) -> list[tuple[str, str]]:
     return [
         (
-            "Krippendorff’s alpha",
-            gettext("How far workers agree, with the distance between scores."),
+            gettext("Krippendorff’s alpha, ordinal"),
+            gettext("How far workers agree, with the order of scores."),
         ),
         (
             gettext("Means"),

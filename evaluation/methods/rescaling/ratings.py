@@ -27,21 +27,22 @@ from evaluation.methods.core.base import (
     indices,
     of_rows,
 )
-from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.inference import family_level, scale_interval, two_way_spread
 from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
 from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
 from evaluation.methods.core.units import (
     CORRELATION,
+    LEAST,
+    MEAN,
     count_in_words,
     fisher,
-    ratio,
     too_few,
 )
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.rescaling import competence
 
-NAME, VERSION = "ratings", "1.4"
+NAME, VERSION = "ratings", "1.5"
 PARAMS = Params(
     NAME,
     (
@@ -59,7 +60,9 @@ PARAMS = Params(
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
-AGREED = ("dimension", "alpha", "low", "high", "n", "texts", "unit", "reason")
+SAME_RATING = "every rating is the same, so no interval"
+ORDINAL = "ordinal"
+AGREED = ("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason")
 SYSTEM = (
     "dimension",
     "component",
@@ -95,6 +98,8 @@ class Ratings:
 
     ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
     and ``topic`` (texts,) say whose text it is and on what. ``columns`` are kinds of texts by name.
+    ``ends`` (s, 2) are the lowest and highest point of each scale; of scales whose points are not
+    known, the lowest and highest rating.
     """
 
     worker: IntArray
@@ -107,6 +112,7 @@ class Ratings:
     systems: tuple[str, ...]
     scales: tuple[str, ...]
     columns: Mapping[str, Column] = field(default_factory=dict)
+    ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -132,13 +138,17 @@ class Ratings:
         systems: Sequence[str],
         scales: Sequence[str],
         columns: Mapping[str, Column] | None = None,
+        points: Sequence[Sequence[float]] | None = None,
     ) -> Ratings:
-        """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
+        """Check the arrays; ``points`` are those of each scale.
+
+        Raises EmptyData, UnknownIndex, BadShape.
+        """
         w, t = indices(worker=(worker, workers), text=(text, texts))
-        points = np.asarray(value, dtype=np.float64)
-        if points.shape != (len(w), len(scales)) or len(t) != len(w):
-            raise BadShape(f"value is {points.shape}; it must be ({len(w)}, {len(scales)})")
-        if not np.isfinite(points).any():
+        given = np.asarray(value, dtype=np.float64)
+        if given.shape != (len(w), len(scales)) or len(t) != len(w):
+            raise BadShape(f"value is {given.shape}; it must be ({len(w)}, {len(scales)})")
+        if not np.isfinite(given).any():
             raise EmptyData("there is no rating")
         s, about = index_array("system", system, len(systems)), np.asarray(topic, dtype=np.int64)
         if len(s) != len(texts) or len(about) != len(texts):
@@ -148,10 +158,20 @@ class Ratings:
             for name, one in (columns or {}).items()
         }
         return cls(
-            *(w, t, points, s, about),
+            *(w, t, given, s, about),
             *(tuple(workers), tuple(texts), tuple(systems), tuple(scales)),
             kinds,
+            _ends(given, points or [()] * len(scales)),
         )
+
+
+def _ends(value: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
+    """Lowest and highest (s, 2) of each scale's points and ratings (n, s)."""
+    every = [
+        [*known, *column[np.isfinite(column)].tolist()]
+        for known, column in zip(points, value.T, strict=True)
+    ]
+    return np.array([(min(one, default=np.nan), max(one, default=np.nan)) for one in every])
 
 
 def fit(
@@ -159,11 +179,12 @@ def fit(
 ) -> Result:
     """Describe a rating study.
 
-    Tables (``dimension`` is the scale's number): ``agreement`` (ordinal alpha, bootstrap over
-    topics, over texts where all are of one; ``unit``), ``system`` (mean; interval clustered by
-    worker and by topic), ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation
-    with the mean of the others on the same texts, which is no competence, NaN below 3 texts, with
-    Fisher's interval; ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
+    Tables (``dimension`` is the scale's number): ``agreement`` (alpha of the level of
+    ``measurement``, ordinal, of these raters; bootstrap over topics, over texts where all are of
+    one; ``unit``), ``system`` (mean; interval clustered by worker and by topic, within the scale),
+    ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation with the mean of the
+    others on the same texts, which is no competence, NaN below 3 texts, with Fisher's interval;
+    ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
     ``no_interval`` say why there is no figure or no interval.
 
     ``stratum``, a row a scale, column and kind of texts: dimension, column, stratum (its name; ""
@@ -293,6 +314,7 @@ def _agreement(
     unit, noun = data.units
     row: dict[str, Any] = {
         "dimension": scale,
+        "measurement": ORDINAL,
         "alpha": np.nan,
         "low": np.nan,
         "high": np.nan,
@@ -303,10 +325,10 @@ def _agreement(
     }
     try:
         votes = labels(data, scale)
-        row["alpha"] = krippendorff_alpha(votes, "ordinal")
+        row["alpha"] = krippendorff_alpha(votes, ORDINAL)
         found = alpha_interval(
             votes,
-            "ordinal",
+            ORDINAL,
             rng=rng,
             resamples=settings["resamples"],
             confidence=settings["level"],
@@ -324,25 +346,31 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
     known, of = np.isfinite(value), data.system[data.text]
     for system in np.unique(of[known]).tolist():
         mine = (known & (of == system)).astype(np.float64)
-        mean = ratio(
-            np.where(mine > 0, value, 0.0),
+        n = int(mine.sum())
+        mean = float(value[mine > 0].mean())
+        spread = two_way_spread(
+            np.where(mine > 0, value - mean, 0.0) / n,
             mine,
             data.worker,
-            level,
-            crossed=data.units[0][data.text],
+            data.units[0][data.text],
             nouns=("workers", data.units[1]),
         )
+        low = high = se = np.nan
+        why = spread.too_few(LEAST[MEAN])
+        if not why:
+            low, high = scale_interval(mean, spread, level, tuple(data.ends[scale]))
+            se, why = spread.se, "" if np.isfinite(low) else SAME_RATING
         found.append(
             {
                 "dimension": scale,
                 "component": 1,
                 "system": system,
-                "estimate": mean.estimate,
-                "se": mean.se,
-                "low": mean.low,
-                "high": mean.high,
-                "n": int(mine.sum()),
-                "no_interval": mean.reason,
+                "estimate": mean,
+                "se": se,
+                "low": low,
+                "high": high,
+                "n": n,
+                "no_interval": why,
             }
         )
     return found

@@ -57,7 +57,7 @@ def _lines(data: method.Ratings, result: Result) -> Iterator[str]:
             yield f"No agreement: {row['reason']}."
         else:
             bounds = interval(row["low"], row["high"]) or " (no interval)"
-            yield f"Krippendorff's alpha {number(row['alpha'])}{bounds}."
+            yield (f"Krippendorff's alpha ({row['measurement']}) {number(row['alpha'])}{bounds}.")
     yield (
         f"{plural(len(data), 'rating')} of {plural(len(data.texts), 'text')} by "
         f"{plural(len(data.workers), 'worker')}."

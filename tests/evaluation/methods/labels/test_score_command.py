@@ -152,4 +152,4 @@ def test_comparisons_answers_and_ratings_are_scored_too(tmp_path: Path) -> None:
         for k in range(3)
     ]
     said = score(write(tmp_path / "ratings.csv", rated))
-    assert "Krippendorff's alpha 1.000" in said and "60 ratings of 20 texts by 3 workers." in said
+    assert "Krippendorff's alpha (ordinal) 1.000" in said and "60 ratings of 20 texts by 3 workers." in said
