@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from argparse import SUPPRESS
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crowdqc.web.terms import MONEY, STATISTICS, Term
+from tests.studies.coverage.table import misses, tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("crowdqc", "annotation", "evaluation")
@@ -254,7 +255,20 @@ def terms_page(terms: Mapping[str, Term]) -> str:
     return "\n".join(rows)
 
 
-PARTS = {
+# Which rows of the coverage study each method's page shows.
+COVERAGE = {
+    "agreement": ("alpha", "percent agreement"),
+    "bradley-terry": ("Bradley-Terry by judge", "board by topic and judge"),
+    "live": ("live, every look",),
+    "ratings": ("mean rating of a system", "change of tau by rescaling"),
+    "checklists": ("two checklist scorings", "checklist correlation"),
+    "aqer": ("AQER, workers",),
+    "replacement": ("alternative test at the margin",),
+    "estimates": ("prediction-powered mean", "corrected share (Rogan-Gladen)"),
+    "labels": ("competence (labels)", "label shown (95 % set)"),
+    "mace": ("competence (MACE)",),
+}
+PARTS: dict[str, Callable[..., str]] = {
     "terms of statistics": lambda: terms_page(STATISTICS),
     "terms of money": lambda: terms_page(MONEY),
     "events": events_page,
@@ -262,4 +276,9 @@ PARTS = {
     "commands": commands_page,
     "methods": methods_page,
     "api": api_page,
+    "coverage": tables,
+    "coverage misses": misses,
+} | {
+    f"coverage of {name}": lambda methods=methods: tables(methods, level=3)
+    for name, methods in COVERAGE.items()
 }
