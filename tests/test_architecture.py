@@ -288,16 +288,8 @@ def test_quantiles_of_intervals_come_from_one_place() -> None:
 
 # Still to go through inference.py; nothing is added.
 QUANTILES_LEFT = {
-    "evaluation/methods/adaptive/anytime.py",
-    "evaluation/methods/adaptive/simulation.py",
     "evaluation/methods/aqer_study/workers.py",
-    "evaluation/methods/bradley_terry/arena.py",
-    "evaluation/methods/bradley_terry/intervals.py",
     "evaluation/methods/competence/glad.py",
-    "evaluation/methods/pairwise/checks.py",
-    "evaluation/methods/pairwise/resistance.py",
-    "evaluation/methods/pairwise/strata.py",
-    "evaluation/methods/pairwise/tables.py",
     "evaluation/methods/replacement/active.py",
     "evaluation/methods/replacement/annotator.py",
     "evaluation/methods/replacement/behavior.py",

@@ -56,7 +56,9 @@ class Crowd:
     ties: float = 0.0
     target: float = 0.05
     budget: int = 4000
-    unequal: bool = False  # a few workers do most of the work
+    unequal: bool = False  # a fifth of the workers does 16 times as much as the others
+    few: int = 0  # so many do 80 %
+    zipf: float = 0.0  # the exponent of how much each does
     models: int = 0  # so many judge every pair in both orders, and no person does
 
 
@@ -70,6 +72,13 @@ CROWDS = (
     Crowd("2 systems, 12 workers", (0.0, 0.4), 12, 0.3, 0.5, target=0.13),
     Crowd("2 systems, 6 workers", (0.0, 0.4), 6, 0.3, 0.5, target=0.25, budget=1500),
     Crowd("2 systems, 8 of 40 do most", (0.0, 0.4), 40, 0.5, 0.5, target=0.15, unequal=True),
+    Crowd("2 systems, 1 of 10 does 80 %", (0.0, 0.4), 10, 0.8, 0.5, target=0.15, few=1),
+    Crowd("2 systems, 2 of 40 do 80 %", (0.0, 0.4), 40, 0.8, 0.5, target=0.15, few=2),
+    Crowd("2 systems, 30 workers, Zipf 2", (0.0, 0.4), 30, 0.8, 0.5, target=0.15, zipf=2.0),
+    Crowd("2 systems, 30 workers, Zipf 1.5", (0.0, 0.4), 30, 0.8, 0.5, target=0.15, zipf=1.5),
+    Crowd(
+        "4 systems, 30 workers, Zipf 1.5", (0.0, 0.2, 0.5, 0.9), 30, 0.8, 0.5, target=0.2, zipf=1.5
+    ),
     Crowd("2 systems far apart", (0.0, 3.0), 30, 0.3, 0.5, target=0.08),
     Crowd("4 systems, 30 workers", (0.0, 0.2, 0.5, 0.9), 30, 0.3, 0.5, target=0.1),
     Crowd("4 systems, 12 workers", (0.0, 0.2, 0.5, 0.9), 12, 0.3, 0.5, target=0.15),
@@ -107,6 +116,9 @@ def draw(crowd: Crowd, rng: np.random.Generator) -> Votes:
     share = np.ones(crowd.workers)
     if crowd.unequal:
         share[: crowd.workers // 5] = 16
+    if crowd.few:
+        share[: crowd.few] = 4 * (crowd.workers - crowd.few) / crowd.few
+    share = share / np.arange(1, crowd.workers + 1) ** crowd.zipf
     # People come in turn; the first of each make sure that all are there at all.
     people = rng.choice(crowd.workers, many, p=share / share.sum())
     worker = np.repeat(people, crowd.bundle)[: len(asked)]
@@ -166,13 +178,15 @@ def holds(found: WinShares, real: Any) -> Any:
 
 
 def measured(crowd: Crowd, replicates: int, seed: int = 1) -> dict[str, float]:
-    """Coverage at the stop of one interval, of all, and at every look; votes; stops by width."""
+    """Coverage at the stop of one interval and of all, share without an interval there, coverage
+    at every look; votes; stops by width."""
     rng, real = np.random.default_rng([seed, len(crowd.name)]), truth(crowd)
     stops = [stop(crowd, rng, real) for _ in range(replicates)]
-    held = np.array([holds(one.found, real) for one in stops])
+    held = np.array([holds(one.found, real) for one in stops if not one.found.why])
     return {
-        "one": float(held.mean()),
-        "all": float(held.all(axis=1).mean()),
+        "one": float(held.mean()) if len(held) else np.nan,
+        "all": float(held.all(axis=1).mean()) if len(held) else np.nan,
+        "none": 1 - len(held) / replicates,
         "looks": float(np.mean([one.always for one in stops])),
         "votes": float(np.mean([one.votes for one in stops])),
         "narrow": float(np.mean([one.narrow for one in stops])),
@@ -180,12 +194,14 @@ def measured(crowd: Crowd, replicates: int, seed: int = 1) -> dict[str, float]:
 
 
 def main(replicates: int = 400) -> None:
-    print(f"{'crowd':40} {'one':>6} {'all':>6} {'looks':>6} {'votes':>7} {'by width':>9}")
+    print(
+        f"{'crowd':38} {'one':>5} {'all':>5} {'none':>5} {'looks':>5} {'votes':>5} {'by width':>8}"
+    )
     for crowd in CROWDS:
         row = measured(crowd, replicates)
         print(
-            f"{crowd.name:40} {row['one']:6.3f} {row['all']:6.3f} {row['looks']:6.3f}"
-            f" {row['votes']:7.0f} {row['narrow']:9.2f}",
+            f"{crowd.name:38} {row['one']:5.3f} {row['all']:5.3f} {row['none']:5.2f}"
+            f" {row['looks']:5.3f} {row['votes']:5.0f} {row['narrow']:8.2f}",
             flush=True,
         )
 

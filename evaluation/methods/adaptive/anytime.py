@@ -11,12 +11,14 @@ estimate's information: with variance ``V`` and ``v = 1 / V`` the reach is
 studentised mean may stand in for a mean of known variance is asymptotic (Waudby-Smith, Arbour,
 Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52).
 
-Votes of one worker are alike, and so are those on one prompt. ``V`` is the linearised variance of
-the ratios clustered by both (Cameron, Gelbach and Miller 2011), each part times G / (G - 1) for G
-clusters, and not below that of either alone nor of as many independent votes (Agresti and Coull's
-share). Few clusters know their variance badly: the reach in standard errors is read as a normal
-quantile and put at the same probability of a t of (least G - 1) degrees of freedom. With more than
-two systems all intervals hold at once (Bonferroni).
+Votes of one worker are alike, so are those on one prompt, and a few workers do most of the work.
+``V`` is the linearised variance of the ratios clustered by both (Cameron, Gelbach and Miller 2011),
+each cluster's sum divided by the root of one minus its share of the votes (CR2), and not below that
+of either alone nor of as many independent votes (Agresti and Coull's share). Few clusters know
+their variance badly: the reach in standard errors is read as a normal quantile and put at the same
+probability of a t with Bell and McCaffrey's degrees of freedom for the clusters' shares
+(``core.inference``); from effectively fewer than ``LEAST_EFFECTIVE`` workers or prompts there is no
+interval. With more than two systems all intervals hold at once (Bonferroni).
 
 ``python -m tests.studies.live_coverage`` measures how often the intervals at .95 hold the truth
 where collecting stopped; its table is in its docstring.
@@ -28,12 +30,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
-from evaluation.methods.core.inference import family_level
-from evaluation.methods.core.units import MEAN, too_few
+from evaluation.methods.core.inference import family_level, t_for_normal, too_few_clusters
+from evaluation.methods.core.units import LEAST, MEAN
 
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,24 +121,29 @@ def win_shares(
     if not told[others].all():
         why = "some systems have no vote against each other yet"
     if not by_prompt:
-        why = why or too_few(len(people), "workers", MEAN)
-    why = why or too_few(len(topics), "prompts", MEAN)
+        why = why or too_few_clusters(len(people), len(people), "workers", LEAST[MEAN])
+    why = why or too_few_clusters(len(topics), len(topics), "prompts", LEAST[MEAN])
+    nothing = WinShares(
+        share, none, none, pairs, votes, len(people), len(topics), half_width=np.nan, why=why
+    )
     if why:
-        known = (len(people), len(topics))
-        return WinShares(share, none, none, pairs, votes, *known, half_width=np.nan, why=why)
-    pull = _pulls(given, pairs, votes)
-    variance, clusters = _variance(pull, given, share, votes.sum(axis=1))
+        return nothing
+    weight = _weights(given, votes)
+    by_worker = _Clusters.of(given.worker, weight, "workers" if not by_prompt else "prompts")
+    by_topic = by_worker if by_prompt else _Clusters.of(given.prompt, weight, "prompts")
+    if why := by_worker.too_few or by_topic.too_few:
+        return replace(nothing, why=why)
+    pull = weight * (given.score - pairs[first, second])[:, None]
+    pull[np.arange(len(first)), second] *= -1
+    variance = _variance(pull, by_worker, by_topic, share, votes.sum(axis=1))
+    freedom = np.minimum(by_worker.freedom, by_topic.freedom)
     level = family_level(confidence, systems if systems > 2 else 1)
-    reach = _reach(variance, clusters, 1 - level, target)
-    return WinShares(
-        share,
-        np.maximum(0.0, share - reach),
-        np.minimum(1.0, share + reach),
-        pairs,
-        votes,
-        len(people),
-        len(topics),
-        float(reach.max()),
+    reach = _reach(variance, freedom, 1 - level, target)
+    return replace(
+        nothing,
+        low=np.maximum(0.0, share - reach),
+        high=np.minimum(1.0, share + reach),
+        half_width=float(reach.max()),
     )
 
 
@@ -151,46 +159,71 @@ def _check(given: Votes, systems: int) -> None:
         raise DataError("A vote names a system against itself, or one that is not there.")
 
 
-def _pulls(given: Votes, pairs: FloatArray, votes: IntArray) -> FloatArray:
-    """How far each vote pulls each system's share (n, k): the ratios' linear terms."""
+def _weights(given: Votes, votes: IntArray) -> FloatArray:
+    """What each vote counts in each system's share (n, k); columns add up to 1."""
     first, second = given.first, given.second
-    own = (given.score - pairs[first, second]) / (votes[first, second] * (len(pairs) - 1))
-    pull = np.zeros((len(first), len(pairs)))
+    weight = np.zeros((len(first), len(votes)))
     rows = np.arange(len(first))
-    pull[rows, first] = own
-    pull[rows, second] = -own
-    return pull
+    weight[rows, first] = weight[rows, second] = 1 / (votes[first, second] * (len(votes) - 1))
+    return weight
+
+
+@dataclass(frozen=True, eq=False)
+class _Clusters:
+    """``place`` (n,) of each vote, ``share`` (g, k) of each cluster in each system's votes."""
+
+    place: NDArray[np.intp]
+    share: FloatArray
+    noun: str
+
+    @classmethod
+    def of(cls, name: IntArray, weight: FloatArray, noun: str) -> _Clusters:
+        names, place = np.unique(name, return_inverse=True)
+        return cls(place, _summed(weight, place, len(names)), noun)
+
+    @property
+    def freedom(self) -> FloatArray:
+        """Bell and McCaffrey's degrees of freedom (k,), as ``inference.bell_mccaffrey``."""
+        bent = self.share**2 / (1 - self.share)
+        curved = bent.sum(axis=0) ** 2 - (bent**2).sum(axis=0)
+        return np.asarray(1 / ((self.share**2).sum(axis=0) + curved), dtype=np.float64)
+
+    @property
+    def too_few(self) -> str:
+        """Why these give some system no interval; "" where they do."""
+        effective = 1 / (self.share**2).sum(axis=0)
+        at = int(effective.argmin())
+        clusters = int((self.share[:, at] > 0).sum())
+        return too_few_clusters(clusters, float(effective[at]), self.noun, LEAST[MEAN])
+
+    def variance(self, pull: FloatArray) -> FloatArray:
+        """Of the sums of pulls (n, k)."""
+        sums = _summed(pull, self.place, len(self.share))
+        return np.asarray((sums**2 / (1 - self.share)).sum(axis=0), dtype=np.float64)
 
 
 def _variance(
-    pull: FloatArray, given: Votes, share: FloatArray, n: IntArray
-) -> tuple[FloatArray, int]:
-    """Variances of the shares (k,), clustered both ways, and the smaller number of clusters."""
-    by_worker, people = _clustered(pull, given.worker)
-    by_prompt, topics = _clustered(pull, given.prompt)
-    _, at_worker = np.unique(given.worker, return_inverse=True)
-    _, at_prompt = np.unique(given.prompt, return_inverse=True)
-    both, _ = _clustered(pull, at_worker * topics + at_prompt)
+    pull: FloatArray, by_worker: _Clusters, by_prompt: _Clusters, share: FloatArray, n: IntArray
+) -> FloatArray:
+    """Variances of the shares (k,), clustered both ways."""
+    one, two = by_worker.variance(pull), by_prompt.variance(pull)
+    cell = by_worker.place * len(by_prompt.share) + by_prompt.place
+    known, place = np.unique(cell, return_inverse=True)
+    both = (_summed(pull, place, len(known)) ** 2).sum(axis=0)
     least = (share * n + 2) / (n + 4)
-    alone = least * (1 - least) / n
-    joint = by_worker + by_prompt - both
-    return np.maximum.reduce([joint, by_worker, by_prompt, alone]), min(people, topics)
+    return np.maximum.reduce([one + two - both, one, two, least * (1 - least) / n])
 
 
-def _clustered(pull: FloatArray, cluster: IntArray) -> tuple[FloatArray, int]:
-    names, place = np.unique(cluster, return_inverse=True)
-    sums = np.zeros((len(names), pull.shape[1]))
-    np.add.at(sums, place, pull)
-    number = len(names)
-    return (sums**2).sum(axis=0) * number / max(1, number - 1), number
+def _summed(values: FloatArray, place: NDArray[np.intp], size: int) -> FloatArray:
+    """Columns (n, k) added up by place (size, k)."""
+    return np.stack([np.bincount(place, column, size) for column in values.T], axis=1)
 
 
-def _reach(variance: FloatArray, clusters: int, alpha: float, target: float) -> FloatArray:
+def _reach(variance: FloatArray, freedom: FloatArray, alpha: float, target: float) -> FloatArray:
     """Half-widths of the confidence sequence at these variances (k,)."""
     ratio = float(-scipy.special.lambertw(-(alpha**2) / np.e, -1).real) - 1
     best = (1 + 1 / ratio) * np.log((1 + ratio) / alpha**2)  # squared errors at the target
     mixed = best / target**2 / ratio
     known = 1 / variance
     errors = np.sqrt((known + mixed) * np.log((known + mixed) / (mixed * alpha**2)) / known)
-    wider: FloatArray = scipy.stats.t.isf(scipy.stats.norm.sf(errors), clusters - 1)
-    return wider * np.sqrt(variance)
+    return np.asarray(t_for_normal(errors, freedom) * np.sqrt(variance), dtype=np.float64)

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.adaptive.beliefs import beliefs, next_vote
 from evaluation.methods.adaptive.crowd import Design, Drawn, draw
 from evaluation.methods.adaptive.method import LABEL, plan_votes
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table, of_rows
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.simulation.simulation import whole_number
 
@@ -263,7 +263,7 @@ def _short(curves: Curves, design: Design) -> Table:
         part = np.array([np.interp(votes, curves.points, one[:, 1 + k]) for one in curves.adaptive])
         gap = part - curves.uniform[:, design.equal - 1, k]
         error = gap.std(ddof=1) / len(gap) ** 0.5
-        reach = float(scipy.special.ndtri(0.975)) * error
+        reach = normal_quantile(LEVEL) * error
         rows.append((votes, gap.mean(), error, gap.mean() - reach, gap.mean() + reach))
     names = ("votes", "difference", "mc_error", "low", "high")
     columns = dict(zip(names, np.array(rows).T, strict=True))

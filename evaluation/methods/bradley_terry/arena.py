@@ -9,6 +9,7 @@ import scipy
 
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.votes import Pairs
 
 SCALE, BASE, CENTRE = 400.0, 10.0, 1000.0  # points that make the odds ten to one; the mean
@@ -47,7 +48,7 @@ def arena_ratings(data: Pairs) -> dict[str, list[Any]]:
     table, points = found.estimates["player"], SCALE / np.log(BASE)
     rating = CENTRE + points * table["estimate"]
     variance = points**2 * _variances(data, np.nan_to_num(table["estimate"]))
-    reach = scipy.special.ndtri(0.975) * np.sqrt(variance)
+    reach = normal_quantile(0.95) * np.sqrt(variance)
     rows = zip(rating, rating - reach, rating + reach, variance, strict=True)
     columns: dict[str, list[Any]] = {name: [] for name in (*names, "reasons")}
     for row, component in zip(rows, table["component"].tolist(), strict=True):

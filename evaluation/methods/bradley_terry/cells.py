@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.components import components
+from evaluation.methods.core.inference import LEAST_EFFECTIVE
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 
 DENSE = 16_000_000  # numbers in blocks up to which they are dense: 4,000 players of one component
@@ -162,7 +163,7 @@ def layout_of(first: IntArray, second: IntArray, players: int) -> tuple[Layout, 
 
 
 CLUSTERS = ("none", "judge", "pair")
-FLAGS = 40_000_000  # unit-by-node flags up to this many are cheaper than sorting
+SUMS = 4_000_000  # unit-by-node sums up to this many are cheaper than sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +172,20 @@ class Units:
     which is 3 * cell + outcome.
 
     ``size`` (u,): equal votes that are each a unit of their own share a row, and ``size`` says how
-    many they are (their weight); it is 1 for a cluster. ``touching`` (k,): units that bear on each
-    node, in whole numbers.
+    many they are (their weight); it is 1 for a cluster. ``single`` (u,): whether the votes of a row
+    are each a unit of their own.
     """
 
     row: IntArray
     kind: IntArray
     weight: FloatArray
     size: FloatArray
-    touching: IntArray
+    single: NDArray[np.bool_]
+
+    @property
+    def clustered(self) -> bool:
+        """Whether any unit may hold several votes, that are alike."""
+        return not self.single.all()
 
     def redrawn(self, rng: np.random.Generator, cells: Cells) -> Cells:
         """The cells under random weights of the units (Rubin's Bayesian bootstrap, 1981).
@@ -229,22 +235,123 @@ def units_of(data: Pairs, cells: Cells, cluster: str) -> Units:
     alone = np.zeros(len(kinds), dtype=bool)
     alone[row] = single
     size = np.where(alone, np.bincount(row, weight, len(kinds)), 1.0)
-    return Units(row, kind, weight, size, _touching(cells, row, kind, weight, single))
+    return Units(row, kind, weight, size, alone)
 
 
-def _touching(
-    cells: Cells, row: IntArray, kind: IntArray, weight: FloatArray, single: NDArray[np.bool_]
-) -> IntArray:
-    """Units that bear on each node: single votes by weight, a cluster once."""
-    k = len(cells.layout)
-    node = np.concatenate([cells.first[kind // 3], cells.second[kind // 3]])
-    unit, alone = np.tile(row, 2), np.tile(single, 2)
-    found = np.bincount(node[alone], np.tile(weight, 2)[alone], k)
-    pairs, size = unit[~alone] * k + node[~alone], (int(row.max()) + 1) * k
-    if size <= FLAGS:
-        met = np.zeros(size, dtype=bool)
-        met[pairs] = True
-        found = found + met.reshape(-1, k).sum(axis=0)
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """How evenly the votes on each node (k,), or on all together (1,), lie in units.
+
+    ``units`` in whole numbers, ``effective`` ones ((sum n)^2 / sum n^2) and degrees of ``freedom``
+    (Bell and McCaffrey's, as ``core.inference.bell_mccaffrey``; 0 where one unit has everything).
+    ``single``: every unit is one vote.
+    """
+
+    units: IntArray
+    effective: FloatArray
+    freedom: FloatArray
+    single: bool = False
+
+    @property
+    def has_interval(self) -> NDArray[np.bool_]:
+        """Which have enough effective units (k,); single votes always do."""
+        enough = self.single | (self.effective >= LEAST_EFFECTIVE)
+        return np.asarray(enough & (self.freedom > 0), dtype=np.bool_)
+
+    def take(self, part: slice) -> Clusters:
+        """Of these nodes."""
+        return Clusters(
+            self.units[part], self.effective[part], self.freedom[part], single=self.single
+        )
+
+    @classmethod
+    def of_votes(cls, votes: FloatArray) -> Clusters:
+        """Of so many single votes (k,)."""
+        units = np.maximum(np.rint(votes), 1).astype(np.int64)
+        freedom = np.maximum(units, 2) - 1.0
+        return cls(units, units.astype(np.float64), freedom, single=True)
+
+    def scarcer(self, other: Clusters) -> Clusters:
+        """Of two clusterings the one with fewer degrees of freedom, node by node."""
+        fewer = other.freedom < self.freedom
+        return Clusters(
+            np.where(fewer, other.units, self.units),
+            np.where(fewer, other.effective, self.effective),
+            np.where(fewer, other.freedom, self.freedom),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How the votes of a board are spread over its units.
+
+    ``nodes`` and ``whole``: by node, and of all together. ``entry`` (e,): the share that an entry's
+    cluster has of the votes on its two nodes, their mean; 0 for single votes. ``entry_whole`` (e,):
+    its share of all votes.
+    """
+
+    nodes: Clusters
+    whole: Clusters
+    entry: FloatArray
+    entry_whole: FloatArray
+
+
+def shares_of(cells: Cells, units: Units) -> Shares:
+    """Spread the weights over units: by node, and of all together.
+
+    Single votes are as many units as they weigh, and two or more.
+    """
+    k, cell = len(cells.layout), units.kind // 3
+    if not units.clustered:
+        node = np.concatenate([cells.first[cell], cells.second[cell]])
+        votes = np.bincount(node, np.tile(units.weight, 2), k)
+        none = np.zeros(len(units.kind))
+        whole = np.array([units.weight.sum()])
+        return Shares(Clusters.of_votes(votes), Clusters.of_votes(whole), none, none)
+    single = units.single[units.row]
+    node = np.concatenate([cells.first[cell], cells.second[cell]])
+    entry, nodes = _shares(np.tile(units.row, 2), node, np.tile(units.weight, 2), single, k)
+    whole, every = _shares(units.row, np.zeros_like(cell), units.weight, single, 1)
+    return Shares(nodes, every, entry.reshape(2, -1).mean(axis=0), whole)
+
+
+def _shares(
+    row: IntArray, node: IntArray, weight: FloatArray, single: NDArray[np.bool_], k: int
+) -> tuple[FloatArray, Clusters]:
+    """The share of each entry's cluster in its node, and how the votes on nodes (k,) cluster."""
+    alone = np.tile(single, len(row) // len(single))
+    total = np.bincount(node, weight, k)
+    safe = np.where(total > 0, total, 1.0)
+    own = row[~alone] * k + node[~alone]
+    size = (int(row.max()) + 1) * k
+    if size <= SUMS:
+        mass = np.bincount(own, weight[~alone], size) / np.tile(safe, size // k)
+        known, place = np.flatnonzero(mass), own
+        part = mass[known]
     else:
-        found = found + np.bincount(np.unique(pairs) % k, minlength=k)
-    return np.maximum(np.rint(found), 1).astype(np.int64)
+        known, place = np.unique(own, return_inverse=True)
+        part = mass = np.bincount(place, weight[~alone], len(known)) / safe[known % k]
+    share = np.zeros(len(row))
+    share[~alone] = mass[place]
+    votes = np.bincount(node[alone], weight[alone], k).astype(np.float64)
+    return share, _clusters(part, known % k, votes, safe)
+
+
+def _clusters(part: FloatArray, node: IntArray, votes: FloatArray, total: FloatArray) -> Clusters:
+    """From the shares (c,) of clusters in their nodes, and the single votes on each node (k,)."""
+    k = len(votes)
+    all_of_it = part > 1 - 1e-9
+    curve = part**2 / np.where(all_of_it, 1.0, 1 - part)
+    one = 1 / np.maximum(total, 1.0)  # the share of a single vote
+    bent = one**2 / np.maximum(1 - one, 1e-9)
+    squares = np.bincount(node, part**2, k) + votes * one**2
+    curves = np.bincount(node, curve, k) + votes * bent
+    rest = np.bincount(node, curve**2, k) + votes * bent**2
+    units = np.bincount(node, minlength=k) + votes
+    lonely = np.bincount(node, all_of_it, k) > 0
+    freedom = 1 / np.maximum(squares + curves**2 - rest, 1e-300)
+    return Clusters(
+        np.maximum(np.rint(units), 1).astype(np.int64),
+        1 / np.maximum(squares, 1e-300),
+        np.where(lonely, 0.0, freedom),
+    )

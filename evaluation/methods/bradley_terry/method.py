@@ -9,7 +9,7 @@ comparisons connects are never ranked against each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from evaluation.methods.bradley_terry.fit import (
 )
 from evaluation.methods.bradley_terry.intervals import Spread, bootstrapped, from_sandwich
 from evaluation.methods.core.base import BadParameter, DataError, Hooks, IntArray, Result, Table
+from evaluation.methods.core.inference import LEAST_EFFECTIVE, too_few_clusters
 from evaluation.methods.core.params import (
     ANY_LEVEL,
     PART_OF_STUDY,
@@ -43,7 +44,7 @@ from evaluation.methods.core.params import (
 )
 from evaluation.methods.core.votes import Pairs
 
-NAME, VERSION = "bradley-terry", "1.0"
+NAME, VERSION = "bradley-terry", "1.1"
 
 
 def _check_resamples(settings: Mapping[str, Any]) -> None:
@@ -66,7 +67,7 @@ PARAMS = Params(
     version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
-FEWEST_JUDGES = 10  # from which a variance between judges says something
+FEWEST_JUDGES = 10  # or pairs, from which a variance between them says something
 LEAST_OWN = 0.01  # of what a covariate says: less, and merits and coefficients trade freely
 NAMED = 20  # names that a diagnostic lists in full
 
@@ -81,6 +82,10 @@ class Unbounded(DataError):
 
 class TooFewJudges(DataError):
     """Intervals were to be clustered by judge, of whom there are too few to say how they differ."""
+
+
+class TooFewPairs(DataError):
+    """Intervals were to be clustered by pair, of which there are too few."""
 
 
 class TooManyPlayers(DataError):
@@ -126,6 +131,9 @@ def fit(
     (Davidson's log nu or Rao and Kupper's log theta) with ``estimate``, ``se``, ``low``, ``high``.
     ``covariates`` (of rows that stand for themselves: StyledPairs) have a row each in ``shared``,
     the log-odds that one standard deviation of difference adds; merits then hold at equal columns.
+    ``units`` (clusters, or votes) on the player, how many ``effective`` ones these are, and the
+    degrees of ``freedom`` of its interval: from effectively fewer than 3 clusters there is none,
+    and ranks are open.
     ``converged`` is False if Newton's method ran out of rounds.
 
     Boards of more than 4,000 connected players (``cells.DENSE``) are solved sparsely: their
@@ -137,13 +145,18 @@ def fit(
     and .91 (with the prior held fixed .81, .88, .92), the sandwich .99, .98 and .96. So the
     sandwich is the default; more cases are in ``tests/studies/ranking_coverage``.
 
-    Raises AllTied, Unbounded, NoSides, Confounded, TooFewJudges, TooManyPlayers, NotSolved,
-    BadParameter, Cancelled.
+    Raises AllTied, Unbounded, NoSides, Confounded, TooFewJudges, TooFewPairs, TooManyPlayers,
+    NotSolved, BadParameter, Cancelled.
     """
     settings = PARAMS.settings(params)
     if settings["cluster"] == "judge":
         _refuse_few(data)
-    return fit_units(data, settings, rng=rng, hooks=hooks or Hooks(), covariates=covariates)
+    if settings["cluster"] == "pair":
+        _refuse_few_pairs(data)
+    result = fit_units(data, settings, rng=rng, hooks=hooks or Hooks(), covariates=covariates)
+    table = result.estimates["player"]
+    result.diagnostics["notes"] += few_notes(data.players, table, f"{settings['cluster']}s")
+    return result
 
 
 def fit_units(
@@ -183,6 +196,30 @@ def _refuse_few(data: Pairs) -> None:
             f"there are {named} judges; intervals clustered by judge need {FEWEST_JUDGES} or more. "
             "Use cluster 'none', which takes these judges as they are"
         )
+
+
+def _refuse_few_pairs(data: Pairs) -> None:
+    size = len(data.players)
+    pairs = len(np.unique(data.first * size + data.second))
+    if pairs < FEWEST_JUDGES:
+        raise TooFewPairs(
+            f"votes are on {pairs} pairs; intervals clustered by pair need {FEWEST_JUDGES} or "
+            "more. Use cluster 'none', which takes these pairs as they are"
+        )
+
+
+def few_notes(names: Sequence[str], table: Table, noun: str) -> list[str]:
+    """Why players of a table (``player``) have no interval, in words; ``noun``: what clusters."""
+    few = np.flatnonzero((table["component"] > 0) & np.isnan(table["low"]))
+    if not len(few):
+        return []
+    at = few[np.argmin(table["effective"][few])]
+    units, effective = int(table["units"][at]), float(table["effective"][at])
+    reason = too_few_clusters(units, effective, noun, LEAST_EFFECTIVE)
+    if len(few) == int((table["component"] > 0).sum()):
+        return [f"no intervals and no ranges of ranks: {reason}"]
+    listed = ", ".join(_first_names([names[int(table["player"][k])] for k in few]))
+    return [f"no interval for {listed}: {reason}"]
 
 
 def _fit(
@@ -293,6 +330,8 @@ def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Tabl
         ("se", spread.se),
         ("low", spread.low),
         ("high", spread.high),
+        ("effective", spread.nodes.effective),
+        ("freedom", spread.nodes.freedom),
     ):
         columns[name] = np.full(size, np.nan)
         columns[name][layout.player] = values
@@ -302,6 +341,7 @@ def _players(data: Pairs, cells: Cells, found: Solution, spread: Spread) -> Tabl
         ("rank_high", spread.rank_high),
         ("group", spread.group),
         ("component", layout.component),
+        ("units", spread.nodes.units),
     ):
         columns[name] = np.zeros(size, dtype=np.int64)
         columns[name][layout.player] = numbers
@@ -360,8 +400,12 @@ def _diagnostics(
 
 
 def _names(data: Pairs, players: IntArray) -> list[str]:
-    found = [data.players[int(player)] for player in players[:NAMED]]
-    return [*found, f"and {len(players) - NAMED} more"] if len(players) > NAMED else found
+    return _first_names([data.players[int(player)] for player in players])
+
+
+def _first_names(names: Sequence[str]) -> list[str]:
+    found = list(names[:NAMED])
+    return [*found, f"and {len(names) - NAMED} more"] if len(names) > NAMED else found
 
 
 METHOD = PARAMS.as_method("Bradley-Terry", Pairs, fit, internal=PART_OF_STUDY)

@@ -3,8 +3,9 @@
 Votes on texts of one topic go together (the texts are what they are), and so do the votes of one
 worker. What is to hold for other topics and other workers must be clustered by both: variance by
 topic + by worker - by both (Cameron, Gelbach and Miller 2011, "Robust inference with multiway
-clustering"). Clustering by pair alone would leave out that a text meets several others. With too
-few topics the pairs are the clusters, with too few workers these are taken as they are; it is said.
+clustering"), each with the degrees of freedom of its shares (``bradley_terry.intervals``).
+Clustering by pair alone would leave out that a text meets several others. With too few topics the
+pairs are the clusters, with too few workers these are taken as they are; it is said.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.bradley_terry import method as bradley_terry
-from evaluation.methods.bradley_terry.cells import Layout, cells_of, units_of
+from evaluation.methods.bradley_terry.cells import Layout, cells_of, shares_of, units_of
 from evaluation.methods.bradley_terry.covariates import Covariates, StyledPairs
 from evaluation.methods.bradley_terry.fit import Model, maximise
 from evaluation.methods.bradley_terry.intervals import Covariance, Spread, from_covariance, sandwich
@@ -50,7 +51,8 @@ FEWEST = 10  # clusters from which a clustered variance says something
 class Boards:
     """Tables ``system``, ``shared`` (side and tie) and ``win``; ``notes`` in words, by dimension.
 
-    ``clusters`` says for each board what its intervals are clustered by.
+    ``clusters`` says for each board what its intervals are clustered by, ``freedom`` (systems,) by
+    number of dimension what degrees of freedom they have.
     """
 
     system: Table
@@ -59,6 +61,7 @@ class Boards:
     notes: list[str]
     clusters: dict[str, str]
     converged: bool
+    freedom: dict[int, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +141,7 @@ def boards(
     every = BoardVotes.joined(votes)
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
-    notes, clusters, converged = _left_out(data, people), {}, True
+    notes, clusters, freedom, converged = _left_out(data, people), {}, {}, True
     rngs = rng.spawn(size + 1)
     for k in range(EVERY, size):
         hooks.step(STAGE, k + 1, size + 1)
@@ -152,6 +155,7 @@ def boards(
         shared.append(({"dimension": k}, found.shared))
         notes += [f"{name}: {said}." for said in found.notes]
         clusters[name], converged = found.clusters, converged and found.converged
+        freedom[k] = found.player["freedom"]
     hooks.step(STAGE, size + 1, size + 1)
     return Boards(
         stacked(parts, SYSTEM),
@@ -160,6 +164,7 @@ def boards(
         notes,
         clusters,
         converged,
+        freedom,
     )
 
 
@@ -243,6 +248,7 @@ def board_of(
         notes.append("no side effect is taken out, since the systems kept their sides")
     player, shared = result.estimates["player"], result.estimates["shared"]
     said = "topic" if by_topic else "pair"
+    few = bradley_terry.few_notes(data.systems, player, f"{said}s")
     if not by_topic:
         notes.append(f"fewer than {FEWEST} topics: intervals hold for texts on these topics only")
     if not by_worker:
@@ -260,11 +266,13 @@ def board_of(
             hooks=hooks.quiet(),
         )
         player, shared = _replaced(player, shared, spread, layout)
+        few = few or bradley_terry.few_notes(data.systems, player, "workers")
         said += " and worker"
     n = np.bincount(votes.a, minlength=len(data.systems)) + np.bincount(
         votes.b, minlength=len(data.systems)
     )
     player = Table({**player.columns, "system": player["player"], "n": n})
+    notes += few
     notes += [note for note in result.diagnostics["notes"] if "tie parameter" not in note]
     return Board(player, shared, notes, said, result.converged)
 
@@ -296,9 +304,10 @@ def _crossed(
     cells = [cells_of(data, side=model.side, columns=columns) for data in units]
     found = maximise(cells[0], model)
     counted = [units_of(data, cell, "judge") for data, cell in zip(units, cells, strict=True)]
+    shares = [shares_of(cell, unit) for cell, unit in zip(cells, counted, strict=True)]
     one, two, both = (
-        sandwich(cell, model, found.point, unit, rng)
-        for cell, unit in zip(cells, counted, strict=True)
+        sandwich(cell, model, found.point, unit, rng, shares=share)
+        for cell, unit, share in zip(cells, counted, shares, strict=True)
     )
     layout = cells[0].layout
     cov = Covariance.of_blocks(
@@ -306,10 +315,15 @@ def _crossed(
         _safe(layout, one.blocks + two.blocks - both.blocks, one.blocks),
         _raised(one.shared + two.shared - both.shared, one.shared),
     )
-    touching = np.minimum(counted[0].touching, counted[1].touching)
-    total = min(len(counted[0].size), len(counted[1].size))
     spread = from_covariance(
-        layout, found, cov, n=touching, units=total, settings=choices, rng=rng, hooks=hooks
+        layout,
+        found,
+        cov,
+        nodes=shares[0].nodes.scarcer(shares[1].nodes),
+        whole=shares[0].whole.scarcer(shares[1].whole),
+        settings=choices,
+        rng=rng,
+        hooks=hooks,
     )
     return spread, layout
 
@@ -335,6 +349,8 @@ def _replaced(player: Table, shared: Table, spread: Spread, layout: Layout) -> t
     columns = {name: column.copy() for name, column in player.columns.items()}
     for name in ("se", "low", "high", "rank", "rank_low", "rank_high", "group"):
         columns[name][layout.player] = getattr(spread, name)
+    for name in ("units", "effective", "freedom"):
+        columns[name][layout.player] = getattr(spread.nodes, name)
     added = {"se": spread.shared_se, "low": spread.shared_low, "high": spread.shared_high}
     return Table(columns), Table({**shared.columns, **added})
 

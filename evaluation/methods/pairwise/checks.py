@@ -19,7 +19,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.agreement.corrected_alpha import CrossFit, corrected_alpha
 from evaluation.methods.agreement.counts import alpha_rows, draw_sums, grouped
@@ -33,8 +32,14 @@ from evaluation.methods.core.base import (
     Table,
     of_rows,
 )
+from evaluation.methods.core.inference import (
+    bell_mccaffrey,
+    effective_clusters,
+    t_quantile,
+    too_few_clusters,
+)
 from evaluation.methods.core.params import LEVEL, Params, choice, flag, real_number, whole_number
-from evaluation.methods.core.units import AGREEMENT, too_few
+from evaluation.methods.core.units import AGREEMENT, LEAST
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.agreement import (
     WORKERS,
@@ -124,7 +129,7 @@ def _spread(base: Table, grades: FloatArray, level: float) -> Table:
     return Table({name: columns[name] for name in INTERVAL})
 
 
-NAME, VERSION = "pairwise_checks", "1.2"
+NAME, VERSION = "pairwise_checks", "1.3"
 FEWEST = 100  # resamples that intervals take at least
 PARAMS = Params(
     NAME,
@@ -386,7 +391,8 @@ def _spans(
     Units are drawn with replacement, the same for the figure with and without a worker; the
     standard error of the change is that of the draws, competences taken as known. Somebody always
     changes it most, so the intervals hold at once for all ``workers`` that could have been left
-    out, not only for those that were (Bonferroni), by t quantiles of (units - 1) degrees.
+    out, not only for those that were (Bonferroni), by t quantiles of Bell and McCaffrey's degrees
+    of freedom for the units' shares of the votes.
     """
     cases = len(found.alpha) - 1
     shared = (found.rows[:, 0, :, -LABELS:].sum(axis=2) > 0).any(axis=1)
@@ -396,14 +402,17 @@ def _spans(
     flat = found.rows[shared].reshape(int(shared.sum()), -1)
     drawn = grouped(flat, units.of[shared])
     n = len(drawn)
-    if reason := too_few(n, units.noun, AGREEMENT):
+    mass = drawn.reshape(n, *found.rows.shape[1:])[:, 0, :, -LABELS:].sum(axis=(1, 2))
+    effective = effective_clusters(mass)
+    if reason := too_few_clusters(n, effective, units.noun, LEAST[AGREEMENT]):
         return [(np.nan, np.nan)] * cases, reason
     size = settings["resamples"]
     sums = draw_sums(drawn, np.ones(n), rng, size).reshape(size, *found.rows.shape[1:])
     means = _means(alphas(sums))
     moved = means[:, 1:] - means[:, :1]
-    error = np.array([_deviation(one) for one in moved.T]) * np.sqrt(n / (n - 1))
-    reach = -scipy.special.stdtrit(n - 1, (1 - settings["level"]) / (2 * workers)) * error
+    error = np.array([_deviation(one) for one in moved.T])
+    error *= np.sqrt(effective / (effective - 1))
+    reach = float(t_quantile(settings["level"], bell_mccaffrey(mass / mass.sum()), workers)) * error
     change = np.array([mean_of(one) for one in found.alpha])
     change = change[1:] - change[0]
     return list(zip((change - reach).tolist(), (change + reach).tolist(), strict=True)), ""

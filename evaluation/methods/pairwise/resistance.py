@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.bradley_terry.cells import cells_of
 from evaluation.methods.bradley_terry.covariates import relative_difference
@@ -13,6 +12,7 @@ from evaluation.methods.bradley_terry.fit import Model
 from evaluation.methods.bradley_terry.fragility import Change, fragility
 from evaluation.methods.bradley_terry.method import Confounded
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
+from evaluation.methods.core.inference import normal_quantile, normal_score, t_for_normal
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise.boards import (
     SHARED,
@@ -46,6 +46,7 @@ CHANGE = (
 TOP = ("dimension", "system_a", "system_b", "gap", "error", "votes", "needed")
 MOST_CHANGES = 12  # single persons, and single pairs, that are listed
 MOST_SYSTEMS = 200  # past these, refits take longer than a run should
+POWER, ROUNDS = 0.8, 30  # of votes that would separate the first two
 EVEN = 6  # of ten decided votes are at most for the same text, where judges are split evenly
 
 
@@ -64,8 +65,8 @@ def resistance(
     ``controlled`` and ``style`` (as ``system`` and ``shared``: merits at equal counts, and what one
     standard deviation of difference adds) where texts were counted. ``length``: median ``words`` of
     each system. ``top``: who is first, ``gap`` (log-merit) and its jackknife ``error`` to the
-    second, and the ``needed`` votes that would separate the two as groups do, at the ``level`` for
-    all pairs of systems at once (Bonferroni), if their errors shrink as the votes grow. ``change``:
+    second, and the ``needed`` votes that would separate the two as groups do with a chance of
+    POWER (``votes_needed``). ``change``:
     what puts another first, by ``kind`` (votes, person, item), fewest votes first; ``for_first`` of
     the ``met_first`` decided votes on the first were for it, ``longer`` of ``longer_of`` for the
     longer text. ``change_vote``: the votes of the first kind. ``split``: pairs with two votes or
@@ -94,7 +95,7 @@ def resistance(
                 controlled.append(({"dimension": k}, found.player))
                 style.append(({"dimension": k}, found.shared))
         model = _model(board, k, settings)
-        _fragile(data, own, k, model, rows=rows, level=settings["level"])
+        _fragile(data, own, k, model, rows=rows, level=settings["level"], freedom=board.freedom[k])
     hooks.step(STAGE, len(votes) + 1, len(votes) + 1)
     tables = {
         "controlled": stacked(controlled, SYSTEM),
@@ -167,6 +168,7 @@ def _fragile(
     *,
     rows: dict[str, list[dict[str, Any]]],
     level: float,
+    freedom: FloatArray,
 ) -> None:
     """Add who is first on a dimension, and what changes it."""
     styled = votes.styled(data, np.zeros((len(votes.a), 0)))
@@ -178,7 +180,6 @@ def _fragile(
     if found is None:
         return
     n = len(votes.a)
-    apart = -scipy.special.ndtri((1 - level) / (systems * (systems - 1)))
     rows["top"].append(
         {
             "dimension": dimension,
@@ -187,7 +188,14 @@ def _fragile(
             "gap": found.gap,
             "error": found.error,
             "votes": n,
-            "needed": n * (float(apart) * found.error / found.gap) ** 2,
+            "needed": votes_needed(
+                n,
+                found.gap,
+                found.error,
+                systems=systems,
+                level=level,
+                freedom=float(freedom[[found.first, found.second]].min()),
+            ),
         }
     )
     changes = [("votes", found.votes)] if found.votes is not None else []
@@ -204,6 +212,23 @@ def _fragile(
                 {"dimension": dimension, "worker": int(w), "pair": int(p)}
                 for w, p in zip(votes.worker[at], votes.pair[at], strict=True)
             ]
+
+
+def votes_needed(
+    n: int, gap: float, error: float, *, systems: int, level: float, freedom: float
+) -> float:
+    """Votes with which two systems are separated with a chance of POWER.
+
+    ``n`` votes gave this ``gap`` with this standard ``error`` and degrees of ``freedom``. The gap
+    is taken as true, the variance to fall and the degrees to grow as the votes do: with more
+    workers and topics, not with more votes of the same. Simultaneous over all pairs of ``systems``.
+    """
+    pairs = systems * (systems - 1) // 2
+    apart, needed = normal_quantile(level, pairs), float(n)
+    for _ in range(ROUNDS):  # degrees of freedom depend on the votes, and settle quickly
+        least = float(t_for_normal(apart, max(1.0, freedom * needed / n)))
+        needed = n * ((least + normal_score(POWER)) * error / gap) ** 2
+    return needed
 
 
 def _told(

@@ -19,11 +19,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
-from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.inference import family_level, t_quantile
 from evaluation.methods.core.kinds import FEWEST, not_split, too_small
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise.boards import (
@@ -140,14 +139,6 @@ class _Part:
     votes: BoardVotes
     told: dict[str, Any]
 
-    @property
-    def units(self) -> int:
-        """What an interval is clustered by: topics, or pairs where there are few topics."""
-        by_topic = self.told["topics"] >= FEWEST
-        own: int = self.told["topics" if by_topic else "pairs"]
-        workers: int = self.told["workers"]
-        return min(own, workers) if workers >= FEWEST else own
-
 
 def _part(votes: BoardVotes, rows: NDArray[np.bool_], name: str, split: FloatArray | None) -> _Part:
     own = votes.take(rows)
@@ -192,8 +183,11 @@ def _column(
         told.append({**part.told, "level": level if table else np.nan, "reason": reason})
         if table is not None:
             boards.append((part, table))
-            merits += [{"stratum": part.told["stratum"], **row} for row in table.rows()]
-    merits = [{name: row[name] for name in MERIT[2:]} for row in merits]
+            columns = [table[name].tolist() for name in MERIT[3:]]
+            merits += [
+                {"stratum": part.told["stratum"], **dict(zip(MERIT[3:], row, strict=True))}
+                for row in zip(*columns, strict=True)
+            ]
     return {"stratum": told, "stratum_system": merits, "shift": _shifts(boards, settings["level"])}
 
 
@@ -201,13 +195,13 @@ def _shifts(boards: Sequence[tuple[_Part, Table]], level: float) -> list[dict[st
     """Systems whose place against the average differs between two strata."""
     systems = len(boards[0][1]) if boards else 0
     couples = list(combinations(boards, 2))
-    tail = (1 + family_level(level, systems * len(couples))) / 2
     found = []
     for (one, a), (other, b) in couples:
-        units = max(2, min(one.units, other.units))
-        far = float(scipy.special.stdtrit(units - 1, tail)) * (a["se"] + b["se"])
-        difference = a["estimate"] - b["estimate"]
         both = (a["component"] == 1) & (b["component"] == 1)
+        both &= np.isfinite(a["low"]) & np.isfinite(b["low"])  # else too few clusters
+        freedom = np.where(both, np.minimum(a["freedom"], b["freedom"]), 1.0)
+        far = t_quantile(level, freedom, systems * len(couples)) * (a["se"] + b["se"])
+        difference = a["estimate"] - b["estimate"]
         for at in np.flatnonzero(both & (np.abs(difference) > far)).tolist():
             found.append(
                 {

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
+from evaluation.methods.core.inference import t_quantile
 from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, ShownVotes
 
 EVERY = -1  # in the column of dimensions: all of them together
@@ -90,7 +90,7 @@ def mean_interval(values: FloatArray, level: float) -> dict[str, Any]:
     if n < 2:
         return {"mean": mean, "se": np.nan, "low": np.nan, "high": np.nan, "n": n}
     se = float(known.std(ddof=1) / np.sqrt(n))
-    reach = float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) * se
+    reach = float(t_quantile(level, n - 1)) * se
     return {"mean": mean, "se": se, "low": mean - reach, "high": mean + reach, "n": n}
 
 
