@@ -10,6 +10,7 @@ said k. So a pair of dimensions and every bootstrap resample cost the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,12 @@ from evaluation.methods.agreement.counts import (
     patterns,
 )
 from evaluation.methods.core.base import BadParameter, BadShape, FloatArray, IntArray
-from evaluation.methods.core.units import PERCENT, Clustered
+from evaluation.methods.core.units import PERCENT, Clustered, count_in_words
 from evaluation.methods.core.units import share as clustered_share
 from evaluation.methods.core.votes import Labels
+
+# Units that are mostly of another label than the commonest, below which chance is not known.
+LEAST_OTHER = 3
 
 
 def contingency(first: IntArray, second: IntArray, size: int) -> FloatArray:
@@ -131,8 +135,9 @@ def alpha_interval(
 ) -> Estimate:
     """Alpha with a bootstrap interval over items, or over groups where ``group`` (items,) is given.
 
-    Group what is not independent: both directions of a pair, the items of a topic; ``noun`` names
-    what is drawn, for the reason why there is no interval. Raises as ``krippendorff_alpha`` does.
+    It is about these workers on further items. Group what is not independent: both directions of a
+    pair, the items of a topic; ``noun`` names what is drawn, for the reason why there is no
+    interval. Raises as ``krippendorff_alpha`` does.
     """
     scale, place = parts.scale(data.labels, level, values)
     return _interval(
@@ -181,12 +186,15 @@ def _interval(
     group: IntArray | None,
     *,
     single: bool = False,
+    least_other: int = LEAST_OTHER,
     **drawing: Any,
 ) -> Estimate:
     """Items with two votes are drawn, with ``single`` those with one too.
 
     ``values`` is each label's place, and how many there are. Without groups, equal items are one
-    pattern.
+    pattern. There are no bounds where fewer than ``least_other`` units have most votes for others
+    than the commonest label: chance is then not known (95 % of one label, 20 to 60 items: .65 to
+    .89 covered).
     """
     if group is not None and np.shape(group) != (len(data.items),):
         raise BadShape(f"group has shape {np.shape(group)}; it must be {(len(data.items),)}")
@@ -201,10 +209,30 @@ def _interval(
     if group is not None:
         summed = grouped(rows(counts[drawn]), group[drawn])
         units = len(np.unique(group[paired]))
-        return estimate(summed, np.ones(len(summed)), statistic, units=units, **drawing)
-    units = int(np.sum(paired if times is None else times[paired]))
+        others = len(np.unique(group[paired & _other(counts, 1.0)]))
+        found = estimate(summed, np.ones(len(summed)), statistic, units=units, **drawing)
+        return _if_varied(found, others, least_other, drawing["noun"])
+    each = np.ones(len(counts)) if times is None else times
+    units, others = int(each[paired].sum()), int(each[paired & _other(counts, each)].sum())
     kinds, times = (counts[drawn], times[drawn]) if times is not None else patterns(counts[drawn])
-    return estimate(rows(kinds), times, statistic, units=units, **drawing)
+    found = estimate(rows(kinds), times, statistic, units=units, **drawing)
+    return _if_varied(found, others, least_other, drawing["noun"])
+
+
+def _other(counts: FloatArray, times: FloatArray | float) -> NDArray[np.bool_]:
+    """Rows (p,) of which the commonest label has less than half of the votes."""
+    commonest = int((counts * np.reshape(times, (-1, 1))).sum(axis=0).argmax())
+    return np.asarray(2 * counts[:, commonest] < counts.sum(axis=1))
+
+
+def _if_varied(found: Estimate, others: int, least: int, noun: str) -> Estimate:
+    if found.reason or others >= least:
+        return found
+    reason = (
+        f"{count_in_words(others, noun)} with another label than the commonest; an interval "
+        f"needs {least}"
+    )
+    return replace(found, low=np.nan, high=np.nan, reason=reason)
 
 
 def _agreeing(counts: FloatArray) -> FloatArray:
@@ -312,7 +340,8 @@ def gwet_ac1(data: Labels) -> float:
 
 def gwet_interval(data: Labels, *, group: IntArray | None = None, **drawing: Any) -> Estimate:
     """Gwet's AC1 with a bootstrap interval, as ``alpha_interval``."""
-    return _interval(data, _nominal(data), _shared, _ac1, group, single=True, **_drawing(drawing))
+    more = {**_drawing(drawing), "single": True, "least_other": 0}
+    return _interval(data, _nominal(data), _shared, _ac1, group, **more)
 
 
 def _shared(counts: FloatArray) -> FloatArray:

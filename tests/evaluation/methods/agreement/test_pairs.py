@@ -177,3 +177,9 @@ def test_the_interval_of_a_pair_holds_as_often_as_it_says() -> None:
         tables = rng.multinomial(n, cells, size=2000).reshape(-1, 3, 3).astype(float)
         kappa, reach = pairs.kappa_of(tables), pairs.kappa_reach(tables)
         assert 0.9 <= (np.abs(kappa - truth) <= reach).mean() <= 0.98
+
+
+def test_two_who_hardly_ever_give_another_label_than_the_commonest_have_no_interval() -> None:
+    """With 95 % of one label, 20 to 40 items covered .83."""
+    one, two = (np.array([[34.0, 2.0], [3.0, both]]) for both in (1, 2))
+    assert np.isnan(pairs.kappa_reach(one)) and pairs.kappa_reach(two) > 0
