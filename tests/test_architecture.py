@@ -290,10 +290,4 @@ def test_quantiles_of_intervals_come_from_one_place() -> None:
 QUANTILES_LEFT = {
     "evaluation/methods/aqer_study/workers.py",
     "evaluation/methods/competence/glad.py",
-    "evaluation/methods/replacement/active.py",
-    "evaluation/methods/replacement/annotator.py",
-    "evaluation/methods/replacement/behavior.py",
-    "evaluation/methods/replacement/combined.py",
-    "evaluation/methods/replacement/judges.py",
-    "evaluation/methods/replacement/method.py",
 }

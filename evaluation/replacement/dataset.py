@@ -17,7 +17,7 @@ from annotation.work.snapshots import choices as collected
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.choices import Choice, ChoiceField
 from crowdqc.errors import Conflict
-from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.replacement.behavior import Aside
 from evaluation.methods.replacement.data import ACCURACY, COSINE, RMSE, Beside, Drawn
 from evaluation.models import ItemDraw, Snapshot
@@ -46,12 +46,14 @@ class Frozen:
     """What a snapshot holds beside the first answers, which are its rows.
 
     ``again``: what models said of the same items once more. ``texts``: by item, of the one or two
-    texts judged the number of words and the source's name. ``draw``: how items were drawn.
+    texts judged the number of words and the source's name. ``topics``: by item, its group and the
+    group's category. ``draw``: how items were drawn.
     """
 
     again: Sequence[Choice] = ()
     texts: Mapping[int, Sequence[tuple[int | None, str]]] = field(default_factory=dict)
     draw: ItemDraw | None = None
+    topics: Mapping[int, Sequence[Any]] = field(default_factory=dict)
 
 
 def newest_draw(task: Task, asked: ChoiceField) -> ItemDraw | None:
@@ -133,13 +135,37 @@ def reload_choices(snapshot: Snapshot, asked: ChoiceField) -> tuple[list[Choice]
     task, wanted = snapshot.task, set(snapshot.answer_ids)
     rows = collected.of_answers(task, asked, wanted)
     again = [row for row in collected.repeats_of(task, asked, rows) if row.answer_id in wanted]
-    more = Frozen(again, texts_of(task), draw_of(snapshot))
+    more = Frozen(again, texts_of(task), draw_of(snapshot), topics_of(task))
     if content_hash(rows, asked, more) != snapshot.content_hash:
         raise Conflict(
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."
         )
     return rows, more
+
+
+def topics_of(task: Task) -> dict[int, tuple[int, str]]:
+    """Of each item its group and the group's category (1 query)."""
+    rows = task.items.values_list("pk", "group_id", "group__category")
+    return {pk: (group, category) for pk, group, category in rows}
+
+
+def topic_arrays(
+    items: Sequence[int], topics: Mapping[int, Sequence[Any]]
+) -> tuple[IntArray | None, IntArray | None]:
+    """The topic, and the kind of topic, of each item; None where there is one alone, or none.
+
+    Groups of one item each are no topics either.
+    """
+    if not items or not all(pk in topics for pk in items):
+        return None, None
+    groups, kinds = (
+        np.unique([str(topics[pk][part]) for pk in items], return_inverse=True)[1]
+        for part in (0, 1)
+    )
+    many = int(groups.max(initial=0)) + 1
+    topic = groups.astype(np.int64) if 1 < many < len(items) else None
+    return topic, kinds.astype(np.int64) if kinds.max(initial=0) > 0 else None
 
 
 def texts_of(task: Task) -> dict[int, list[tuple[int | None, str]]]:
@@ -194,6 +220,7 @@ def to_arrays(
     for row in rows:
         if row.system_id is not None:
             model[system_at[row.system_id], items[row.item_id]] = _value(row, place)
+    topic, kind = topic_arrays(tuple(items), more.topics)
     data = Beside(
         person=np.array([worker_at[row.worker_id or 0] for row in people], dtype=np.int64),
         item=np.array([items[row.item_id] for row in people], dtype=np.int64),
@@ -217,6 +244,8 @@ def to_arrays(
             **_of_texts(items, [names[pk] for pk in systems], more),
             sides=_sides(asked),
         ),
+        topic=topic,
+        kind=kind,
     )
     return ChoicesDataset(data, workers, systems, asked, tuple(items))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.models import Task
+from annotation.models import Recruitment, Task
 from annotation.work.snapshots import choices as collected
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
@@ -31,6 +31,7 @@ TESTS = gettext_noop("Tests")
 SHARED = SharedPage(
     "evaluation/replacement/shared/page.html", "evaluation.replacement.selectors.shared.parts"
 )
+OF_A_CROWD = 0.10  # epsilon
 OF_THE_RUN = ("field", "encoder")  # what the method knows nothing of
 FIELD = Param(
     "field",
@@ -114,6 +115,15 @@ def draw_facts(drawn: Drawn | None) -> dict[str, Any]:
     return {"drawn": {"items": int(drawn.chosen.sum()), "even": drawn.even}}
 
 
+def usual_epsilon(task: Task) -> dict[str, Any]:
+    """How much worse a model may be beside those who label here: .10 where a crowd was recruited.
+
+    Calderon et al. (2025), section 3.2; where nothing is known, the default of the method stands.
+    """
+    crowd = task.recruitments.filter(kind=Recruitment.Kind.PROLIFIC).exists()
+    return {"epsilon": OF_A_CROWD} if crowd else {}
+
+
 def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
     """The fields of the task that can be compared, for the form of a run."""
     return {FIELD.name: [(one.name, one.label) for one in collected.fields_of(task)]}
@@ -138,6 +148,7 @@ RUNS = RunType(
     compute,
     write,
     own=(FIELD,),
+    initial=usual_epsilon,
     choices=field_choices,
     refuse=refuse,
     page="replacement",

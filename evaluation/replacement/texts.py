@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext_noop
@@ -18,7 +20,7 @@ from evaluation.methods.registry import METHODS
 from evaluation.methods.replacement.data import COSINE, Beside
 from evaluation.models import Run
 from evaluation.replacement import run as choice_runs
-from evaluation.replacement.dataset import ChoicesDataset
+from evaluation.replacement.dataset import ChoicesDataset, topic_arrays, topics_of
 from evaluation.replacement.run import TESTS, Computed
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
@@ -50,7 +52,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     encoded = encoding.rows_of(run, steps, frozen, encoder)
     steps.begin(TESTS)
     hooks = Hooks(progress=lambda stage, done, total: steps.advance(done, total))
-    data = beside(frozen, encoded.rows, names_of(frozen))
+    data = beside(frozen, encoded.rows, names_of(frozen), topics_of(run.task))
     return fit(run, data, hooks, encoder=encoded.encoder)
 
 
@@ -59,10 +61,16 @@ def names_of(frozen: AnswersDataset) -> dict[int, str]:
     return {one.pk: str(one) for one in System.objects.filter(pk__in=frozen.systems)}
 
 
-def beside(frozen: AnswersDataset, vectors: VectorRows, names: dict[int, str]) -> ChoicesDataset:
+def beside(
+    frozen: AnswersDataset,
+    vectors: VectorRows,
+    names: dict[int, str],
+    topics: Mapping[int, Sequence[Any]] | None = None,
+) -> ChoicesDataset:
     """Frozen answers with the vectors (texts, d) of their texts, as the method takes them.
 
-    Of a system that answered a question several times, its first answer stands.
+    ``topics`` as of ``dataset.Frozen``. Of a system that answered a question several times, its
+    first answer stands.
     """
     model: FloatArray = np.full((len(frozen.systems), len(frozen.items)), np.nan)
     order = np.arange(len(frozen.system))[::-1]  # the first of several is written last
@@ -76,6 +84,7 @@ def beside(frozen: AnswersDataset, vectors: VectorRows, names: dict[int, str]) -
         models=tuple(names[pk] for pk in frozen.systems),
         score=COSINE,
         vectors=np.asarray(vectors, dtype=np.float64),
+        topic=topic_arrays(frozen.items, topics or {})[0],
     )
     return ChoicesDataset(data, frozen.workers, frozen.systems, FIELD)
 
@@ -93,6 +102,7 @@ RUNS = RunType(
     compute,
     choice_runs.write,
     own=(text_runs.ENCODER,),
+    initial=choice_runs.usual_epsilon,
     complete=text_runs.with_encoder,
     page="replacement",
     export=OWN_ROWS,

@@ -30,13 +30,12 @@ from evaluation.runs.sharing.selectors import menu_of
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """A verdict a model; ``?epsilon=`` in hundredths, ``?model=`` opens one model's people."""
+    """A verdict a model; ``?model=`` opens one model's people."""
     _, run, context = _frame(request, project_id, task_id, "verdict")
     if run is not None:
         told = run_reads.figures_of(run)
-        epsilon, model = number_of(request, "epsilon"), number_of(request, "model")
         context.update(
-            reads.page(run, told, epsilon=epsilon, model=model),
+            reads.page(run, told, model=number_of(request, "model")),
             recipe=run_reads.recipe_pairs(run, told.get("recipe")),
         )
         if not context["access"].is_requester:
@@ -100,8 +99,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     name = request.GET.get("chart") or request.GET.get("table", "")
     file = f"task-{task.pk}-run-{run.number}-{name}"
     if "chart" in request.GET:
-        epsilon, model = number_of(request, "epsilon"), number_of(request, "model")
-        page = reads.page(run, told, epsilon=epsilon, model=model)
+        page = reads.page(run, told, model=number_of(request, "model"))
         drawn = files.chart(run, page, name, run_reads.title_of(task))
         response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
         response["Content-Security-Policy"] = POLICY

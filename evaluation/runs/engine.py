@@ -78,7 +78,7 @@ def start(
         raise Invalid(text % {"method": _(chosen.title), "what": _(kind.what)})
     if not 0 <= seed < 2**62:
         raise Invalid(_("The seed is out of range."), fields={"seed": _("A whole number from 0.")})
-    clean = kind.clean_params(params or {})
+    clean = kind.clean_params({**kind.initial(task), **(params or {})})
     kind.refuse(task, clean)
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)

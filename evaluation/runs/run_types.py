@@ -117,6 +117,8 @@ class RunType:
         What its runs take beside the options of their method.
     stored
         The options that a run stores though nobody chose them; None for all.
+    initial
+        Of a task, defaults that what is known of its study makes other than those of the method.
     complete
         Options that were checked one by one -> as a run stores them. Raises Invalid.
     choices
@@ -162,6 +164,7 @@ class RunType:
     fail: Callable[[Run, Any], str] = _did_not_converge
     own: tuple[Param, ...] = ()
     stored: tuple[str, ...] | None = None
+    initial: Callable[[Task], Mapping[str, Any]] = lambda task: {}
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
     choices: Callable[[Task], Mapping[str, Sequence[tuple[str, str]]]] = lambda task: {}
     refuse: Callable[[Task, Mapping[str, Any]], None] = lambda task, params: None

@@ -253,7 +253,7 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         return redirect("task_models", project_id, task_id)
     form_of = _form_of(task, method)
     if request.method != "POST":
-        initial = _chosen(task, method)
+        initial = {**run_types.type_of(method).initial(task), **_chosen(task, method)}
         if request.GET.get("leave_one_out") in ("0", "1"):
             initial["leave_one_out"] = request.GET["leave_one_out"] == "1"
         return _start_page(request, task, method, form_of(initial=initial))

@@ -25,6 +25,7 @@ ANSWERS, TEXTS, ITEMS = "data/answers.jsonl", "data/texts.jsonl", "data/items.js
 SOURCES, ASKED = "data/sources.json", "data/asked.json"
 FIELD, OTHERS = "data/field.json", "data/other_fields.json"
 KINDS_OF = "data/kinds.json"  # what columns say of labelled items
+TOPICS = "data/topics.json"  # of each item its group, and the category of that
 
 
 class Broken(Exception):

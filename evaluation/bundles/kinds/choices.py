@@ -20,6 +20,7 @@ from evaluation.bundles.kinds.base import (
     OTHERS,
     SOURCES,
     TEXTS,
+    TOPICS,
     Again,
     Row,
     as_run,
@@ -100,6 +101,8 @@ class OfChoices:
             ),
         )
         yield SOURCES, json_bytes({str(pk): name for pk, name in replacing.names_of(rows).items()})
+        used = {row.item_id for row in rows}
+        yield TOPICS, json_bytes({str(pk): more.topics[pk] for pk in sorted(used)})
         if more.draw is not None:
             names = ("recipe", "known", "chances", "drawn")
             drawn = {name: getattr(more.draw, name) for name in names}
@@ -113,7 +116,8 @@ class OfChoices:
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         texts = {pk: told for pk, *told in read_jsonl(files.get(TEXTS, b""))}
         draw = ItemDraw(**json.loads(files[DRAW])) if DRAW in files else None
-        more = replacing.Frozen(again, texts, draw)
+        topics = {int(pk): told for pk, told in json.loads(files.get(TOPICS, b"{}")).items()}
+        more = replacing.Frozen(again, texts, draw, topics)
         data_hash = replacing.content_hash(rows, field, more)
         run = as_run(recipe, data_hash)
         done = replacement_runs.fit(run, replacing.to_arrays(rows, field, names, more), hooks)

@@ -18,6 +18,7 @@ from evaluation.bundles.kinds.base import (
     ANSWERS,
     SOURCES,
     TEXTS,
+    TOPICS,
     Again,
     Broken,
     Row,
@@ -122,14 +123,17 @@ class OfWriters(OfTexts):
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
         yield from super().pack(run)
-        names = writers.names_of(snapshots.load(snapshot_of(run)))
+        frozen = snapshots.load(snapshot_of(run))
+        names, topics = writers.names_of(frozen), writers.topics_of(run.task)
+        yield TOPICS, json_bytes({str(pk): topics[pk] for pk in frozen.items})
         yield SOURCES, json_bytes({str(pk): name for pk, name in names.items()})
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         read = self.read(files)
         names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
         run = as_run(recipe, read.data_hash)
-        data = writers.beside(read.frozen, read.vectors, names)
+        topics = {int(pk): told for pk, told in json.loads(files.get(TOPICS, b"{}")).items()}
+        data = writers.beside(read.frozen, read.vectors, names, topics)
         done = writers.fit(run, data, hooks, encoder=recipe["encoder"])
         return Again({}, replacement_runs.content(run, done), read.data_hash)
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadParameter, BadShape, EmptyData, FloatArray
+from evaluation.methods.core.base import BadParameter, BadShape, EmptyData, FloatArray, IntArray
+from evaluation.methods.core.inference import Spread, cluster_spread, mean_interval, t_quantile
+from evaluation.methods.core.units import LEAST as LEAST_UNITS
+from evaluation.methods.core.units import MEAN
 from evaluation.methods.replacement.combined import (
     LABELS,
     RARER,
@@ -26,10 +28,11 @@ from evaluation.methods.replacement.combined import (
     Estimate,
     NoEstimate,
     check_judge,
+    check_values,
     combine_means,
 )
 
-VERSION = "1.0"
+VERSION = "1.1"
 APART = 2.0  # standard errors from which earlier labels are not taken for a random part
 MIX = 0.5  # share of the equal probability: no weight is above twice that of a random draw
 PRIOR = 8.0  # labelled items that a group's own are mixed with
@@ -138,11 +141,17 @@ def draw(chance: FloatArray, rng: np.random.Generator) -> BoolArray:
     return chosen
 
 
-def check_chosen(human: FloatArray, judge: FloatArray, chosen: BoolArray, known: BoolArray) -> None:
+def check_chosen(
+    human: FloatArray,
+    judge: FloatArray,
+    chosen: BoolArray,
+    known: BoolArray,
+    topic: IntArray | None = None,
+) -> None:
     """Raise NoEstimate where an interval would promise what it does not keep; as combine_chosen.
 
     At least LABELS items drawn, and among them RARER of the rarer of two values: what was known
-    before tells nothing of the others.
+    before tells nothing of the others. As many topics as an interval needs.
     """
     drawn = chosen & ~known
     if drawn.sum() < LABELS:
@@ -157,6 +166,11 @@ def check_chosen(human: FloatArray, judge: FloatArray, chosen: BoolArray, known:
         )
     if np.ptp(judge) == 0:
         raise NoEstimate("the judge gives every item the same value")
+    check_values(human[drawn], judge)
+    if topic is not None:
+        spread = cluster_spread(np.zeros(len(judge)), np.ones(len(judge)), topic, noun="topics")
+        if few := spread.too_few(LEAST_UNITS[MEAN]):
+            raise NoEstimate(f"the items are of {few}")
 
 
 @dataclass(frozen=True)
@@ -176,6 +190,7 @@ def combine_chosen(
     known: BoolArray,
     *,
     trusted: bool = False,
+    topic: IntArray | None = None,
     tuning: float | None = None,
 ) -> tuple[Combined, bool]:
     """Mean of what people would say about all items, from items drawn with known probabilities.
@@ -186,8 +201,10 @@ def combine_chosen(
     ``trusted``, earlier labels give a second estimate (PPI++), whose error from the choice of items
     has no correlation with that of the first; both are weighted by their precision, unless they
     are APART standard errors from each other. To the variance comes that of items like these. The
-    95 % interval is a t interval with Satterthwaite's freedom. Returns whether earlier labels were
-    used so. Raises BadShape, EmptyData where fewer than two items are drawn, BadParameter.
+    95 % interval is a t interval with Satterthwaite's freedom. Where items come in topics (n,) the
+    variance is that between topics, and earlier labels only stand for themselves. Returns whether
+    earlier labels were used so. Raises BadShape, EmptyData where fewer than two items are drawn,
+    BadParameter.
     """
     n = len(human)
     if not len(judge) == len(chance) == len(chosen) == len(known) == n:
@@ -199,12 +216,16 @@ def combine_chosen(
     frame, drawn = ~known, chosen & ~known
     weight = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0)
     spread = _spread(human, weight, known)
-    used = trusted and _alike(human, judge, known)
+    used = trusted and topic is None and _alike(human, judge, known)
     given = int((known | drawn).sum())
 
     def both(fixed: float | None) -> tuple[Estimate, float, bool]:
-        second, own = _by_chance(human, judge, weight, frame, fixed)
+        second, own, stands = _by_chance(human, judge, weight, frame, fixed)
         stages = [second]
+        if topic is not None:
+            left = (stands - stands.mean()) / n
+            between = cluster_spread(left, np.ones(n), topic, noun="topics")
+            return _by_topic(second, spread / n, between, given), own, False
         if used:
             first = _as_they_came(human, judge, known, fixed)
             off = abs(first.value - second.value)
@@ -215,9 +236,10 @@ def combine_chosen(
     people, _, _ = both(0.0)
     together, own, pooled = both(tuning)
     error = float(judge.std(ddof=1)) / np.sqrt(n)
-    middle, half = float(judge.mean()), float(scipy.special.stdtrit(n - 1, 0.975)) * error
-    worth = spread / together.error**2 if together.error > 0 else float(n)
-    alone = Estimate(middle, error, middle - half, middle + half, n)
+    alike = spread if topic is None else given * people.error**2  # as exact as one item of people
+    worth = alike / together.error**2 if together.error > 0 else float(n)
+    middle, low, high = mean_interval(judge)
+    alone = Estimate(middle, error, low, high, n)
     return Combined(people, alone, together, own, worth), pooled
 
 
@@ -244,8 +266,8 @@ def _by_chance(
     weight: FloatArray,
     frame: BoolArray,
     tuning: float | None,
-) -> tuple[Stage, float]:
-    """The estimate from drawn items, whose ``weight`` (n,) is not 0, and its tuning."""
+) -> tuple[Stage, float, FloatArray]:
+    """The estimate from drawn items, whose ``weight`` (n,) is not 0, its tuning, and its values."""
     n, drawn = len(human), weight > 0
     said = np.where(drawn, human, 0.0)
     y, f = (float((weight * one).sum() / weight.sum()) for one in (said, judge))
@@ -261,7 +283,7 @@ def _by_chance(
     effective = float(weight.sum() ** 2 / (weight**2).sum())
     grow = effective / max(effective - 2, 1)  # two numbers were fitted
     variance = grow * float((left**2 * weight * (weight - 1)).sum()) / n**2
-    return Stage(float(stands.mean()), variance, max(effective - 1, 1)), tuning
+    return Stage(float(stands.mean()), variance, max(effective - 1, 1)), tuning, stands
 
 
 def _as_they_came(
@@ -284,8 +306,15 @@ def _pooled(stages: Sequence[Stage], spread: float, given: int) -> Estimate:
     below = sum(part**2 / one.freedom for part, one in zip(parts, stages, strict=True))
     freedom = sum(parts) ** 2 / below if below > 0 else sum(one.freedom for one in stages)
     error = float(np.sqrt(sum(parts) + spread))
-    half = float(scipy.special.stdtrit(max(freedom, 1.0), 0.975)) * error
+    half = float(t_quantile(0.95, max(freedom, 1.0))) * error
     return Estimate(value, error, value - half, value + half, given)
+
+
+def _by_topic(stage: Stage, spread: float, between: Spread, given: int) -> Estimate:
+    """The estimate with the variance between topics, or that of single items where it is larger."""
+    error = max(between.se, float(np.sqrt(stage.variance + spread)))
+    half = float(t_quantile(0.95, between.freedom)) * error
+    return Estimate(stage.value, error, stage.value - half, stage.value + half, given)
 
 
 def expected_half(

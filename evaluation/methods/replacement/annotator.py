@@ -6,6 +6,10 @@ compared with the remaining people. The model holds against a person where the s
 which the person is at least as good exceeds the model's by less than epsilon, which a one-sided
 t-test must show; Benjamini and Yekutieli (2001) correct over people. The winning rate is the share
 of people against whom that is shown, and the model passes from one half on.
+
+A verdict rests on an interval: :func:`claim_half` says how much worse the model is than half of the
+people at most. Only where it lies above epsilon is a model shown to be worse, and below, good
+enough. Where items come in topics, topics are the units.
 """
 
 from __future__ import annotations
@@ -18,12 +22,21 @@ import scipy
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
+    DataError,
     EmptyData,
     FloatArray,
     IntArray,
 )
+from evaluation.methods.core.inference import (
+    Claim,
+    Spread,
+    cluster_spread,
+    t_quantile,
+    too_few_clusters,
+)
+from evaluation.methods.core.units import LEAST, MEAN
 
-VERSION = "1.0"
+VERSION = "1.1"
 SCORES = ("accuracy", "rmse")
 PEOPLE, ITEMS = 3, 30  # fewest people for a verdict, fewest items of a person
 HALF = 0.5  # winning rate from which a model passes (section 3)
@@ -36,7 +49,8 @@ class Comparisons:
     """Each person and the model beside the remaining people, item by item.
 
     ``person`` (n,) indexes ``people``, ``item`` (n,) any items; ``human`` and ``model`` (n,) are
-    scores, higher is better. People with too few items are no rows here.
+    scores, higher is better. People with too few items are no rows here. ``topic`` (n,): of the
+    item, where items come in topics.
     """
 
     person: IntArray
@@ -44,6 +58,7 @@ class Comparisons:
     human: FloatArray
     model: FloatArray
     people: tuple[str, ...]
+    topic: IntArray | None = None
 
     @property
     def advantage(self) -> FloatArray:
@@ -104,7 +119,7 @@ def compare_labels(
     (items,): its values, NaN where it gave none. ``accuracy``: share of the remaining people with
     the same value; ``rmse``: minus the root mean squared difference. Items with one person or
     without the model are left out, then people with fewer than ``items_per_person`` items.
-    Raises BadShape, BadParameter, EmptyData.
+    Raises BadShape, DataError, BadParameter, EmptyData.
     """
     if not len(person) == len(item) == len(value):
         raise BadShape("person, item and value must have one length")
@@ -112,6 +127,8 @@ def compare_labels(
         raise BadParameter(f"score is {score!r}; it must be one of {', '.join(SCORES)}")
     if len(item) and not 0 <= int(item.min()) <= int(item.max()) < len(model):
         raise BadShape("item must index model")
+    if not np.isfinite(value).all():
+        raise DataError("value holds something that is not a number")
     given = np.bincount(item, minlength=len(model))
     keep = (given[item] >= 2) & ~np.isnan(model[item])
     keep &= np.bincount(person[keep], minlength=len(people))[person] >= items_per_person
@@ -204,8 +221,8 @@ def judge(data: Comparisons, epsilon: float, *, level: float = LEVEL) -> Verdict
     """The test at ``epsilon`` (how much worse the model may be). Raises BadParameter."""
     if not 0 <= epsilon < 1:
         raise BadParameter(f"epsilon is {epsilon:g}; it must be from 0 to below 1")
-    items, mean, error = moments(data)
-    p = p_values(items, mean, error, epsilon)
+    items, mean, error, freedom = moments(data)
+    p = p_values(freedom, mean, error, epsilon)
     corrected = correct(p)
     advantage = np.bincount(data.person, data.advantage) / items
     return Verdict(
@@ -213,24 +230,117 @@ def judge(data: Comparisons, epsilon: float, *, level: float = LEVEL) -> Verdict
     )
 
 
-def moments(data: Comparisons) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Items, mean difference and its standard error of each person."""
+def moments(data: Comparisons) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Items, mean difference, its standard error and degrees of freedom of each person.
+
+    Between topics where there are any: no freedom (0) from fewer than an interval needs.
+    """
     difference = data.difference
     items = np.bincount(data.person)
     mean = np.bincount(data.person, difference) / items
-    squares = np.bincount(data.person, (difference - mean[data.person]) ** 2)
-    return items, mean, np.sqrt(squares / (items - 1).clip(1) / items)
+    left = difference - mean[data.person]
+    if data.topic is None:
+        squares = np.bincount(data.person, left**2)
+        return items, mean, np.sqrt(squares / (items - 1).clip(1) / items), items - 1.0
+    error, freedom = np.zeros(len(items)), np.zeros(len(items))
+    for at in range(len(items)):
+        own = data.person == at
+        spread = cluster_spread(left[own] / items[at], np.ones(items[at]), data.topic[own])
+        error[at] = spread.se
+        freedom[at] = 0.0 if spread.too_few(LEAST[MEAN]) else spread.freedom
+    return items, mean, error, freedom
+
+
+def few_topics(data: Comparisons) -> str:
+    """Why the topics of the items compared are too few for a test; "" where they do."""
+    if data.topic is None:
+        return ""
+    size = np.unique(data.topic, return_counts=True)[1].astype(np.float64)
+    effective = float(size.sum() ** 2 / np.square(size).sum())
+    return too_few_clusters(len(size), effective, "topics", LEAST[MEAN])
 
 
 def p_values(
-    items: IntArray | FloatArray, mean: FloatArray, error: FloatArray, epsilon: float
+    freedom: FloatArray, mean: FloatArray, error: FloatArray, epsilon: float
 ) -> FloatArray:
-    """One-sided p of mean difference < epsilon; without any spread it is known for sure."""
+    """One-sided p of mean difference < epsilon; without any spread it is known for sure.
+
+    1 where there is no ``freedom``.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (mean - epsilon) / error
     sure = np.where(mean < epsilon, -np.inf, np.inf)
-    p: FloatArray = scipy.special.stdtr(items - 1, np.where(error > 0, t, sure))
-    return p
+    found = scipy.special.stdtr(np.maximum(freedom, 1e-9), np.where(error > 0, t, sure))
+    return np.where(freedom > 0, found, 1.0)
+
+
+def claim_half(
+    items: IntArray | FloatArray,
+    worse: FloatArray,
+    error: FloatArray,
+    freedom: FloatArray,
+    epsilon: float,
+    *,
+    family: int = 1,
+    level: float = LEVEL,
+) -> Claim:
+    """How much worse the model is than half of the people at most, with an interval.
+
+    Arrays (m,) are by person, as of :func:`moments`. The model meets the definition of the test
+    where for k = m / 2 people (rounded up) its difference is below epsilon: where the k-th smallest
+    is. Of its bounds each misses with a chance of ``level`` / ``family`` at most, whatever depends
+    on what: they are the k-th smallest of people's bounds, corrected as Benjamini and Heller (2008,
+    Biometrics 64) do for "at least so many of m". ``family``: so many models are compared at once.
+    Above epsilon the model is shown to be worse than allowed, below it is shown to be good enough.
+    A bound is never nearer than one from ``items`` without any difference.
+    """
+    parts = (items, worse, error, freedom)
+    return Claim(
+        "worse than half of the people",
+        float(np.sort(worse)[_half(len(worse)) - 1]),
+        float(half_bound(*parts, level=level, family=family, lower=True)),
+        float(half_bound(*parts, level=level, family=family)),
+        level=1 - 2 * level,
+        n=int(np.sum(items)),
+        null=epsilon,
+        compared_with=family,
+        simultaneous_over=family,
+        adjustment="bonferroni",
+    )
+
+
+def half_bound(
+    items: IntArray | FloatArray,
+    worse: FloatArray,
+    error: FloatArray,
+    freedom: FloatArray,
+    *,
+    level: float = LEVEL,
+    family: int = 1,
+    lower: bool = False,
+) -> FloatArray:
+    """The upper, or the lower, bound of :func:`claim_half`; arrays are (..., m)."""
+    m = worse.shape[-1]
+    k = _half(m)
+    tail = level / family / (k if lower else m - k + 1)
+    reach = _reach(tail, items, error, freedom)
+    found: FloatArray = np.sort(worse - reach if lower else worse + reach, axis=-1)[..., k - 1]
+    return found
+
+
+def _half(people: int) -> int:
+    """How many people are half of all, rounded up."""
+    return int(np.ceil(HALF * people))
+
+
+def _reach(
+    tail: float, items: IntArray | FloatArray, error: FloatArray, freedom: FloatArray
+) -> FloatArray:
+    """How far one-sided bounds (m,), missed with a chance of ``tail``, lie from the means."""
+    each, at = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
+    quantile = np.asarray(t_quantile(1 - 2 * tail, each))[at.reshape(freedom.shape)]
+    least = 1 - tail ** (1 / np.maximum(items, 1))
+    return np.where(freedom > 0, np.maximum(quantile * error, least), np.inf)
 
 
 def correct(p: FloatArray) -> FloatArray:
@@ -251,20 +361,25 @@ def correct(p: FloatArray) -> FloatArray:
 def advantage_interval(data: Comparisons, *, level: float = 0.95) -> tuple[float, float]:
     """Where the advantage probability lies for these people on items of this kind.
 
-    Items are the units, as all comparisons of an item share its people: the mean over people of
-    their shares is linearised (Taylor), and its variance taken between items; t interval with the
-    number of items less one as degrees of freedom. Coverage: tests/studies/replacement.
+    Topics are the units, or else items, as all comparisons of an item share its people: the mean
+    over people of their shares is linearised (Taylor), and its variance taken between units; t
+    interval. Coverage: tests/studies/replacement_coverage.
     """
-    units, at = np.unique(data.item, return_inverse=True)
-    people, n = len(data.people), len(units)
+    people = len(data.people)
     counts = np.bincount(data.person)
     share = np.bincount(data.person, data.advantage) / counts
     influence = (data.advantage - share[data.person]) / counts[data.person] / people
-    by_unit = np.bincount(at, influence, minlength=n)
-    half = float(
-        scipy.special.stdtrit(n - 1, 0.5 + level / 2) * np.sqrt((by_unit**2).sum() * n / (n - 1))
-    )
-    middle = float(share.mean())
+    if data.topic is None:
+        _, at = np.unique(data.item, return_inverse=True)
+        squares = float(np.square(np.bincount(at, influence)).sum())
+        n = int(at.max()) + 1
+        spread = Spread(squares * n / (n - 1), n - 1, n, n, "items")
+    else:
+        weight = 1 / counts[data.person]
+        spread = cluster_spread(influence, weight, data.topic, noun="topics")
+        if spread.too_few(LEAST[MEAN]):
+            return float("nan"), float("nan")
+    middle, half = float(share.mean()), spread.reach(level)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -272,7 +387,7 @@ def winning_rates(
     data: Comparisons, epsilons: FloatArray = EPSILONS, *, level: float = LEVEL
 ) -> FloatArray:
     """(len(epsilons),) winning rate at each epsilon: the curve of section 3.3."""
-    items, mean, error = moments(data)
+    _, mean, error, freedom = moments(data)
     return np.array(
-        [(correct(p_values(items, mean, error, one)) <= level).mean() for one in epsilons]
+        [(correct(p_values(freedom, mean, error, one)) <= level).mean() for one in epsilons]
     )

@@ -29,6 +29,7 @@ model and a label: model, label, weight, mean over folds.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from evaluation.methods.core import units
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.units import joined_bins, wilson
+from evaluation.methods.core.units import joined_bins
 from evaluation.methods.replacement import combined, judges
 from evaluation.methods.replacement.combined import LABELS, NoEstimate
 from evaluation.methods.replacement.judges import POSITIVES
@@ -99,6 +101,11 @@ class Judged:
     classes: bool
     labels: int
     aside: Aside
+    topic: IntArray | None = None  # (items,), where items come in topics
+
+    def topics(self, rows: BoolArray | IntArray) -> IntArray | None:
+        """The topics of these items, where items come in topics."""
+        return None if self.topic is None else self.topic[rows]
 
     @property
     def items(self) -> int:
@@ -163,7 +170,7 @@ def _side(data: Judged, at: int, kind: str) -> Row:
     both = ~np.isnan(judge) & ~np.isnan(people)
     if kind == SELF and not both.any():
         raise NoEstimate("no text that it judged is its own")
-    parts = judges.leaning(judge[both], people[both])
+    parts = judges.leaning(judge[both], people[both], topic=data.topics(both))
     row: Row = {"n": int(both.sum())}
     for name, one in zip(("judge", "people", "difference"), parts, strict=True):
         least, most = (-1.0, 1.0) if name == "difference" else (0.0, 1.0)
@@ -208,11 +215,26 @@ def _gap(data: Judged, at: int, kind: str) -> Row:
     row: Row = {"n": int(both.sum())}
     parts = {"judge": judge, "people": people, "difference": judge - people}
     for name, values in parts.items():
+        middle, low, high = _apart(values, here, there, data)
+        if np.isnan(low) and data.topic is not None:
+            raise NoEstimate("its items are of too few topics")
+        row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+    return row
+
+
+def _apart(
+    values: FloatArray, here: BoolArray, there: BoolArray, data: Judged
+) -> tuple[float, float, float]:
+    """Mean of some items less that of others, with its interval; NaN bounds where there is none."""
+    middle = float(values[here].mean() - values[there].mean())
+    if data.topic is None:
         found = scipy.stats.ttest_ind(values[here], values[there], equal_var=False)
         low, high = found.confidence_interval(0.95)
-        middle = float(values[here].mean() - values[there].mean())
-        row |= {name: middle, f"{name}_low": float(low), f"{name}_high": float(high)}
-    return row
+        return middle, float(low), float(high)
+    known = np.nan_to_num(values)
+    two, one = ((known * part, part.astype(np.float64)) for part in (here, there))
+    clustered = units.difference(one, two, data.topic)
+    return middle, clustered.low, clustered.high
 
 
 def _repetition(data: Judged, at: int) -> Row:
@@ -227,9 +249,9 @@ def _repetition(data: Judged, at: int) -> Row:
     n = int(asked.sum())
     if n < LABELS:
         raise NoEstimate(f"it needs {LABELS} items that it answered more than once, and has {n}")
-    share = float((highest == lowest)[asked].mean())
-    low, high = wilson(share, n, 0.95)
-    return {"n": n, "judge": share, "judge_low": low, "judge_high": high}
+    same = (highest == lowest)[asked].astype(np.float64)
+    row = _mean(same, share=True, name="judge", topic=data.topics(asked))
+    return {"n": n, "judge": row["judge"], "judge_low": row["low"], "judge_high": row["high"]}
 
 
 def _calibration(data: Judged, at: int) -> list[Row]:
@@ -239,9 +261,10 @@ def _calibration(data: Judged, at: int) -> list[Row]:
     values = range(data.labels) if data.classes else np.unique(own[both])
     rows = []
     for value in list(values)[:MOST_VALUES]:
-        said = people[both & (own == value)]
+        given = both & (own == value)
+        said = people[given]
         row: Row = {"value": float(value), "n": len(said)}
-        row |= _mean(said, share=data.classes, name="said")
+        row |= _mean(said, share=data.classes, name="said", topic=data.topics(given))
         rows.append(row)
     return rows
 
@@ -256,20 +279,29 @@ def _reliability(data: Judged, at: int) -> list[Row]:
     for part in joined_bins(np.unique(own[both], return_inverse=True)[1], LABELS):
         rows_of = both[part]
         row: Row = {"value": float(own[rows_of].mean()), "n": len(rows_of)}
-        rows.append(row | _mean(people[rows_of], share=False, name="said"))
+        topic = data.topics(rows_of)
+        rows.append(row | _mean(people[rows_of], share=False, name="said", topic=topic))
     return rows
 
 
-def _mean(values: FloatArray, *, share: bool, name: str) -> Row:
-    """Mean with interval: Wilson's of shares (cautious, as those vary less), else t."""
+def _mean(values: FloatArray, *, share: bool, name: str, topic: IntArray | None = None) -> Row:
+    """Mean with interval: Wilson's of shares (cautious, as those vary less), else t.
+
+    Between topics where there are any.
+    """
     n = len(values)
     middle = float(values.mean()) if n else np.nan
     row: Row = {name: middle, "low": np.nan, "high": np.nan}
     if share and n >= POSITIVES:
-        row["low"], row["high"] = wilson(middle, n, 0.95)
+        if topic is None:
+            row["low"], row["high"] = units.wilson(middle, n, 0.95)
+        else:
+            found = units.share(values, np.ones(n), topic)
+            row["low"], row["high"] = found.low, found.high
     elif not share and n >= LABELS:
-        half = float(scipy.special.stdtrit(n - 1, 0.975) * values.std(ddof=1) / np.sqrt(n))
-        row["low"], row["high"] = middle - half, middle + half
+        with suppress(NoEstimate):
+            one = judges.mean_estimate(values, topic)
+            row["low"], row["high"] = one.low, one.high
     return row
 
 
@@ -291,15 +323,16 @@ def _drift(data: Judged, at: int) -> list[Row]:
     rows = []
     for part, items in enumerate(np.array_split(order, min(PARTS, len(order) // LABELS))):
         ends: Row = {"since": float(when[items[0]]), "until": float(when[items[-1]])}
-        told = _mean(alike[items], share=data.classes, name="agreement")
+        told = _mean(alike[items], share=data.classes, name="agreement", topic=data.topics(items))
         rows.append({"part": part, "n": len(items), "reason": "", **ends, **told})
-    halves = np.array_split(order, 2)
-    found = scipy.stats.ttest_ind(alike[halves[1]], alike[halves[0]], equal_var=False)
-    low, high = found.confidence_interval(0.95)
-    middle = float(alike[halves[1]].mean() - alike[halves[0]].mean())
+    first, second = (np.isin(np.arange(data.items), half) for half in np.array_split(order, 2))
+    middle, low, high = _apart(alike, second, first, data)
     if np.isnan(low):
-        return [*rows, none | {"reason": "the model agrees equally with people on every item"}]
-    return [*rows, none | {"agreement": middle, "low": float(low), "high": float(high)}]
+        why = "the model agrees equally with people on every item"
+        if data.topic is not None:
+            why = "its items are of too few topics"
+        return [*rows, none | {"reason": why}]
+    return [*rows, none | {"agreement": middle, "low": low, "high": high}]
 
 
 def _versions(data: Judged) -> list[Row]:
@@ -310,17 +343,18 @@ def _versions(data: Judged) -> list[Row]:
         for other in range(at + 1, len(base)):
             if base[other] == name:
                 difference = data.agreement(data.model[other]) - data.agreement(data.model[at])
-                rows.append({"model": at, "other": other, **_paired(difference)})
+                rows.append({"model": at, "other": other, **_paired(difference, data)})
     return rows
 
 
-def _paired(difference: FloatArray) -> Row:
-    difference = difference[~np.isnan(difference)]
-    n = len(difference)
+def _paired(difference: FloatArray, data: Judged) -> Row:
+    both = ~np.isnan(difference)
+    difference, n = difference[both], int(both.sum())
     row: Row = {"n": n, "difference": np.nan, "low": np.nan, "high": np.nan, "reason": ""}
     if n < LABELS:
         return row | {"reason": f"it needs {LABELS} items that both answered, and there are {n}"}
-    return row | _mean(difference, share=False, name="difference")
+    row |= _mean(difference, share=False, name="difference", topic=data.topics(both))
+    return row | ({"reason": "its items are of too few topics"} if np.isnan(row["low"]) else {})
 
 
 def panel(data: Judged, *, seed: int, drawn: bool) -> tuple[list[Row], list[Row]]:
@@ -342,10 +376,14 @@ def panel(data: Judged, *, seed: int, drawn: bool) -> tuple[list[Row], list[Row]
             else:
                 human, said = people, data.model[used]
             parts = human[labelled], said[:, labelled].T, said[:, rest].T
-            combined.check_judge(parts[0], parts[1].mean(axis=1), parts[2].mean(axis=1))
-            found = judges.combine_panel(*parts, seed=seed)
+            topics = None if data.topic is None else (data.topic[labelled], data.topic[rest])
+            means = (parts[1].mean(axis=1), parts[2].mean(axis=1))
+            combined.check_judge(parts[0], *means, topics=topics)
+            found = judges.combine_panel(*parts, topics=topics, seed=seed)
             alone = [
-                combined.combine_means(parts[0], parts[1][:, one], parts[2][:, one]).worth
+                combined.combine_means(
+                    parts[0], parts[1][:, one], parts[2][:, one], topics=topics
+                ).worth
                 for one in range(len(used))
             ]
         except NoEstimate as problem:

@@ -42,7 +42,9 @@ class Beside:
     ``person``, ``item``, ``value`` (n,): who gave which value to which item, once each; ``model``
     (models, items): the models' values, NaN where one gave none. By ``score`` a value is the index
     of one of ``labels`` (accuracy), a number (rmse), or a row of ``vectors`` (cosine). ``drawn``:
-    how items were chosen for people, if they were.
+    how items were chosen for people, if they were. ``topic`` (items,): which items come together,
+    as they share a text or a prompt; None where they do not. ``kind`` (items,): of which kind the
+    topic of each is, where that is known.
     """
 
     person: IntArray
@@ -57,6 +59,8 @@ class Beside:
     drawn: Drawn | None = None
     aside: behavior.Aside | None = None
     lines: int = 0  # of checklists: how many questions one has, each 1 (yes) or -1 in ``vectors``
+    topic: IntArray | None = None
+    kind: IntArray | None = None
 
     @property
     def quantities(self) -> tuple[int, ...]:
@@ -86,6 +90,30 @@ class Beside:
         if self.vectors is None or not self.lines:
             raise BadShape("only checklists have questions")
         return (self.vectors > 0).astype(np.float64)
+
+    def doubt(self, at: int) -> FloatArray:
+        """How far other models disagree with one on each item (items,); NaN where none answered.
+
+        Of numbers: a share of those further than half a standard deviation away. Of a model that
+        stands alone: whether it said otherwise itself when it was asked again.
+        """
+        own = self.model[at]
+        others = np.delete(self.model, at, axis=0)
+        if self.score == COSINE:
+            return np.full(len(own), np.nan)
+        near = 1e-9
+        if self.score == RMSE and np.isfinite(own).any():
+            near = max(near, float(np.nanstd(own)) / 2)
+        if not len(others) and self.aside is not None:
+            mine = self.aside.model == at
+            item, value = self.aside.item[mine], self.aside.value[mine]
+            count = np.bincount(item, minlength=len(own))
+            off = np.bincount(item, np.abs(value - own[item]) > near, minlength=len(own))
+            return np.where(count > 1, off / np.maximum(count - 1, 1), np.nan)
+        there = ~np.isnan(others) & ~np.isnan(own)
+        with np.errstate(invalid="ignore"):
+            off = ((np.abs(others - own) > near) & there).sum(axis=0)
+            return np.where(there.any(axis=0), off / there.sum(axis=0).clip(1), np.nan)
 
     def alike(self) -> Beside:
         """The same without people's labels of items that were chosen as hard for a model.

@@ -6,16 +6,18 @@ models labelled a part of the items, prediction-powered estimates (combined.py).
 Tables of estimates. Indices are those of the input ``Beside``; NaN means not known.
 
 ``model``, a row a model: model, items (that somebody and the model labelled), people (compared),
-advantage, low, high (advantage probability, 95 %), reason (why it cannot be tested, else "").
+advantage, low, high (advantage probability, 95 %), worse, worse_low, worse_high (how much worse it
+is than half of them at most, bounds of .95 each over all models), reason (why it cannot be tested,
+else "").
 
 ``person``, a row a model and a person compared: model, person, items, model_share, person_share
 (share of the items on which each is at least as close to the remaining people as the other),
-difference (model less person), low, high (95 %, t over items), worse (the person's less the
-model's) and error as the test takes them.
+difference (model less person), low, high (95 %, t), worse (the person's less the model's), error
+and freedom (its degrees) as the test takes them.
 
 ``curve``, a row a model and an epsilon: model, epsilon, winning_rate, chance (that a model as good
 as everybody passes, power.py), needed (items from which this chance is .8; NaN: more than were
-tried), verdict (VERDICTS).
+tried), verdict (VERDICTS; simultaneous over models).
 
 ``combined``, a row a model and a label (-1 for the mean of numbers; of checklists -1 for the share
 of yes over all questions, then one a question; none of texts): model, label, labelled,
@@ -26,8 +28,8 @@ bias_high, people, people_low, people_high, judge, judge_low, judge_high, both, 
 tuning, worth (so many items with labels of people alone would be as exact), reason (why there is
 none; words that follow "because").
 
-``rates``, a row a model and a label, beside what most people said of an item (items on which they
-are even are left out): model, label, and sensitivity, specificity and corrected (the share of the
+``rates``, a row a model and a label, beside what most people said of an item (one on which they are
+even counts in parts): model, label, and sensitivity, specificity and corrected (the share of the
 label among all items of the model, judges.py), each with _low and _high; sensitivity_n and
 specificity_n items; reason (why there are no rates), corrected_reason.
 
@@ -38,10 +40,10 @@ behavior.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import (
@@ -52,16 +54,16 @@ from evaluation.methods.core.base import (
     Result,
     of_rows,
 )
+from evaluation.methods.core.inference import Claim, t_quantile
 from evaluation.methods.core.params import Params, real_number, whole_number
 from evaluation.methods.replacement import active, annotator, behavior, combined, judges, power
-from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, LEVEL, PEOPLE
+from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, PEOPLE
 from evaluation.methods.replacement.data import ACCURACY, COSINE, MOST_LABELS, Beside, Drawn
 
-NAME, VERSION = "replacement", "1.3"
-YES, NARROWLY, NO, UNDECIDED = "yes", "narrowly", "no", "undecided"
-VERDICTS = (YES, NARROWLY, NO, UNDECIDED)
-SAFE = 0.65  # winning rate below which a model passes narrowly, rounded down for 2 of 3
-MARGIN = 5  # steps of .01 by which epsilon may shrink without a change, else narrowly
+NAME, VERSION = "replacement", "2.0"
+YES, NO, UNDECIDED = "yes", "no", "undecided"  # shown good enough, shown worse, not shown
+VERDICTS = (YES, NO, UNDECIDED)
+EVEN = 0.05  # share of items on which people are even, from which no share is corrected by most
 ESTIMATES = ("people", "judge", "both")
 COMBINED = (
     "model",
@@ -98,6 +100,7 @@ PERSON = (
     "high",
     "worse",
     "error",
+    "freedom",
 )
 CURVE = ("model", "epsilon", "winning_rate", "chance", "needed", "verdict")
 Row = dict[str, Any]
@@ -154,14 +157,15 @@ def fit(
     models: list[Row] = []
     people: list[Row] = []
     curves: list[Row] = []
-    for at, name in enumerate(data.models):
-        found = _compare(data, at, settings)
+    compared = [_compare(data, at, settings) for at in range(len(data.models))]
+    family = sum(not isinstance(found, str) for found in compared)
+    for at, (name, found) in enumerate(zip(data.models, compared, strict=True)):
         hooks.step(f"test: {name}", at + 1, len(data.models))
-        models.append({"model": at, **_summary(data, at, found)})
+        models.append({"model": at, **_summary(data, at, found, family)})
         if isinstance(found, str):
             continue
         people += [{"model": at, **row} for row in _by_person(data, found)]
-        curves += [{"model": at, **row} for row in _curve(found, settings, rng, hooks)]
+        curves += [{"model": at, **row} for row in _curve(found, settings, family, rng, hooks)]
     estimates = {
         "model": of_rows(models),
         "person": of_rows(people, PERSON),
@@ -191,18 +195,24 @@ def _compare(data: Beside, at: int, settings: Mapping[str, Any]) -> annotator.Co
         )
     if data.score == COSINE:
         similarity = _similarity(data, person, item, value, own)
-        return annotator.compare_similarities(
+        found = annotator.compare_similarities(
             person, item, similarity, people=data.people, items_per_person=least
         )
-    return annotator.compare_labels(
-        person,
-        item,
-        value,
-        own,
-        people=data.people,
-        score=data.score,
-        items_per_person=least,
-    )
+    else:
+        found = annotator.compare_labels(
+            person,
+            item,
+            value,
+            own,
+            people=data.people,
+            score=data.score,
+            items_per_person=least,
+        )
+    if data.topic is None:
+        return found
+    found = replace(found, topic=data.topic[found.item])
+    few = annotator.few_topics(found)
+    return f"Items of one topic are alike: {few}." if few else found
 
 
 def _similarity(
@@ -224,12 +234,14 @@ def _similarity(
     return found
 
 
-def _summary(data: Beside, at: int, found: annotator.Comparisons | str) -> Row:
+def _summary(data: Beside, at: int, found: annotator.Comparisons | str, family: int) -> Row:
     own = data.model[at]
     items = int((~np.isnan(own[np.unique(data.item)])).sum())
+    numbers = ("advantage", "low", "high", "worse", "worse_low", "worse_high")
     if isinstance(found, str):
-        none = dict.fromkeys(("advantage", "low", "high"), np.nan)
+        none = dict.fromkeys(numbers, np.nan)
         return {"items": items, "people": 0, **none, "reason": found}
+    claim = annotator.claim_half(*annotator.moments(found), 0.0, family=family)
     advantage = np.bincount(found.person, found.advantage) / np.bincount(found.person)
     low, high = annotator.advantage_interval(found)
     return {
@@ -238,15 +250,19 @@ def _summary(data: Beside, at: int, found: annotator.Comparisons | str) -> Row:
         "advantage": float(advantage.mean()),
         "low": low,
         "high": high,
+        "worse": claim.estimate,
+        "worse_low": claim.low if claim.has_interval else np.nan,
+        "worse_high": claim.high if claim.has_interval else np.nan,
         "reason": "",
     }
 
 
 def _by_person(data: Beside, found: annotator.Comparisons) -> list[Row]:
-    items, worse, error = annotator.moments(found)
+    items, worse, error, freedom = annotator.moments(found)
     place = {name: at for at, name in enumerate(data.people)}
     model = np.bincount(found.person, found.advantage) / items
-    half = scipy.special.stdtrit(items - 1, 0.975) * error
+    known = freedom > 0
+    half = np.where(known, t_quantile(0.95, np.where(known, freedom, 1.0)) * error, np.inf)
     return [
         {
             "person": place[name],
@@ -258,6 +274,7 @@ def _by_person(data: Beside, found: annotator.Comparisons) -> list[Row]:
             "high": min(1.0, float(-worse[at] + half[at])),
             "worse": float(worse[at]),
             "error": float(error[at]),
+            "freedom": float(freedom[at]),
         }
         for at, name in enumerate(found.people)
     ]
@@ -266,44 +283,38 @@ def _by_person(data: Beside, found: annotator.Comparisons) -> list[Row]:
 def _curve(
     found: annotator.Comparisons,
     settings: Mapping[str, Any],
+    family: int,
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> list[Row]:
-    rates = annotator.winning_rates(found)
+    rates, parts = annotator.winning_rates(found), annotator.moments(found)
     own = len(np.unique(found.item))
     chance = power.chances(
-        found, (*power.SIZES, own), rng=rng, draws=settings["draws"], hooks=hooks
+        found, (*power.SIZES, own), rng=rng, draws=settings["draws"], family=family, hooks=hooks
     )
     needed = power.items_needed(chance[:-1], power.SIZES)
-    shown = shown_worse(*annotator.moments(found))
     return [
         {
             "epsilon": float(epsilon),
             "winning_rate": float(rates[at]),
             "chance": float(chance[-1, at]),
             "needed": np.nan if needed[at] is None else float(needed[at] or 0),
-            "verdict": decide(rates, at, float(chance[-1, at]), shown),
+            "verdict": decide(
+                annotator.claim_half(*parts, float(epsilon), family=family), float(rates[at])
+            ),
         }
         for at, epsilon in enumerate(EPSILONS)
     ]
 
 
-def shown_worse(items: IntArray, worse: FloatArray, error: FloatArray) -> float:
-    """Share of the people to whom the model is shown not to be equal, but worse (corrected)."""
-    p = annotator.p_values(items, -worse, error, 0.0)
-    return float((annotator.correct(p) <= LEVEL).mean())
+def decide(claim: Claim, winning_rate: float) -> str:
+    """The verdict by how much worse the model is than half of the people at most (``claim_half``).
 
-
-def decide(rates: FloatArray, at: int, chance: float, shown: float) -> str:
-    """The verdict at the ``at``-th epsilon; ``rates`` (epsilons,) is the curve of winning rates.
-
-    Narrowly: under two thirds of the people, or no longer at an epsilon of .05 less. A model that
-    does not pass is not good enough where it is shown to be worse than half of the people, or where
-    one as good as they would have passed; else too few items tell.
+    Where it is shown to be good enough, the published rule must let it pass as well.
     """
-    if rates[at] >= HALF:
-        return YES if rates[at] >= SAFE and rates[max(0, at - MARGIN)] >= HALF else NARROWLY
-    return NO if shown >= HALF or chance >= power.ENOUGH else UNDECIDED
+    if claim.is_sure and claim.direction > 0:
+        return NO
+    return YES if claim.is_sure and winning_rate >= HALF else UNDECIDED
 
 
 def _combined(data: Beside) -> list[Row]:
@@ -313,40 +324,62 @@ def _combined(data: Beside) -> list[Row]:
     rows = []
     for at in range(len(data.models)):
         there = ~np.isnan(data.model[at])
+        doubt = data.doubt(at)
         for label in data.quantities:
             said, judged = data.quantity(label)
             human = np.bincount(data.item, said, minlength=size) / given.clip(1)
-            parts = (human, judged[at], there, given > 0)
-            found = _estimate(*parts) if data.drawn is None else _weighted(*parts, data.drawn)
+            items = Items(human, judged[at], there, given > 0, doubt, data.topic, data.kind)
+            found = _estimate(items) if data.drawn is None else _weighted(items, data.drawn)
             rows.append({"model": at, "label": label, **found})
     return rows
 
 
-def _estimate(human: FloatArray, judge: FloatArray, there: BoolArray, given: BoolArray) -> Row:
+@dataclass(frozen=True, eq=False)
+class Items:
+    """One quantity on all items (items,): by people (0 where not ``given``) and by the model."""
+
+    human: FloatArray
+    judge: FloatArray
+    there: BoolArray
+    given: BoolArray
+    doubt: FloatArray
+    topic: IntArray | None = None
+    kind: IntArray | None = None
+
+
+def _estimate(items: Items) -> Row:
     """From items that people labelled as they came: they are taken for a random part of all."""
-    human, judge, rest = human[there & given], judge[there & given], judge[there & ~given]
+    here, others = items.there & items.given, items.there & ~items.given
+    human, judge, rest = items.human[here], items.judge[here], items.judge[others]
     row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "drawn": 0, "earlier": 0, "reason": ""}
     row.update(labelled=len(human), rest=len(rest))
     if len(rest) < 2:
         return row | {"reason": "people labelled every item that the model labelled"}
+    topics, kinds = (
+        None if of is None else (of[here], of[others]) for of in (items.topic, items.kind)
+    )
+    strata = None if kinds is None or combined.are_alike(*kinds) else kinds
+    doubt = (items.doubt[here], items.doubt[others])
     try:
-        combined.check_judge(human, judge, rest)
+        combined.check_judge(human, judge, rest, topics=topics, doubt=doubt, alike=strata is None)
+        if strata is None:
+            found = combined.combine_means(human, judge, rest, topics=topics)
+        else:
+            found = combined.combine_strata(human, judge, rest, strata, topics=topics)
+        off = judges.mean_estimate(judge - human, None if topics is None else topics[0])
     except combined.NoEstimate as problem:
         return row | {"reason": str(problem)}
-    off = judge - human
-    half = scipy.special.stdtrit(len(off) - 1, 0.975) * off.std(ddof=1) / np.sqrt(len(off))
-    row.update(bias=float(off.mean()), bias_low=off.mean() - half, bias_high=off.mean() + half)
-    return row | _three(combined.combine_means(human, judge, rest))
+    row.update(bias=off.value, bias_low=off.low, bias_high=off.high)
+    return row | _three(found)
 
 
-def _weighted(
-    human: FloatArray, judge: FloatArray, there: BoolArray, given: BoolArray, drawn: Drawn
-) -> Row:
+def _weighted(items: Items, drawn: Drawn) -> Row:
     """From items that were drawn with known probabilities. Labels that came since are not used."""
     framed = ~np.isnan(drawn.chance)
-    used = there & (framed | (drawn.known & given))
-    known, chosen = (drawn.known & given)[used], (drawn.chosen | drawn.known)[used]
-    human, judge, given = human[used], judge[used], given[used]
+    used = items.there & (framed | (drawn.known & items.given))
+    known, chosen = (drawn.known & items.given)[used], (drawn.chosen | drawn.known)[used]
+    human, judge, given = items.human[used], items.judge[used], items.given[used]
+    topic = None if items.topic is None else items.topic[used]
     chance = np.nan_to_num(drawn.chance, nan=1.0)[used]
     row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "earlier": 0, "reason": ""}
     many = int((chosen & ~known).sum())
@@ -358,12 +391,12 @@ def _weighted(
             "drawn for them"
         }
     try:
-        active.check_chosen(human, judge, chosen, known)
+        active.check_chosen(human, judge, chosen, known, topic)
     except combined.NoEstimate as problem:
         return row | {"reason": str(problem)}
-    off, _ = active.combine_chosen(judge - human, judge, chance, chosen, known)
+    off, _ = active.combine_chosen(judge - human, judge, chance, chosen, known, topic=topic)
     found, pooled = active.combine_chosen(
-        human, judge, chance, chosen, known, trusted=drawn.trusted
+        human, judge, chance, chosen, known, trusted=drawn.trusted, topic=topic
     )
     row.update(bias=off.people.value, bias_low=off.people.low, bias_high=off.people.high)
     return row | {"earlier": int(known.sum()) if pooled else 0} | _three(found)
@@ -390,6 +423,7 @@ def _behavior(whole: Beside, data: Beside, seed: int) -> dict[str, Any]:
             data.score == ACCURACY,
             len(data.labels),
             data.aside,
+            data.topic,
         )
         found = behavior.tables(judged)
         panel, weights = behavior.panel(judged, seed=seed, drawn=whole.drawn is not None)
@@ -411,29 +445,46 @@ def _rates(data: Beside) -> list[Row]:
     size, many = data.model.shape[1], len(data.labels)
     votes = np.zeros((size, many))
     np.add.at(votes, (data.item, data.value.astype(np.int64)), 1)
-    ordered = np.sort(votes, axis=1)
-    decided = ordered[:, -1] > ordered[:, -2]
-    truth = votes.argmax(axis=1)
+    most = (votes == votes.max(axis=1, keepdims=True)) & (votes.max(axis=1, keepdims=True) > 0)
+    ways = most.sum(axis=1, keepdims=True)
+    truth = most / ways.clip(1)
     return [
-        {"model": at, "label": label, **_rate(own, truth == label, decided & ~np.isnan(own), label)}
+        {"model": at, "label": label, **_rate(own, truth[:, label], ways[:, 0], label, data.topic)}
         for at, own in enumerate(data.model)
         for label in range(min(many, MOST_LABELS))
     ]
 
 
-def _rate(own: FloatArray, truth: BoolArray, beside: BoolArray, label: int) -> Row:
+def _rate(
+    own: FloatArray, truth: FloatArray, ways: IntArray, label: int, topic: IntArray | None
+) -> Row:
+    """``truth`` (items,): the part of each item that has the label; ``ways``: among how many."""
     row: Row = {**dict.fromkeys(RATES[2:], np.nan), "reason": "", "corrected_reason": ""}
+    there = ~np.isnan(own)
+    beside, others = there & (ways > 0), there & (ways == 0)
+    said = own == label
     try:
-        rates = judges.judge_rates(truth[beside], own[beside] == label)
+        of = None if topic is None else topic[beside]
+        rates = judges.judge_rates(truth[beside], said[beside], topic=of)
     except combined.NoEstimate as problem:
         return row | {"reason": str(problem), "corrected_reason": str(problem)}
     for name in RATE:
         one = getattr(rates, name)
         row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
         row[f"{name}_n"] = one.n
-    there = own[~np.isnan(own)]
+    even = int(((truth > 0) & (truth < 1))[beside].sum())
+    if even > EVEN * beside.sum():
+        why = (
+            f"people are even between this label and another on {even} of {beside.sum()} items, so "
+            "what most people say is not known"
+        )
+        return row | {"corrected_reason": why}
     try:
-        one = judges.correct_share(int((there == label).sum()), len(there), rates)
+        if topic is None:
+            one = judges.correct_share(int(said[there].sum()), int(there.sum()), rates)
+        else:
+            topics = (topic[beside], topic[others])
+            one = judges.correct_share_by_topic(truth[beside], said[beside], said[others], topics)
     except combined.NoEstimate as problem:
         return row | {"corrected_reason": str(problem)}
     return row | {"corrected": one.value, "corrected_low": one.low, "corrected_high": one.high}

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import count
-from evaluation.methods.replacement.method import NARROWLY, NO, UNDECIDED, YES
+from evaluation.methods.replacement.method import NO, UNDECIDED, YES
 from evaluation.methods.replacement.power import SIZES
 from evaluation.replacement.selectors import asking
 from evaluation.replacement.selectors.naming import listed
@@ -32,17 +32,15 @@ def _advice(row: Told, told: Told) -> str:
     kind = row["verdict"]
     if kind == YES:
         return _("Can take the place of one annotator on items like these. Keep the others.")
-    if kind == NARROWLY:
-        return _("Passed, but only just. Keep all annotators until more items confirm it.")
     if kind == UNDECIDED:
         return _undecided(row, told)
     if kind == NO:
         if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
             return _(
-                "Keep all annotators. Not good enough to take anybody’s place. Its answers still "
-                "save some of their work: see “Labels saved”."
+                "Keep all annotators. Shown to be worse than most of them by more than ε. Its answers "
+                "still save some of their work: see “Labels saved”."
             )
-        return _("Keep all annotators. Not good enough to take anybody’s place.")
+        return _("Keep all annotators. Shown to be worse than most of them by more than ε.")
     return _("Could not be tested; the reason is below. Keep all annotators.")
 
 

@@ -22,7 +22,7 @@ METHOD = gettext_noop(
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
     """Verdict and a row a model, at the ε that the run was started with."""
-    told = reads.figures_of(run, "model", "curve", "frame", "recipe", votes_used.FIGURE)
+    told = reads.figures_of(run, "model", "person", "curve", "frame", "recipe", votes_used.FIGURE)
     found = verdicts.models_page(run, told)
     return {
         "verdict": Verdict(

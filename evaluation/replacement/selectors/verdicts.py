@@ -16,8 +16,9 @@ from evaluation.charts import boards as charts
 from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.replacement import winning_curve
+from evaluation.methods.core.base import FloatArray
 from evaluation.methods.replacement import annotator
-from evaluation.methods.replacement.method import NARROWLY, NO, UNDECIDED, YES
+from evaluation.methods.replacement.method import NO, UNDECIDED, YES, decide
 from evaluation.methods.replacement.power import SIZES
 from evaluation.models import Run, RunState
 from evaluation.replacement import next_items, texts
@@ -29,15 +30,13 @@ from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 SAID = {
     YES: ("done", _lazy("Yes")),
-    NARROWLY: ("done", _lazy("Yes, narrowly")),
-    NO: ("bad", _lazy("No")),
-    UNDECIDED: ("undecided", _lazy("Undecided: too few items")),
+    NO: ("bad", _lazy("No, shown to be worse")),
+    UNDECIDED: ("undecided", _lazy("Not shown")),
 }
 SENTENCES = {
     YES: _lazy("%(names)s can replace one of your annotators on this task."),
-    NARROWLY: _lazy("%(names)s passes narrowly."),
-    NO: _lazy("%(names)s cannot replace one of your annotators."),
-    UNDECIDED: _lazy("There are too few answers to decide about %(names)s."),
+    NO: _lazy("%(names)s cannot replace one of your annotators: shown to be worse by more than ε."),
+    UNDECIDED: _lazy("It is not shown whether %(names)s can replace one."),
 }
 Told = Mapping[str, Any]
 
@@ -54,9 +53,9 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
     return (found.filter(number=number) if number else found).order_by("-id").first()
 
 
-def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dict[str, Any]:
-    """All of the page at an epsilon in hundredths, with one model (its place) opened; 2 queries."""
-    found = models_page(run, told, epsilon=epsilon)
+def page(run: Run, told: Told, *, model: int | None) -> dict[str, Any]:
+    """All of the page, with one model (its place) opened; 2 queries."""
+    found = models_page(run, told)
     rows, at = found["models"], found["epsilon"]
     found["verdict"] = found["verdict"].then(*what_now(run, rows, told, at))
     opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
@@ -77,18 +76,15 @@ def page(run: Run, told: Told, *, epsilon: int | None, model: int | None) -> dic
     }
 
 
-def models_page(run: Run, told: Told, *, epsilon: int | None = None) -> dict[str, Any]:
+def models_page(run: Run, told: Told) -> dict[str, Any]:
     """The part of the page that names no person: the verdict, and a row a model."""
-    steps = len(annotator.EPSILONS) - 1
-    at = round(100 * run.params["epsilon"]) if epsilon is None else epsilon
-    at = min(max(at, 0), steps)
+    at = round(100 * run.params["epsilon"])
     rows = model_rows(told, at)
     return {
         "verdict": verdict(rows),
         "basis": _basis(run, told),
         "epsilon": at,
         "epsilon_said": score(at / 100, 2),
-        "most": steps,
         "models": rows,
         "rate_axis": charts.forest_axis(_shares()),
         "advantage_axis": charts.forest_axis(_shares()),
@@ -134,7 +130,10 @@ def facts(run: Run, chosen: Told) -> list[tuple[str, str]]:
 
 
 def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
-    """A row a model with its verdict at the ``at``-th epsilon; those that pass stand first."""
+    """A row a model with its verdict at the ``at``-th epsilon; those that pass stand first.
+
+    The verdict is decided here from each person's figures, by the same rule for runs from before.
+    """
     names = [name for _, name in told["frame"]["models"]]
     short = [name.partition(",")[0] for name in names]
     curves: dict[int, list[Told]] = {}
@@ -143,25 +142,48 @@ def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
     rows = []
     for one in told["model"]:
         at_place = one["model"]
-        row = _model_row(one, names[at_place], curves.get(at_place), at)
+        verdict = verdict_of(told, at_place, at, family=len(curves)) if at_place in curves else ""
+        row = _model_row(one, names[at_place], curves.get(at_place), at, verdict)
         name, _, detail = names[at_place].partition(", ")
         unique = short.count(name) == 1
         rows.append(row | {"short": name if unique else names[at_place]})
         rows[-1]["detail"] = detail if unique else ""
-    order = [YES, NARROWLY, UNDECIDED, NO, ""]
+    order = [YES, UNDECIDED, NO, ""]
     return sorted(rows, key=lambda row: (order.index(row["verdict"]), -(row["advantage"] or 0)))
 
 
-def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> dict[str, Any]:
+def verdict_of(told: Told, model: int, at: int, *, family: int) -> str:
+    """The verdict on a model at the ``at``-th epsilon, among ``family`` models that were tested."""
+    items, worse, error, freedom = _moments(
+        [row for row in told["person"] if row["model"] == model]
+    )
+    point = [row for row in told["curve"] if row["model"] == model][at]
+    claim = annotator.claim_half(items, worse, error, freedom, point["epsilon"], family=family)
+    return decide(claim, point["winning_rate"])
+
+
+def _moments(rows: Sequence[Told]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Items, difference, its error and degrees of freedom of each person."""
+    items, worse, error = (
+        np.array([row[name] for row in rows], dtype=np.float64)
+        for name in ("items", "worse", "error")
+    )
+    freedom = np.array([row.get("freedom", row["items"] - 1) for row in rows], dtype=np.float64)
+    return items, worse, error, freedom
+
+
+def _model_row(
+    one: Told, name: str, curve: Sequence[Told] | None, at: int, verdict: str
+) -> dict[str, Any]:
     row = {**one, "place": one["model"], "name": name, "verdict": "", "mark": "draft"}
     row["needed"] = None
     if curve is None:
         return row | {"said": _("Not tested"), "wins": "", "plot": "", "rate_plot": "", "next": ""}
     point, advantage = curve[at], Estimate(one["advantage"], one["low"], one["high"])
-    mark, said = SAID[point["verdict"]]
+    mark, said = SAID[verdict]
     wins = round(point["winning_rate"] * one["people"])
     return row | {
-        "verdict": point["verdict"],
+        "verdict": verdict,
         "mark": mark,
         "said": str(said),
         "wins": _("%(wins)s of %(people)s") % {"wins": count(wins), "people": count(one["people"])},
@@ -169,15 +191,14 @@ def _model_row(one: Told, name: str, curve: Sequence[Told] | None, at: int) -> d
             _shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=name
         ),
         "plot": charts.forest_cell(_shares(), advantage, reference=annotator.HALF, name=name),
-        "next": _next(point),
+        "next": _next(point, verdict),
         "needed": point["needed"],
-        "changes": _changes(curve, at),
     }
 
 
-def _next(point: Told) -> str:
+def _next(point: Told, verdict: str) -> str:
     """What would decide where nothing can be decided."""
-    if point["verdict"] != UNDECIDED:
+    if verdict != UNDECIDED:
         return ""
     if point["needed"] is None:
         return _("More than %(n)s items would be needed.") % {"n": count(SIZES[-1])}
@@ -196,28 +217,6 @@ def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
     return [(listed(names), reason) for reason, names in found.items()]
 
 
-def _changes(curve: Sequence[Told], at: int) -> str:
-    """From which epsilon on the model passes, or down to which it still does.
-
-    Of an undecided one that passes nowhere nothing is said: that would read as a no.
-    """
-    passes = [point["verdict"] in (YES, NARROWLY) for point in curve]
-    if passes[at]:
-        below = [k for k in range(at) if not passes[k]]
-        if not below:
-            return ""
-        least = score((below[-1] + 1) / 100, 2)
-        return _("Still passes if you accept only ε = %(epsilon)s.") % {"epsilon": least}
-    above = [k for k in range(at, len(passes)) if passes[k]]
-    if above:
-        most = score(above[0] / 100, 2)
-        return _("Would pass if you accepted ε = %(epsilon)s.") % {"epsilon": most}
-    if curve[at]["verdict"] == UNDECIDED:
-        return ""
-    most = score((len(passes) - 1) / 100, 2)
-    return _("Would not pass even if you accepted ε = %(epsilon)s.") % {"epsilon": most}
-
-
 def verdict(rows: Sequence[Told]) -> Verdict:
     """One sentence a kind of verdict, those that pass first; models that were not tested last."""
     said = []
@@ -232,6 +231,9 @@ def verdict(rows: Sequence[Told]) -> Verdict:
         "A model passes when it is as good as at least half of the people it is compared with. "
         "It may be worse by ε: what you accept, because a model costs less."
     )
+    tested = sum(bool(row["verdict"]) for row in rows)
+    if tested > 1:
+        note += " " + _("The verdicts on %(n)s models hold at once.") % {"n": count(tested)}
     return Verdict(" ".join(said), note)
 
 
@@ -284,7 +286,7 @@ def _offered(
     chosen = [row for row in rows if row["place"] == model]
     for row in chosen or [*undecided, *rows[:1]]:
         if found := asking.offer(told, at, row["place"]):
-            passes = any(one["verdict"] in (YES, NARROWLY) for one in rows)
+            passes = any(one["verdict"] == YES for one in rows)
             return {**found, "name": row["short"], "main": not passes}
     return {}
 
@@ -294,10 +296,8 @@ def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, A
     rows = [row for row in told["person"] if row["model"] == model]
     if not rows:
         return {"rows": []}
-    items, worse, error = (
-        np.array([row[name] for row in rows], dtype=float) for name in ("items", "worse", "error")
-    )
-    p = annotator.correct(annotator.p_values(items, worse, error, epsilon))
+    worse, error, freedom = _moments(rows)[1:]
+    p = annotator.correct(annotator.p_values(freedom, worse, error, epsilon))
     ids = told["frame"]["people"]
     people = dict(
         Membership.objects.filter(pk__in=[ids[row["person"]] for row in rows]).values_list(
@@ -382,14 +382,14 @@ def _lines(row: Told) -> dict[str, Any]:
         "both": f"{count(row['labelled'])} + {count(row['rest'])}",
     }
     notes = {
-        "people": _("unbiased, but wide"),
+        "people": "",
         "judge": _("leaves out that the model is off by %(bias)s (%(low)s to %(high)s)")
         % {
             "bias": format_signed(row["bias"]),
             "low": score(row["bias_low"], 2),
             "high": score(row["bias_high"], 2),
         },
-        "both": _("unbiased; λ = %(tuning)s") % {"tuning": score(row["tuning"], 2)},
+        "both": _("λ = %(tuning)s") % {"tuning": score(row["tuning"], 2)},
     }
     titles = {"people": _("People only"), "judge": _("Model only"), "both": _("Combined")}
     lines = [

@@ -33,10 +33,10 @@ def test_of_the_demo_s_three_models_one_may_replace_people_one_may_not_one_is_un
     assert runs.execute(run.pk) == "done"
     shown = selectors.shown_run(task)
     assert shown is not None
-    told = selectors.page(shown, runs_figures(shown), epsilon=None, model=None)
+    told = selectors.page(shown, runs_figures(shown), model=None)
     assert {row["short"]: row["said"] for row in told["models"]} == {
         "Halcyon-7B": "Yes",
-        "Orrery-M": "Undecided: too few items",
-        "Pellet-3B": "No",
+        "Orrery-M": "Not shown",
+        "Pellet-3B": "No, shown to be worse",
     }
     assert [row["reason"] for row in told["combined"]] == [""] * 3

@@ -119,7 +119,7 @@ def test_a_button_leads_to_what_it_costs_and_shows_and_one_press_hands_the_items
 ) -> None:
     client = client_of(task)
     page = html_of(client.get(reverse("replacement", args=[task.project_id, task.pk])))
-    assert "Label 100 more items for Birch" in page
+    assert "Label 140 more items for Birch" in page
     address = reverse("replacement_ask", args=[task.project_id, task.pk])
     model = System.objects.get(name="Alder").pk
     shown = text_of(html_of(client.get(f"{address}?model={model}&wanted=60")))
