@@ -83,12 +83,22 @@ def ended_evaluation(task: Task) -> LiveEvaluation:
 def contents(evaluation: LiveEvaluation, task: Task) -> tuple[dict[str, bytes], Row]:
     """Every file of the bundle, and the manifest but for their hashes.
 
-    Raises Conflict where the votes are not what they were at the end, or give other numbers.
+    Raises Conflict where the votes are not what they were at the end, or give other numbers (as
+    another version of the method may).
     """
     data, snapshot = dataset.reload(evaluation, task)
     told = dataset.board(data)
     result = evaluation.result or {}
     if {name: result.get(name) for name in told} != told:
+        made = result.get("method_version", "1.0")
+        if made != VERSION:
+            raise Conflict(
+                _(
+                    "This result has the intervals of version %(made)s of the method; version "
+                    "%(here)s here gives others, so no bundle of it is written."
+                )
+                % {"made": made, "here": VERSION}
+            )
         raise Conflict(_("The votes of this live evaluation do not give its result any more."))
     recipe = {
         "method": METHOD,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from django.utils.html import format_html
 
-from crowdqc.numbers import score
+from crowdqc.numbers import plural, score
 from evaluation.bundles.manifest import FIGURES
 from evaluation.bundles.tables import Bundled, Row, number
 from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.models import SystemScore, WorkerScore
 from evaluation.rescaling.selectors.boards import raised_words
+from evaluation.runs.selectors.verdicts import Place, first_place
 from evaluation.writing.selectors.facts import length_words, too_few_topics
 
 BY_VOTES = " by the votes; at equal length and style this is not shown"
@@ -21,24 +25,47 @@ def nothing(found: Bundled) -> str:
     return ""
 
 
+@dataclass(frozen=True)
+class _Ranked:
+    """A row of the bundle as ``first_place`` reads it."""
+
+    in_sentence: str
+    component: int
+    best: int | None
+    worst: int | None
+
+
 def first_ranked(found: Bundled) -> str:
-    """Who is first by the possible ranks; empty where nothing is ranked."""
+    """Who is first by the possible ranks, as the page says it; empty where nothing is ranked."""
     for model, who in ((SystemScore, "system"), (WorkerScore, "worker")):
-        rows = found.rows(model)
-        first = [row for row in rows if not row["dimension"] and row["rank_low"] == 1]
-        if len(first) == 1:
-            top = first[0][f"{who}_id"]
-            said = f"{found.names[f'{who}s'][str(top)]} is first among {who}s"
-            return f"{said}{'' if _at_equal_length(found.figures, top) else BY_VOTES}."
-        if first:
-            return f"{len(first)} {who}s may be first; the data cannot tell them apart."
+        rows = [row for row in found.rows(model) if not row["dimension"]]
+        if any(row["rank_low"] for row in rows):
+            place = _place(found, rows, who)
+            sure = len(place.first) != 1 or _at_equal_length(found, place.first)
+            return place.sentence if sure else f"{place.sentence.partition('.')[0]}{BY_VOTES}."
     return ""
 
 
-def _at_equal_length(told: Row, top: int) -> bool:
+def _place(found: Bundled, rows: Sequence[Row], who: str) -> Place:
+    named = found.names[f"{who}s"]
+    ranked = [
+        _Ranked(
+            named[str(row["system" if "system" in row else f"{who}_id"])],
+            row["component"],
+            row["rank_low"],
+            row["rank_high"],
+        )
+        for row in rows
+    ]
+    votes = plural(found.recipe["counts"].get("answers", 0), "answer")
+    return first_place(ranked, noun=f"{who}s", by=votes)
+
+
+def _at_equal_length(found: Bundled, first: tuple[str, ...]) -> bool:
     """Whether the controlled score, if the run has one, puts the same system alone first."""
-    rows = [row for row in told.get("controlled") or () if not row["dimension"]]
-    return not rows or [row["system"] for row in rows if row["rank_low"] == 1] == [top]
+    told = found.figures.get("controlled") or ()
+    rows = [row for row in told if not row["dimension"]]
+    return not rows or _place(found, rows, "system").first == first
 
 
 def better_than_guessing(found: Bundled) -> str:

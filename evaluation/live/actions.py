@@ -36,6 +36,7 @@ from evaluation.live.judging.selectors import Judge, judges_of, votes_by
 from evaluation.live.outputs import Rows, read_outputs
 from evaluation.llm.wording import unpriced
 from evaluation.llm_runs.parts import chat_model
+from evaluation.methods.adaptive.anytime import VERSION
 from evaluation.models import AdaptivePlan, LiveBatch, LiveEvaluation
 
 logger = logging.getLogger(__name__)
@@ -440,6 +441,7 @@ def _end(
     evaluation.ended_at, evaluation.ended_by = timezone.now(), by
     evaluation.result = {
         **told,
+        "method_version": VERSION,
         SNAPSHOT: freeze(data, task).content_hash,
         "money": str(used.money),
         "models_money": str(used.models),

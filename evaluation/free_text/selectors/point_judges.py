@@ -36,7 +36,7 @@ PEOPLE_MISSING = gettext_noop(
     "People’s board has not run yet; once it has, it stands beside this one."
 )
 Told = Mapping[str, Any]
-SPAN = ("estimate", "low", "high")
+SPAN, RANKS = ("estimate", "low", "high"), ("rank_low", "rank_high")
 # Whose points are ranked -> the table of their scores, and the fields of their names.
 BOARDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "system": (SystemScore, ("system__name", "system__prompt_strategy")),
@@ -52,6 +52,7 @@ class OnBoard:
     detail: str
     component: int
     best: int | None
+    worst: int | None
     told: Told
 
     @property
@@ -185,10 +186,10 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
     found = model_of.objects.filter(run=run, dimension=dimension, component__gt=0)
     rows = [
         {**row, "name": row[names[0]], "detail": row[names[-1]] if len(names) > 1 else ""}
-        for row in found.order_by("component").values(*names, "component", "rank_low", *SPAN)
+        for row in found.order_by("component").values(*names, "component", *RANKS, *SPAN)
     ]
     own = [
-        OnBoard(row["name"], row["detail"], row["component"], row["rank_low"], row)
+        OnBoard(row["name"], row["detail"], row["component"], *(row[one] for one in RANKS), row)
         for row in rows
         if row["component"] == rows[0]["component"]
     ]

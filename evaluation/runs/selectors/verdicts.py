@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import count, listed, score, word
+from evaluation.methods.core.ranking import leaders
 
 Told = Mapping[str, Any]
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -59,6 +60,8 @@ class Ranked(Protocol):
     @property
     def best(self) -> int | None: ...
     @property
+    def worst(self) -> int | None: ...
+    @property
     def in_sentence(self) -> str: ...
 
 
@@ -77,28 +80,25 @@ class Place(Verdict):
 def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     """Who can be first on board 1, and who follows where that is sure, by the possible ranks.
 
-    Whoever is surely below nobody can be first (``methods.core.bootstrap``). ``noun`` is what is
-    ranked (many), ``by`` the evidence.
+    ``noun`` is what is ranked (many), ``by`` the evidence.
     """
-    own = [row for row in rows if row.component == 1 and row.best is not None]
-    if not own:
+    found = leaders([(row.component, row.best, row.worst) for row in rows])
+    if not found.ranked:
         return Place(_("Nobody can be called first: no interval is known yet."))
-    first = [row.in_sentence for row in own if row.best == 1]
-    told = {"names": named(first, noun), "noun": noun, "by": by, "n": word(len(own))}
+    first = [rows[at].in_sentence for at in found.first]
+    after = [rows[at].in_sentence for at in found.following if found.place < len(ORDINALS)]
+    told = {"names": named(first, noun), "noun": noun, "by": by, "n": word(found.ranked)}
     note = ""
     if len({row.component for row in rows if row.component}) > 1:
         note = _("This is board 1; nobody on another board compares.")
-    if len(own) == 1:
+    if found.ranked == 1:
         return Place(_("%(names)s is alone on its board, so nothing is compared.") % told, note)
-    if len(first) == len(own) > NAMED:
+    if found.is_open and found.ranked > NAMED:
         said = _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which.")
         return Place(said % told, note, open=True, first=tuple(first))
-    after = [row.in_sentence for row in own if row.best == len(first) + 1]
-    rest, place = len(own) - len(first), len(first) + 1
-    tells = place < len(ORDINALS) and (len(after) == 1 or 0 < len(after) < rest)
-    told |= {"after": named(after, noun), "place": ORDINALS[place] if tells else ""}
-    said = _first_words(len(first), len(after) if tells else 0) % told
-    return Place(said, note, sure=len(first) == 1, open=len(first) > 1, first=tuple(first))
+    told |= {"after": named(after, noun), "place": ORDINALS[found.place] if after else ""}
+    said = _first_words(len(first), len(after)) % told
+    return Place(said, note, sure=found.is_sure, open=len(first) > 1, first=tuple(first))
 
 
 def _first_words(first: int, after: int) -> str:
@@ -112,11 +112,7 @@ def _first_words(first: int, after: int) -> str:
     said = _("%(names)s may all be the best: %(by)s are too few to say which.")
     if first == 2:
         said = _("%(names)s may both be the best: %(by)s are too few to say which.")
-    if not after:
-        return said
-    if after == 1:
-        return said + " " + _("%(after)s is %(place)s.")
-    return said + " " + _("%(after)s can be %(place)s.")
+    return said + " " + _("%(after)s is %(place)s.") if after else said
 
 
 def named(names: Sequence[str], noun: str) -> str:
@@ -155,11 +151,21 @@ def highest(rows: Sequence[Told], what: str) -> Place:
     )
 
 
-TOO_FEW = re.compile(r"(?P<units>.+); an interval needs (?P<least>\d+)")
+TOO_FEW = re.compile(r"(?P<units>[^,]+); an interval needs (?P<least>\d+)")
+UNEVEN = re.compile(
+    r"(?P<units>.+), but a few did most of the work: as much as (?P<even>[\d.]+) equally active "
+    r"ones; an interval needs (?P<least>\d+)"
+)
 
 
 def why_not_exact(reason: str) -> str:
-    """Why a figure has no interval (``methods.core.units.too_few``), as the note of a verdict."""
+    """Why a figure has no interval (``core.inference.too_few_clusters``), as a verdict's note."""
+    if found := UNEVEN.fullmatch(reason):
+        said = _(
+            "How exact this is cannot be said: of %(units)s a few did most of the work, as much as "
+            "%(even)s equally active ones would. At least %(least)s are needed."
+        )
+        return said % found.groupdict()
     found = TOO_FEW.fullmatch(reason)
     if found is None:
         return f"{reason[:1].upper()}{reason[1:].removesuffix('.')}." if reason else ""

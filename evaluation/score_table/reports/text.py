@@ -12,6 +12,7 @@ import numpy as np
 from crowdqc.files.cells import csv_lines
 from crowdqc.numbers import count, plural
 from evaluation.methods.core.base import Hooks, Result, Table
+from evaluation.methods.core.ranking import leaders
 
 SHOWN = 30  # rows of a board that are printed
 
@@ -37,16 +38,16 @@ class Report:
 
 def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
     """Who is first, of (name, best and worst rank by their interval); 0 where there is none."""
-    known = [one for one in ranks if one[1]]
-    if len(known) < 2:
+    found = leaders([(1, best, worst) for _, best, worst in ranks])
+    if found.ranked < 2:
         return f"Too few {noun}s have an interval to be ranked."
-    best = [name for name, low, _ in known if low == 1]
-    if len(best) == len(known):
-        return f"The {count(len(known))} {noun}s cannot be told apart (by 95% intervals)."
-    if len(best) == 1:
-        return f"{best[0]} ranks first of {plural(len(known), noun)} (by 95% intervals)."
+    if found.is_open:
+        return f"The {count(found.ranked)} {noun}s cannot be told apart (by 95% intervals)."
+    best = [ranks[at][0] for at in found.first]
+    if found.is_sure:
+        return f"{best[0]} ranks first of {plural(found.ranked, noun)} (by 95% intervals)."
     shown = ", ".join(best[:5]) + (f" and {count(len(best) - 5)} more" if len(best) > 5 else "")
-    return f"{shown} may each be first of {plural(len(known), noun)} (by 95% intervals)."
+    return f"{shown} may each be first of {plural(found.ranked, noun)} (by 95% intervals)."
 
 
 def index_of(values: Sequence[str]) -> tuple[list[str], dict[str, int]]:

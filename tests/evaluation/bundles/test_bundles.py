@@ -32,8 +32,11 @@ from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds.base import Broken
 from evaluation.bundles.kinds.choices import others_bytes, read_others
 from evaluation.bundles.makers import live_file
+from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
+from evaluation.bundles.tables import Bundled
+from evaluation.bundles.verdicts import first_ranked
 from evaluation.live import actions as live
-from evaluation.models import Run, RunState
+from evaluation.models import Run, RunState, SystemScore
 from evaluation.runs import engine as runs
 from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.corpora import checks as checks_corpus
@@ -51,6 +54,24 @@ BY_KIND = {
     "labels": ("label_agreement", ("By kind of item", "Workers by kind")),
     "ratings": ("rating_results", ("By kind of text", "12 texts, 48 ratings")),
 }
+
+
+def test_who_is_first_is_said_of_the_largest_board_alone() -> None:
+    """Two boards that do not compare have a first each; the report says what the page says."""
+    spans = {1: (1, 1, 1), 2: (1, 2, 3), 3: (1, 2, 3), 4: (2, 1, 1), 5: (2, 2, 2)}
+    rows = [
+        {"system_id": pk, "dimension": "", "component": part, "rank_low": best, "rank_high": worst}
+        for pk, (part, best, worst) in spans.items()
+    ]
+    names = {"systems": {str(pk): f"s{pk}" for pk in spans}, "workers": {}}
+    contents = {
+        results_file(SystemScore): "".join(json.dumps(row) + "\n" for row in rows),
+        NAMES: json.dumps(names),
+        RECIPE: json.dumps({"counts": {"answers": 9}}),
+        FIGURES: "{}",
+    }
+    files = {name: text.encode() for name, text in contents.items()}
+    assert first_ranked(Bundled(files, {})) == "s1 is first."
 
 
 def by_parity(task: Task) -> Task:

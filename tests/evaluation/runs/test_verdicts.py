@@ -44,12 +44,15 @@ from evaluation.runs.selectors.verdicts import (
 class Row:
     in_sentence: str
     best: int | None
+    worst: int | None
     component: int = 1
 
 
-def first(*best: int | None, others: tuple[Row, ...] = ()) -> Verdict:
-    """Who is first of A, B, C ... whose best possible ranks are these."""
-    rows = [Row(name, rank) for name, rank in zip("ABCDEF", best, strict=False)]
+def first(*ranks: tuple[int, int] | None, others: tuple[Row, ...] = ()) -> Verdict:
+    """Who is first of A, B, C ... whose best and worst possible ranks are these."""
+    rows = [
+        Row(name, *(span or (None, None))) for name, span in zip("ABCDEF", ranks, strict=False)
+    ]
     return first_place([*rows, *others], noun="systems", by="9 votes")
 
 
@@ -69,24 +72,36 @@ def side(low: float, high: float) -> dict[str, Any]:
     ("made", "said"),
     [
         (first(None), "Nobody can be called first: no interval"),
-        (first(1), "A is alone on its board"),
-        (first(1, others=(Row("B", 1, 2),)), "A is alone on its board"),
-        (first(1, 2), "A is first. B is second."),
-        (first(1, 2, 3, 3), "A is first. B is second."),
-        (first(1, 2, 2), "A is first."),
-        (first(1, 1), "A and B may both be the best: 9 votes are too few to say which."),
-        (first(1, 1, 1, 1), "Any of these four systems may be the best: 9 votes are too few"),
+        (first((1, 1)), "A is alone on its board"),
+        (first((1, 1), others=(Row("B", 1, 1, 2),)), "A is alone on its board"),
+        (first((1, 1), (2, 2)), "A is first. B is second."),
+        (first((1, 1), (2, 2), (3, 4), (3, 4)), "A is first. B is second."),
+        (first((1, 1), (2, 3), (3, 4), (3, 4)), "A is first."),
+        (first((1, 1), (2, 3), (2, 3), (4, 4)), "A is first. B and C can be second."),
+        (first((1, 1), (2, 3), (2, 3)), "A is first."),
         (
-            first(1, 1, 3),
+            first((1, 2), (1, 2)),
+            "A and B may both be the best: 9 votes are too few to say which.",
+        ),
+        (first(*[(1, 4)] * 4), "Any of these four systems may be the best: 9 votes are too few"),
+        (
+            first((1, 2), (1, 2), (3, 3)),
             "A and B may both be the best: 9 votes are too few to say which. C is third.",
         ),
         (
-            first(1, 1, 3, 4),
+            first((1, 2), (1, 2), (3, 3), (4, 4)),
             "A and B may both be the best: 9 votes are too few to say which. C is third.",
         ),
-        (first(1, 1, 2), "A and B may both be the best: 9 votes are too few to say which."),
         (
-            first(1, 1, 1, 1, 5, 5),
+            first((1, 2), (1, 3), (2, 3)),
+            "A and B may both be the best: 9 votes are too few to say which.",
+        ),
+        (
+            first((1, 2), (1, 3), (2, 4), (3, 4)),
+            "A and B may both be the best: 9 votes are too few to say which.",
+        ),
+        (
+            first((1, 4), (1, 4), (1, 5), (1, 5), (3, 6), (5, 6)),
             "Four systems may all be the best: 9 votes are too few to say which.",
         ),
         (highest([share("A", 0.1, 0.2)], "win rate"), "Only A has a win rate"),
@@ -130,6 +145,11 @@ def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> 
 def test_a_missing_interval_says_how_much_is_needed() -> None:
     assert why_not_exact("10 topics; an interval needs 15") == (
         "How exact this is cannot be said with 10 topics: at least 15 are needed."
+    )
+    uneven = "10 workers, but a few did most of the work: as much as 1.5 equally active ones"
+    assert why_not_exact(f"{uneven}; an interval needs 3") == (
+        "How exact this is cannot be said: of 10 workers a few did most of the work, as much as "
+        "1.5 equally active ones would. At least 3 are needed."
     )
     assert why_not_exact("every resample gives this value") == "Every resample gives this value."
     assert why_not_exact("") == ""

@@ -16,6 +16,7 @@ from annotation.models import Item
 from annotation.work.snapshots.answers import pseudonyms
 from crowdqc.numbers import count, percent, plural
 from evaluation.free_text.selectors.warnings import Warning
+from evaluation.methods.core.ranking import leaders
 from evaluation.models import Run
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
@@ -307,8 +308,7 @@ def _would_change(said: Sequence[str]) -> tuple[str, str]:
 
 def _still_open(rows: Sequence[SystemRow]) -> str:
     """That who is first is open where several can be: steady is the order, not the best."""
-    several = sum(row.component == 1 and row.best == 1 for row in rows) > 1
-    if not several:
+    if len(leaders([(row.component, row.best, row.worst) for row in rows]).first) < 2:
         return ""
     return _("That is the order of these votes: who is truly best is open, the lead may be chance.")
 
