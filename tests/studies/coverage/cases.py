@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from dataclasses import replace
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from evaluation.methods.agreement import coefficients
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.checklists import correlation
-from evaluation.methods.core.base import DataError, FloatArray, Hooks, Texts
+from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.core.units import ratio, share
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.labels import method as labels
@@ -36,7 +37,7 @@ from tests.studies.coverage.crowds import (
 from tests.studies.coverage.outcomes import Case, Outcome
 
 Rng = np.random.Generator
-NONE = Outcome(0, 0, 1, float("nan"), False, False)
+NONE = Outcome(0, 0, 1, float("nan"))
 
 # --- labels ------------------------------------------------------------------------------------
 
@@ -99,10 +100,11 @@ def label_study(crowd: LabelCrowd, rng: Rng) -> tuple[Outcome, Outcome, Outcome]
 def below_median(found: Any, truth: FloatArray) -> bool:
     """Whether somebody is called surely below the median who is not."""
     row = found.estimates["worker"]
-    sure = row.columns.get("below_median")
-    if sure is None:  # the rule of pages at 0.1.0: the whole interval below the median of estimates
+    if "median_gap_high" in row.columns:
+        sure = row["median_gap_high"] < 0
+    else:  # 0.1.0: the whole interval below the median of the estimates
         sure = row["high"] < np.nanmedian(row["competence"])
-    return bool((np.asarray(sure, dtype=float) > 0.5)[truth >= np.median(truth) - 1e-9].any())
+    return bool(sure[truth >= np.median(truth) - 1e-9].any())
 
 
 def item_labels(crowd: LabelCrowd, drawn: DrawnLabels, found: Any) -> Outcome:
@@ -541,19 +543,17 @@ def people_and_model(
 
 
 def compared(
-    given: FloatArray, said: FloatArray, topic: FloatArray | None = None
+    given: FloatArray, said: FloatArray, topic: IntArray | None = None
 ) -> annotator.Comparisons:
     """As the page compares them."""
     people, items = given.shape
     person, item = (part.ravel() for part in np.indices((people, items)))
-    more = {} if topic is None else {"topic": topic.astype(np.int64)}
-    with suppress(TypeError):
-        return annotator.compare_labels(
-            person, item, given.ravel(), said, people=tuple(map(str, range(people))), **more
-        )
-    return annotator.compare_labels(  # before topics were known
+    found = annotator.compare_labels(
         person, item, given.ravel(), said, people=tuple(map(str, range(people)))
     )
+    if topic is None or not hasattr(found, "topic"):  # 0.1.0 knew no topics
+        return found
+    return replace(found, topic=topic[found.item])
 
 
 @cache
@@ -611,15 +611,15 @@ def estimate_mean(
         weight = np.where(hard, 0.3, 1.7) if easy else np.ones(items)
         picked = rng.choice(items, n, replace=False, p=weight / weight.sum())
         chosen = np.isin(np.arange(items), picked)
+    other = np.where(rng.random(items) < np.where(hard, 0.35, 0.05), 1 - human, human)
+    doubt = (other != judge).astype(float)
+    more: dict[str, Any] = {"topics": (topic[chosen], topic[~chosen])} if topics else {}
+    guard = {**more, "doubt": (doubt[chosen], doubt[~chosen])}
+    if "topics" not in signature(combined.combine_means).parameters:  # 0.1.0
+        more = guard = {}
     try:
-        combined.check_judge(human[chosen], judge[chosen], judge[~chosen])
-        more: dict[str, Any] = {}
-        if topics:
-            more = {"cluster": topic[chosen], "rest_cluster": topic[~chosen]}
-        try:
-            found = combined.combine_means(human[chosen], judge[chosen], judge[~chosen], **more)
-        except TypeError:
-            found = combined.combine_means(human[chosen], judge[chosen], judge[~chosen])
+        combined.check_judge(human[chosen], judge[chosen], judge[~chosen], **guard)
+        found = combined.combine_means(human[chosen], judge[chosen], judge[~chosen], **more)
     except combined.NoEstimate:
         return NONE
     return Outcome.of_bounds(found.both.low, found.both.high, mean)
