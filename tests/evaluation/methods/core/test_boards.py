@@ -44,6 +44,20 @@ def test_equal_workers_are_hardly_ever_separated() -> None:
     assert wrong / 200 <= 0.08
 
 
+@pytest.mark.parametrize(("workers", "questions"), [(30, 20), (10, 6), (100, 20)])
+def test_many_equal_workers_on_few_questions_are_hardly_ever_separated(
+    workers: int, questions: int
+) -> None:
+    """A critical value from the resamples separated some in .10, .20 and .17 of these."""
+    wrong = 0
+    for seed in range(120):
+        rng = np.random.default_rng([workers, seed])
+        point, draws = resampled(rng.normal(size=(questions, workers)), rng)
+        n = np.full(workers, questions)
+        wrong += int(bootstrap.separable(point, draws, n, level=0.95, complete=True).any())
+    assert wrong / 120 <= 0.1
+
+
 def test_a_steady_lead_on_every_question_separates_though_intervals_overlap() -> None:
     rng = np.random.default_rng(2)
     difficulty = rng.normal(0, 0.3, (16, 1))
