@@ -6,8 +6,8 @@ whose indices are those of ``Beside``; NaN means not known, and ``reason`` says 
 
 ``leaning``, a row a model and a kind (LEANINGS): model, kind, n (items), judge and people (how
 often each chooses the side; for numbers, by how much each rates that kind higher), difference, all
-with _low and _high, reason. Of repetition there is the share of items that it answered alike every
-time, and no people.
+with _low and _high, freedom (of the difference), reason. Of repetition there is the share of items
+that it answered alike every time, and no people.
 
 ``calibration``, a row a model and a value: model, value (a label's index, or a number), n (items to
 which the model gave it), said (people who say the same, as a share; or people's mean), low, high.
@@ -17,7 +17,7 @@ there), said (people's), low, high, n. Neighbouring numbers are joined until the
 
 ``drift``, a row a model and a part of its answers in time: model, part, since and until (days since
 1970), n, agreement (with people: share who say the same, or mean distance), low, high; and one of
-part -1: the second half less the first.
+part -1: the second half less the first, with freedom.
 
 ``version``, a row a pair of models of one name: model, other, n, difference (agreement with people,
 the second less the first), low, high, reason.
@@ -59,10 +59,10 @@ def _ends(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}{end}" for name in names for end in ("", "_low", "_high"))
 
 
-LEANING = ("model", "kind", "n", *_ends("judge", "people", "difference"), "reason")
+LEANING = ("model", "kind", "n", *_ends("judge", "people", "difference"), "freedom", "reason")
 CALIBRATION = ("model", "value", "n", "said", "low", "high")
 RELIABILITY = ("model", "value", "said", "low", "high", "n")
-DRIFT = ("model", "part", "since", "until", "n", "agreement", "low", "high", "reason")
+DRIFT = ("model", "part", "since", "until", "n", "agreement", "low", "high", "freedom", "reason")
 VERSIONS = ("model", "other", "n", "difference", "low", "high", "reason")
 PANEL = ("label", "n", "rest", *_ends("people", "both"), "worth", "best", "reason")
 WEIGHT = ("model", "label", "weight")
@@ -176,7 +176,7 @@ def _side(data: Judged, at: int, kind: str) -> Row:
         least, most = (-1.0, 1.0) if name == "difference" else (0.0, 1.0)
         ends = (max(one.low, least), min(one.high, most))
         row |= {name: one.value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    return row
+    return row | {"freedom": parts[2].freedom}
 
 
 def _chosen(
@@ -215,7 +215,7 @@ def _gap(data: Judged, at: int, kind: str) -> Row:
     row: Row = {"n": int(both.sum())}
     parts = {"judge": judge, "people": people, "difference": judge - people}
     for name, values in parts.items():
-        middle, low, high = _apart(values, here, there, data)
+        middle, low, high, row["freedom"] = _apart(values, here, there, data)
         if np.isnan(low) and data.topic is not None:
             raise NoEstimate("its items are of too few topics")
         row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
@@ -224,17 +224,17 @@ def _gap(data: Judged, at: int, kind: str) -> Row:
 
 def _apart(
     values: FloatArray, here: BoolArray, there: BoolArray, data: Judged
-) -> tuple[float, float, float]:
-    """Mean of some items less that of others, with its interval; NaN bounds where there is none."""
+) -> tuple[float, float, float, float]:
+    """Mean of some items less that of others, its interval (or NaN), and degrees of freedom."""
     middle = float(values[here].mean() - values[there].mean())
     if data.topic is None:
         found = scipy.stats.ttest_ind(values[here], values[there], equal_var=False)
         low, high = found.confidence_interval(0.95)
-        return middle, float(low), float(high)
+        return middle, float(low), float(high), float(found.df)
     known = np.nan_to_num(values)
     two, one = ((known * part, part.astype(np.float64)) for part in (here, there))
     clustered = units.difference(one, two, data.topic)
-    return middle, clustered.low, clustered.high
+    return middle, clustered.low, clustered.high, clustered.freedom
 
 
 def _repetition(data: Judged, at: int) -> Row:
@@ -324,15 +324,17 @@ def _drift(data: Judged, at: int) -> list[Row]:
     for part, items in enumerate(np.array_split(order, min(PARTS, len(order) // LABELS))):
         ends: Row = {"since": float(when[items[0]]), "until": float(when[items[-1]])}
         told = _mean(alike[items], share=data.classes, name="agreement", topic=data.topics(items))
-        rows.append({"part": part, "n": len(items), "reason": "", **ends, **told})
+        row: Row = {"part": part, "n": len(items), "freedom": np.nan, "reason": ""}
+        rows.append(row | ends | told)
     first, second = (np.isin(np.arange(data.items), half) for half in np.array_split(order, 2))
-    middle, low, high = _apart(alike, second, first, data)
+    middle, low, high, freedom = _apart(alike, second, first, data)
     if np.isnan(low):
         why = "the model agrees equally with people on every item"
         if data.topic is not None:
             why = "its items are of too few topics"
         return [*rows, none | {"reason": why}]
-    return [*rows, none | {"agreement": middle, "low": low, "high": high}]
+    ends = {"low": low, "high": high, "freedom": freedom}
+    return [*rows, none | {"agreement": middle, **ends}]
 
 
 def _versions(data: Judged) -> list[Row]:

@@ -37,8 +37,8 @@ def _advice(row: Told, told: Told) -> str:
     if kind == NO:
         if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
             return _(
-                "Keep all annotators. Shown to be worse than most of them by more than ε. Its answers "
-                "still save some of their work: see “Labels saved”."
+                "Keep all annotators. Shown to be worse than most of them by more than ε. Its "
+                "answers still save some of their work: see “Labels saved”."
             )
         return _("Keep all annotators. Shown to be worse than most of them by more than ε.")
     return _("Could not be tested; the reason is below. Keep all annotators.")

@@ -16,6 +16,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
+from evaluation.methods.core.inference import Claim, t_quantile
 from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION, SELF
 from evaluation.methods.replacement.data import ACCURACY
 from evaluation.models import Run
@@ -65,6 +66,30 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
     }
 
 
+def claim_of(told: Told, table: str, row: Told) -> Claim:
+    """What may be said of a difference, simultaneously over all models and kinds of its table."""
+    name, prefix = ("agreement", "") if table == "drift" else ("difference", "difference_")
+    low, middle, high = row[f"{prefix}low"], row[name], row[f"{prefix}high"]
+    family = sum(not _none(one) for one in _differences(told, table))
+    freedom = row.get("freedom") or row["n"] - 1
+    half = max(high - middle, middle - low)
+    half *= float(t_quantile(0.95, freedom, family)) / float(t_quantile(0.95, freedom))
+    return Claim(
+        table,
+        middle,
+        middle - half,
+        middle + half,
+        n=row["n"],
+        compared_with=family,
+        simultaneous_over=family,
+        adjustment="bonferroni",
+    )
+
+
+def _differences(told: Told, table: str) -> list[Told]:
+    return [row for row in told.get(table, []) if table != "drift" or row["part"] < 0]
+
+
 def _of(told: Told, table: str, model: int) -> list[Told]:
     return [row for row in told.get(table, []) if row["model"] == model]
 
@@ -83,7 +108,7 @@ def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
     )
     return {
         "axis": charts.forest_axis(scale),
-        "rows": [_leaning(row, scale, classes=classes) for row in rows],
+        "rows": [_leaning(told, row, scale, classes=classes) for row in rows],
     }
 
 
@@ -99,7 +124,7 @@ def _leans(name: str, rows: Sequence[Told]) -> Verdict:
     return Verdict(_("%(name)s is not shown to lean otherwise than people.") % told)
 
 
-def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
+def _leaning(told: Told, row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
     title, said = (TITLES if classes else TITLES | RATED)[row["kind"]]
     one: dict[str, Any] = {
         **row,
@@ -117,15 +142,12 @@ def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
             % {"judge": score(row["judge"], 2), "items": plural(row["n"], "item")}
         }
     low, high = row["difference_low"], row["difference_high"]
-    shown = low > 0 or high < 0
+    claim = claim_of(told, "leaning", row)
+    words = {1: _("More than people"), -1: _("Less than people"), 0: _("Not shown")}
     return one | {
         "difference_said": format_signed(row["difference"]),
-        "leans": shown,
-        "verdict": _("More than people")
-        if low > 0
-        else _("Less than people")
-        if shown
-        else _("Not shown"),
+        "leans": claim.is_sure,
+        "verdict": words[claim.direction],
         "plot": charts.forest_cell(
             scale, known_estimate(row["difference"], low, high), reference=0.0, name=str(title)
         ),
@@ -133,7 +155,7 @@ def _leaning(row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
 
 
 def _none(row: Told) -> bool:
-    return bool(row["reason"]) or row["kind"] == REPETITION
+    return bool(row["reason"]) or row.get("kind") == REPETITION
 
 
 def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict[str, Any]:
@@ -177,7 +199,7 @@ def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
     ends = [row[name] for row in parts for name in ("agreement", "low", "high")]
     scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
     better = whole["agreement"] > 0 if classes else whole["agreement"] < 0
-    shown = whole["low"] > 0 or whole["high"] < 0
+    shown = claim_of(told, "drift", whole).is_sure
     change = {
         "change": format_signed(whole["agreement"]),
         "low": score(whole["low"], 2),

@@ -18,6 +18,7 @@ from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
 from evaluation.models import Run, RunState
 from evaluation.replacement.selectors import files
+from evaluation.replacement.selectors.judging import claim_of
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.sharing.actions import publish, share
@@ -132,3 +133,13 @@ def test_of_pairs_the_sides_lengths_and_repeats_are_read_and_verify(tmp_path: Pa
     path = tmp_path / "pairs.zip"
     path.write_bytes(b"".join(bundle.parts(run)))
     assert verify(path).good, verify(path).lines
+
+
+def test_of_many_leanings_those_are_named_that_all_of_them_together_show() -> None:
+    row = {"kind": "length", "n": 200, "reason": "", "difference": 0.1, "freedom": 199.0}
+    row |= {"difference_low": 0.02, "difference_high": 0.18}
+    one = claim_of({"leaning": [row]}, "leaning", row)
+    assert one.is_sure and one.direction == 1
+    many = claim_of({"leaning": [row] * 9}, "leaning", row)
+    assert not many.is_sure and many.low < 0 and many.is_simultaneous
+    assert (one.low, one.high) == pytest.approx((0.02, 0.18))

@@ -48,7 +48,7 @@ def crowd(
         models=tuple(f"model {at}" for at in range(len(shares))),
         score=ACCURACY,
         labels=("a", "b", "c"),
-        topic=topic if topics else None,
+        **({"topic": topic} if topics else {}),
     )
 
 
