@@ -21,8 +21,9 @@ from crowdqc.errors import DomainError, Invalid
 from crowdqc.files.cells import csv_lines
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import BadParameter, DataError, Hooks
+from evaluation.runs.recipe import DEFAULT_SEED
 from evaluation.score_table.kinds import KINDS
-from evaluation.score_table.reports.text import Options, write_tables
+from evaluation.score_table.reports.text import Options, as_json, write_tables
 
 NAMED = 20  # rows left out that are printed
 LEFT_OUT = "left-out.csv"
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, help="folder for all tables as CSV")
         parser.add_argument("--reliable", type=float, help="competence that a worker must exceed")
         parser.add_argument("--ordered", action="store_true", help="labels have an order")
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="default: that of runs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Progress and rows left out go to the error stream, verdict and boards to the output."""
@@ -66,13 +67,16 @@ class Command(BaseCommand):
             raise CommandError(" ".join([problem.message, *problem.fields.values()])) from problem
         except (DataError, BadParameter, OSError) as problem:
             raise CommandError(str(problem)) from problem
-        for line in report.lines:
+        if options["json"]:
+            self.stdout.write(as_json(report, slug))
+        for line in () if options["json"] else report.lines:
             self.stdout.write(line)
         if options["out"]:
             write_tables(options["out"], report)
             lines = csv_lines(left_out(found), ends="\n")
             (options["out"] / LEFT_OUT).write_text("".join(lines), encoding="utf-8")
-            self.stdout.write(f"\nTables written to {options['out']}.")
+            told = self.stderr if options["json"] else self.stdout
+            told.write(f"\nTables written to {options['out']}.")
 
     def _progress(self) -> Any:
         seen: list[str] = []

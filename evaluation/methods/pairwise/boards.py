@@ -5,7 +5,8 @@ worker. What is to hold for other topics and other workers must be clustered by 
 topic + by worker - by both (Cameron, Gelbach and Miller 2011, "Robust inference with multiway
 clustering"), each with the degrees of freedom of its shares (``bradley_terry.intervals``).
 Clustering by pair alone would leave out that a text meets several others. With too few topics the
-pairs are the clusters, with too few workers these are taken as they are; it is said.
+pairs are the clusters; with too few of both the texts, and with too few workers these, are taken as
+they are. It is said.
 """
 
 from __future__ import annotations
@@ -223,9 +224,8 @@ def board_of(
     styled: StyledPairs | None = None,
 ) -> Board:
     """One board; ``styled``: at equal columns, from the same votes with what is known of them."""
-    by_topic = len(np.unique(votes.topic)) >= FEWEST
+    own, said, notes = _texts(votes)
     by_worker = len(np.unique(votes.worker)) >= FEWEST
-    own = votes.topic if by_topic else votes.pair
     covariates = None if styled is None else styled.covariates
 
     def clustered(unit: IntArray) -> Pairs:
@@ -236,9 +236,11 @@ def board_of(
             main, choices, rng=rng, hooks=hooks.quiet(), covariates=covariates
         )
 
-    main = clustered(own)
+    main = clustered(votes.worker if own is None else own)
     choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
-    notes = []
+    if own is None:
+        said = "worker" if by_worker else "vote"
+        choices["cluster"] = "judge" if by_worker else "none"
     try:
         result = fitted()
     except bradley_terry.NoSides:
@@ -247,15 +249,12 @@ def board_of(
     if not choices["side"]:
         notes.append("no side effect is taken out, since the systems kept their sides")
     player, shared = result.estimates["player"], result.estimates["shared"]
-    said = "topic" if by_topic else "pair"
     few = bradley_terry.few_notes(data.systems, player, f"{said}s")
-    if not by_topic:
-        notes.append(f"fewer than {FEWEST} topics: intervals hold for texts on these topics only")
     if not by_worker:
         notes.append(f"fewer than {FEWEST} workers: intervals hold for these workers only")
-    elif not cells_of(main, side=False).layout.dense:
+    elif own is not None and not cells_of(main, side=False).layout.dense:
         notes.append("too many systems to cluster two ways: intervals hold for these workers only")
-    else:
+    elif own is not None:
         both = own * len(data.votes.workers) + votes.worker
         spread, layout = _crossed(
             [main, clustered(votes.worker), clustered(both)],
@@ -275,6 +274,23 @@ def board_of(
     notes += few
     notes += [note for note in result.diagnostics["notes"] if "tie parameter" not in note]
     return Board(player, shared, notes, said, result.converged)
+
+
+def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:
+    """What stands for the texts that were sampled, its name, and in words what that means.
+
+    Topics; pairs where there are few topics; nothing where there are few of both, or where every
+    two systems were compared on one pair only, as that is who they are.
+    """
+    if len(np.unique(votes.topic)) >= FEWEST:
+        return votes.topic, "topic", []
+    pairs = len(np.unique(votes.pair))
+    size = int(max(votes.a.max(initial=0), votes.b.max(initial=0))) + 1
+    met = np.minimum(votes.a, votes.b) * size + np.maximum(votes.a, votes.b)
+    if pairs >= FEWEST and pairs > len(np.unique(met)):
+        said = f"fewer than {FEWEST} topics: intervals hold for texts on these topics only"
+        return votes.pair, "pair", [said]
+    return None, "", ["too few topics and pairs: intervals hold for these texts only"]
 
 
 def settings_of(settings: dict[str, Any]) -> dict[str, Any]:

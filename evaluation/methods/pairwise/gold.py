@@ -32,6 +32,7 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
 )
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, stacked, with_others
 
@@ -50,6 +51,7 @@ WORKER = (
     "guess_right",
     "with_others",
     "n_others",
+    *MEDIAN_GAP,
 )
 LABEL = (
     "dimension",
@@ -249,7 +251,8 @@ def _fit(
         noise=NOISE,
     )
     worker, item = result.estimates["worker"], result.estimates["item"]
-    columns = {name: worker[name] for name in ("competence", "low", "high", "spam", "n")}
+    known = ("competence", "low", "high", "spam", "n", *MEDIAN_GAP)
+    columns = {name: worker[name] for name in known}
     columns["component"] = worker["component"]
     guess = _guesses(result.estimates["strategy"], len(labels.workers), labels, mirrored)
     columns |= dict(zip(GUESS, guess.T, strict=True))
@@ -330,7 +333,7 @@ def _nothing(people: ShownVotes, dimension: int | None) -> _Fit:
     workers, pairs = len(people.workers), len(people.pairs)
     unknown = np.full(workers, np.nan)
     columns: dict[str, NDArray[Any]] = dict.fromkeys(
-        ("competence", "low", "high", "spam", *GUESS), unknown
+        ("competence", "low", "high", "spam", *GUESS, *MEDIAN_GAP), unknown
     )
     columns["n"] = np.bincount(people.worker[row], minlength=workers)
     columns["component"] = np.zeros(workers, dtype=np.int64)
@@ -354,7 +357,7 @@ def _mean(fits: list[_Fit]) -> _Fit:
     together, too wide otherwise. The component is that of the dimension with most votes.
     """
     columns: dict[str, NDArray[Any]] = {}
-    for name in ("competence", "low", "high", "spam", *GUESS):
+    for name in ("competence", "low", "high", "spam", *GUESS, *MEDIAN_GAP):
         values = np.stack([fit.worker[name] for fit in fits])
         columns[name] = np.array([mean_of(column) for column in values.T])
     n = np.stack([fit.worker["n"] for fit in fits])

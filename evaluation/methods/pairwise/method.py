@@ -130,6 +130,7 @@ STAGES = (
     STRATA,
 )  # in the order in which hooks report them
 FEW = 3  # votes that a gold label should have
+STREAMS, BOARDS = 7, 1  # generators that a fit takes, and which one of them ranks systems
 
 
 def _scores(gold: Gold, board: Boards, grades: Grades) -> dict[str, Table]:
@@ -182,10 +183,10 @@ def fit(
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     people = data.votes.once()
-    rngs = rng.spawn(7)
+    rngs = rng.spawn(STREAMS)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
     competence = gold.competence if settings["rank_by"] == "competence" else None
-    board = boards(data, people, competence, settings, rng=rngs[1], hooks=hooks)
+    board = boards(data, people, competence, settings, rng=rngs[BOARDS], hooks=hooks)
     hooks.step(GRADES, 0, 1)
     grades = graded(data, gold.gold, votes_behind(people), level=settings["level"])
     hooks.step(GRADES, 1, 1)
@@ -207,6 +208,17 @@ def fit(
         },
         converged=gold.converged and board.converged,
     )
+
+
+def rank_systems(
+    data: Judgments, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
+) -> Boards:
+    """The boards of systems alone, with the same numbers as ``fit`` by the same ``rng``.
+
+    ``rank_by`` is 'votes' here. Raises BadParameter, Cancelled.
+    """
+    settings, own = PARAMS.settings(params), rng.spawn(STREAMS)[BOARDS]
+    return boards(data, data.votes.once(), None, settings, rng=own, hooks=hooks or Hooks())
 
 
 def _reliability(
