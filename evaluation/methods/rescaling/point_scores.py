@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, index_array
 from evaluation.methods.core.inference import mean_interval
+from evaluation.methods.core.units import AGREEMENT, too_few
 
 FEWEST = 5  # questions or topics from which an interval is given
 FEWEST_AUTHORS = 3  # below these an order of authors says nothing
@@ -91,7 +93,10 @@ def boards_agree(
     ``one`` and ``two`` (n,) are their scores of answers by ``author`` (below ``authors``) to
     ``question`` (below ``questions``). Questions are resampled; both boards see the same draw.
     Where there are five questions or more, authors with fewer of them are left out: hardly any
-    draw would hold them. Raises what ``index_array`` does.
+    draw would hold them. No interval below 15 questions: from 5 and 10 .74 and .90 of intervals at
+    .95 held, from 15 on .94 to .99. Boards from few questions are noisy, so that ``rho`` lies below
+    what endless questions would give, and so do its bounds where that is near 1. Raises what
+    ``index_array`` does.
     """
     a = index_array("author", author, authors)
     q = index_array("question", question, questions)
@@ -109,8 +114,7 @@ def boards_agree(
     if not np.isfinite(whole):
         said = "one of the boards has all authors equal"
         return Agreement(None, None, None, known, asked, said)
-    if asked < FEWEST:
-        said = f"{asked} question{'' if asked == 1 else 's'}; an interval needs {FEWEST}"
+    if said := too_few(asked, "questions", AGREEMENT):
         return Agreement(float(whole), None, None, known, asked, said)
     drawn = rng.multinomial(asked, np.full(asked, 1 / asked), size=resamples).astype(np.float64)
     rho = _rho(np.einsum("bq,kqa->kba", drawn, sums))
@@ -118,8 +122,10 @@ def boards_agree(
     if len(good) < LEAST_DEFINED * resamples:
         said = "too many resamples leave an author without an answer"
         return Agreement(float(whole), None, None, known, asked, said)
-    low, high = np.quantile(good, [(1 - level) / 2, (1 + level) / 2])
-    return Agreement(float(whole), float(low), float(high), known, asked)
+    low, high, said = bounds(good, asked, level, "questions")
+    if said:
+        return Agreement(float(whole), None, None, known, asked, said)
+    return Agreement(float(whole), low, high, known, asked)
 
 
 def _rho(sums: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evaluation.methods.core.units import ALL_SAME
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.judge_boards import judge_boards
 from evaluation.methods.pairwise.judgments import SIDES, Judgments, ShownVotes
@@ -28,29 +29,32 @@ def test_a_mean_is_over_questions_with_the_t_interval_of_their_means() -> None:
 
 def _crowd(noise: float, seed: int = 3) -> tuple[Any, ...]:
     rng = np.random.default_rng(seed)
-    author, question = np.repeat(np.arange(8), 12), np.tile(np.arange(12), 8)
-    one = author + rng.normal(0, 1, 96)
-    return author, question, one, one + rng.normal(0, noise, 96) if noise else one
+    author, question = np.repeat(np.arange(8), 16), np.tile(np.arange(16), 8)
+    one = author + rng.normal(0, 1, 128)
+    return author, question, one, one + rng.normal(0, noise, 128) if noise else one
 
 
 def test_two_judges_that_say_the_same_agree_fully_and_noise_widens_the_interval() -> None:
     rng = np.random.default_rng(1)
-    options = {"rng": rng, "authors": 8, "questions": 12, "resamples": 400}
+    options = {"rng": rng, "authors": 8, "questions": 16, "resamples": 400}
     same = boards_agree(*_crowd(0), **options)
-    assert (same.rho, same.low, same.high) == (1, 1, 1)
+    assert (same.rho, same.low, same.reason) == (1, None, ALL_SAME)
     author, question, one, two = _crowd(4)
     noisy = boards_agree(author, question, one, two, **options)
-    means = [np.bincount(author, side) / 12 for side in (one, two)]
+    means = [np.bincount(author, side) / 16 for side in (one, two)]
     assert noisy.rho == pytest.approx(stats.spearmanr(*means).statistic)
     assert noisy.low is not None and noisy.high is not None
     assert noisy.low < noisy.rho <= noisy.high and noisy.high - noisy.low > 0.05
+    few = question < 14
+    found = boards_agree(author[few], question[few], one[few], two[few], **options)
+    assert (found.low, found.reason) == (None, "14 questions; an interval needs 15")
 
 
 @pytest.mark.parametrize(
     ("keep", "flat", "reason"),
     [
-        (slice(0, 24), False, "2 on both boards; an order needs 3"),
-        (slice(0, 96), True, "one of the boards has all authors equal"),
+        (slice(0, 32), False, "2 on both boards; an order needs 3"),
+        (slice(0, 128), True, "one of the boards has all authors equal"),
     ],
 )
 def test_what_has_no_order_gets_a_reason_and_no_number(
@@ -64,7 +68,7 @@ def test_what_has_no_order_gets_a_reason_and_no_number(
         np.full(len(one), 50.0) if flat else two,
         rng=np.random.default_rng(1),
         authors=8,
-        questions=12,
+        questions=16,
     )
     assert (found.rho, found.reason) == (None, reason)
 
