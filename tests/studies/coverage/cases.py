@@ -220,6 +220,7 @@ def share_study(kind: str, workers: int, rng: Rng, *, mean: bool = False) -> Out
 
 # --- pairs --------------------------------------------------------------------------------------
 
+FEW_JUDGES = 5
 FIVE = (0.8, 0.4, 0.0, -0.4, -0.8)
 PAIR_CROWDS = (
     PairCrowd("even"),
@@ -230,6 +231,7 @@ PAIR_CROWDS = (
     PairCrowd("40 topics, Zipf 1.5", topics=40, prompt=0.5, votes=480, active="zipf 1.5"),
     PairCrowd("3 judges agree", merits=(0.0,) * 5, votes=900, each=3, taste=0.0, prompt=1.2),
     PairCrowd("2 judges", judges=2),
+    PairCrowd("6 judges", judges=6),
     PairCrowd("ties", ties=0.4),
     PairCrowd("near separation", merits=(3.0, 0.0, 0.0, -3.0)),
     PairCrowd("five systems apart", merits=FIVE, votes=600),
@@ -244,7 +246,11 @@ def merits(crowd: PairCrowd) -> FloatArray:
     """What the fit tends to with very many judges, prompts and votes."""
     if len(set(crowd.merits)) == 1 and not crowd.cycle:
         return np.zeros(len(crowd.merits))
-    many = draw_pairs(crowd, np.random.default_rng(2), scale=400)
+    return _limit(draw_pairs(crowd, np.random.default_rng(2), scale=400))
+
+
+def _limit(many: DrawnPairs) -> FloatArray:
+    """Merits by very many votes."""
     found = bradley_terry.fit(
         _without_judges(many), rng=np.random.default_rng(0), resamples=0, regularisation=0.0
     )
@@ -260,9 +266,15 @@ def _without_judges(drawn: DrawnPairs) -> Pairs:
     )
 
 
-def board_outcome(crowd: PairCrowd, table: Any) -> Outcome:
-    """Merits; sure: two systems told apart in the wrong order (or that are equal)."""
-    true = merits(crowd)
+def board_outcome(drawn: DrawnPairs, table: Any) -> Outcome:
+    """Merits; sure: two systems told apart in the wrong order (or that are equal).
+
+    Fewer than 5 judges are taken as they are: the truth is what these would say of everything.
+    """
+    true = merits(drawn.crowd)
+    if drawn.crowd.judges < FEW_JUDGES:
+        own = np.random.default_rng(9)
+        true = _limit(draw_pairs(drawn.crowd, own, scale=400, lean=drawn.lean))
     low, high = table["rank_low"], table["rank_high"]
     wrong = right = False
     if low.any():
@@ -281,17 +293,18 @@ def board_outcome(crowd: PairCrowd, table: Any) -> Outcome:
 
 def judge_study(crowd: PairCrowd, rng: Rng) -> Outcome:
     """Bradley-Terry clustered by judge."""
-    data = draw_pairs(crowd, rng).pairs()
+    drawn = draw_pairs(crowd, rng)
     try:
-        found = bradley_terry.fit(data, rng=rng, cluster="judge", resamples=400)
+        found = bradley_terry.fit(drawn.pairs(), rng=rng, cluster="judge", resamples=400)
     except DataError:
         return Outcome(0, 0, len(crowd.merits), float("nan"), False)
-    return board_outcome(crowd, found.estimates["player"])
+    return board_outcome(drawn, found.estimates["player"])
 
 
 def board_study(crowd: PairCrowd, rng: Rng) -> Outcome:
     """The board of a pairwise task, by topic and worker."""
-    data = draw_pairs(crowd, rng).judgments(rng)
+    drawn = draw_pairs(crowd, rng)
+    data = drawn.judgments(rng)
     settings = {"level": 0.95, "resamples": 400, "regularisation": 0.2}
     try:
         found = boards.boards(data, data.votes, None, settings, rng=rng, hooks=Hooks())
@@ -300,7 +313,7 @@ def board_study(crowd: PairCrowd, rng: Rng) -> Outcome:
     own = found.system["dimension"] == 0
     columns = {name: found.system[name][own] for name in ("low", "high", "rank_low", "rank_high")}
     order = np.argsort(found.system["system"][own])
-    return board_outcome(crowd, {name: column[order] for name, column in columns.items()})
+    return board_outcome(drawn, {name: column[order] for name, column in columns.items()})
 
 
 LIVE_CROWDS = (

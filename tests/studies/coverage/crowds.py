@@ -165,6 +165,7 @@ class DrawnPairs:
     judge: IntArray
     prompt: IntArray
     crowd: PairCrowd
+    lean: FloatArray  # (judges, systems): each judge's taste
 
     def pairs(self) -> Pairs:
         """As comparisons with judges."""
@@ -211,16 +212,26 @@ class DrawnPairs:
         )
 
 
-def draw_pairs(crowd: PairCrowd, rng: np.random.Generator, *, scale: int = 1) -> DrawnPairs:
-    """One study; ``scale`` times as many judges, prompts and votes for the truth."""
+def draw_pairs(
+    crowd: PairCrowd,
+    rng: np.random.Generator,
+    *,
+    scale: int = 1,
+    lean: FloatArray | None = None,
+) -> DrawnPairs:
+    """One study; ``scale`` times as many judges, prompts and votes for the truth.
+
+    With ``lean`` (judges, systems) these very judges give all the votes.
+    """
     k = len(crowd.merits)
-    judges, votes = crowd.judges * scale, crowd.votes * scale
+    judges, votes = crowd.judges * (1 if lean is not None else scale), crowd.votes * scale
     topics = crowd.topics * scale
     couples = np.array([(i, j) for i in range(k) for j in range(i + 1, k)])
     asked = -(-votes // crowd.each)
     couple = couples[np.arange(asked) % len(couples)]
     prompt = rng.integers(0, topics, asked) if topics else np.arange(asked)
-    share = np.tile(activity(crowd.active, crowd.judges), scale) / scale
+    again = judges // crowd.judges
+    share = np.tile(activity(crowd.active, crowd.judges), again) / again
     keys = rng.gumbel(size=(asked, judges)) + np.log(share) if crowd.each > 1 else None
     if keys is None:
         judge = rng.choice(judges, asked, p=share)[:, None]
@@ -229,7 +240,8 @@ def draw_pairs(crowd: PairCrowd, rng: np.random.Generator, *, scale: int = 1) ->
     row = np.repeat(np.arange(asked), judge.shape[1])
     judge, prompt = judge.ravel(), prompt[row]
     first, second = couple[row].T
-    lean = rng.normal(0, crowd.taste, (judges, k)) if crowd.taste else np.zeros((judges, k))
+    if lean is None:
+        lean = rng.normal(0, crowd.taste, (judges, k))
     own = rng.normal(0, crowd.prompt, (int(prompt.max()) + 1, k)) if crowd.prompt else None
     value = np.asarray(crowd.merits) + lean[judge]
     if own is not None:
@@ -247,4 +259,4 @@ def draw_pairs(crowd: PairCrowd, rng: np.random.Generator, *, scale: int = 1) ->
     outcome = np.where(tied, 1, np.where(won, 0, 2))
     left, right = np.where(turned, second, first), np.where(turned, first, second)
     outcome = np.where(turned, 2 - outcome, outcome)
-    return DrawnPairs(left, right, outcome, judge, prompt, crowd)
+    return DrawnPairs(left, right, outcome, judge, prompt, crowd, lean)
