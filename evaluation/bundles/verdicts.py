@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from crowdqc.numbers import plural, score
 from evaluation.bundles.manifest import FIGURES
 from evaluation.bundles.tables import Bundled, Row, number
-from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores
+from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores, surest
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.models import SystemScore, WorkerScore
 from evaluation.rescaling.selectors.boards import raised_words
@@ -95,7 +95,7 @@ def people_agree_more(found: Bundled) -> str:
 
 
 def follows_human_scores(found: Bundled) -> str:
-    """Whether scores of the checklist follow human ones, by the best of them, as the page does."""
+    """Whether scores of the checklist follow human ones, as the page says it."""
     rows = [
         row
         for row in found.figures["correlation"]
@@ -104,9 +104,9 @@ def follows_human_scores(found: Bundled) -> str:
     ]
     if not rows:
         return no_human_scores().sentence
-    best = max(rows, key=lambda row: float(row["estimate"]))
+    at, claim = surest(rows)
     names = {one["component"]: one["name"] for one in found.figures["answerers"]}
-    return follows_human(names[best["answerer"]], best).sentence
+    return follows_human(names[rows[at]["answerer"]], rows[at], claim).sentence
 
 
 def who_writes_longer(found: Bundled) -> str:

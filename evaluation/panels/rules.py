@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, parse_real, parse_whole
+from evaluation.methods.workers.claims import family_bounds
 from evaluation.models import Run, Selection, WorkerScore
 
 Rule = Selection.Rule
@@ -190,13 +192,19 @@ def parts(rows: Iterable[Row]) -> dict[int, int]:
     return dict(sorted(sizes.items()))
 
 
+def bounds_of_all(rows: Collection[Row]) -> tuple[list[float], list[float]]:
+    """Low and high of rows that have intervals, stretched so that they hold for all at once."""
+    known = np.array([(row.estimate, row.low, row.high) for row in rows], dtype=np.float64)
+    low, high = family_bounds(*known.reshape(-1, 3).T)
+    return low.tolist(), high.tolist()
+
+
 def _rank_by_overlap(rows: Collection[Row]) -> None:
     """Ranges of ranks from intervals alone: apart are only those that do not overlap."""
-    for row in rows:
-        assert row.low is not None and row.high is not None  # noqa: S101 (the caller's rows)
-        above = sum((other.low or 0.0) > row.high for other in rows if other is not row)
-        below = sum((other.high or 0.0) < row.low for other in rows if other is not row)
-        row.rank_low, row.rank_high = 1 + above, len(rows) - below
+    lows, highs = bounds_of_all(rows)
+    for row, low, high in zip(rows, lows, highs, strict=True):
+        row.rank_low = 1 + sum(other > high for other in lows)
+        row.rank_high = len(rows) - sum(other < low for other in highs)
 
 
 def choose(run: Run, wanted: RuleRequest) -> Choice:

@@ -143,13 +143,19 @@ def _note(watch: PanelWatch, run: Run) -> int:
 
 
 def said_by(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
-    """Whose interval lies below the threshold, and who is certainly among the best so many."""
+    """Whose interval lies below the threshold, and who is certainly among the best so many.
+
+    Both hold for all workers of the board at once.
+    """
     k = watch.incentive_ranks or 1
     board = panel_choice.choose(run, panel_choice.RuleRequest(panel_choice.Rule.TOP, k=k)).rows
     sure = [row for row in board if row.sure and row.component == 1 and not row.gone]
     found: dict[str, list[Row]] = {}
     if watch.threshold is not None:
-        found[BELOW] = [row for row in sure if (row.high or 0.0) < watch.threshold]
+        highs = panel_choice.bounds_of_all(sure)[1]
+        found[BELOW] = [
+            row for row, high in zip(sure, highs, strict=True) if high < watch.threshold
+        ]
     if watch.incentive_ranks is not None:
         # Who has no interval may be better than anybody.
         unsure = sum(not row.sure and row.component == 1 and not row.gone for row in board)

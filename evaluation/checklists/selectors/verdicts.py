@@ -14,16 +14,17 @@ from crowdqc.numbers import count, listed, plural, score
 from evaluation.checklists.selectors.checks import Board, Line, Row
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.methods.core import units
+from evaluation.methods.core.inference import Claim, t_quantile
 from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.more_work import Amount, StillOut
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, change, sides_of_zero
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
 
-MOST_NAMED = 4
+MOST_NAMED, LEVEL = 4, 0.95
 LEAST = units.LEAST[units.MEAN]  # sources from which there is an interval
 
 
 def follows(task: Task, boards: Sequence[Board]) -> Verdict:
-    """Whether this task's own scores follow human scores, by the best of them."""
+    """Whether this task's own scores follow human scores, all scorers compared at once."""
     own = [line for board in boards for line in board.lines if line.own]
     if not own:
         return no_human_scores()
@@ -31,8 +32,9 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
         reverse(name, args=[task.project_id, task.pk])
         for name in ("task_models", "checklist_results")
     )
-    best = own[0]
-    return follows_human(best.name, best.rho).then(
+    at, claim = surest([line.rho for line in own])
+    best = own[at]
+    return follows_human(best.name, best.rho, claim).then(
         _more_sources(task, best, next(b.people for b in boards if best in b.lines))
         if best.rho["low"] is None
         else None,
@@ -41,13 +43,49 @@ def follows(task: Task, boards: Sequence[Board]) -> Verdict:
             _("Ask a model"),
             models,
         )
-        if best.rho["low"] is not None and best.rho["low"] > 0
+        if claim.is_sure and claim.direction > 0
         else None,
         NextStep(
             _("Look at the questions that separate no texts, and write others."),
             _("Questions"),
             f"{page}?view=questions",
         ),
+    )
+
+
+def surest(rows: Sequence[Row]) -> tuple[int, Claim]:
+    """Which of these correlations a verdict is about, and what it may claim.
+
+    ``rows`` are all that are compared: a row a scorer and dimension. Of those that are sure over
+    all of them (Bonferroni), or else of all, the highest.
+    """
+    claims = [_claim(row, sum(one["low"] is not None for one in rows)) for row in rows]
+    sure = [at for at, claim in enumerate(claims) if claim.is_sure]
+    at = max(sure or range(len(rows)), key=lambda at: rows[at]["estimate"] or -2.0)
+    return at, claims[at]
+
+
+def _claim(rho: Row, family: int) -> Claim:
+    """A correlation's interval, stretched so that all ``family`` of them hold at once."""
+    low, high, n = rho["low"], rho["high"], _usable(rho)
+    if low is None or high is None or n < LEAST:
+        low = high = None
+    else:
+        freedom = float(n - 1)
+        stretch = float(t_quantile(LEVEL, freedom, family)) / float(t_quantile(LEVEL, freedom))
+        value = rho["estimate"]
+        low, high = value - stretch * (value - low), value + stretch * (high - value)
+    return Claim(
+        "correlation with human scores",
+        float("nan") if rho["estimate"] is None else rho["estimate"],
+        float("nan") if low is None else low,
+        float("nan") if high is None else high,
+        level=LEVEL,
+        n=n,
+        compared_with=family,
+        simultaneous_over=family,
+        adjustment="bonferroni",
+        reason="" if low is not None else "too few sources",
     )
 
 
@@ -132,8 +170,8 @@ def wait_for(out: StillOut | None, boards: Sequence[Board]) -> str:
     return said % told
 
 
-def follows_human(name: str, rho: Row) -> Verdict:
-    """The verdict of the best scorer, or that its sources are too few for an interval."""
+def follows_human(name: str, rho: Row, claim: Claim) -> Verdict:
+    """The verdict of the ``surest`` scorer, or that its sources are too few for an interval."""
     told = {"name": name}
     usable = _usable(rho)
     if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
@@ -150,15 +188,11 @@ def follows_human(name: str, rho: Row) -> Verdict:
         )
         told |= {"rho": score(rho["estimate"], 2), "least": count(LEAST)}
         return Verdict(few % {"n": count(usable)}, so_far % told)
-    return Verdict(
-        change(
-            rho["low"],
-            rho["high"],
-            up=_("Scores of %(name)s follow human scores.") % told,
-            down=_("Scores of %(name)s run against human scores.") % told,
-            unknown=_("It is not shown that any score of this checklist follows human scores."),
-        )
-    )
+    if not claim.is_sure:
+        return Verdict(_("It is not shown that any score of this checklist follows human scores."))
+    if claim.direction > 0:
+        return Verdict(_("Scores of %(name)s follow human scores.") % told)
+    return Verdict(_("Scores of %(name)s run against human scores.") % told)
 
 
 def no_human_scores() -> Verdict:
@@ -177,7 +211,8 @@ def no_human_scores() -> Verdict:
 def against_others(rows: Sequence[Row], *, human: bool) -> Verdict:
     """How often this checklist follows human scores better or worse than another scoring.
 
-    A difference counts where its interval leaves out 0 and its adjusted p is .05 at most.
+    A difference counts where its interval leaves out 0 and its p times the number of comparisons
+    is .05 at most (Bonferroni).
     """
     if not human:
         return no_human_scores()
@@ -186,7 +221,7 @@ def against_others(rows: Sequence[Row], *, human: bool) -> Verdict:
     known = [row for row in rows if row["difference"] is not None and row["low"] is not None]
     if not known:
         return Verdict(_("No difference from another scoring has an interval yet: use more texts."))
-    sure = [row for row in known if row["adjusted"] is not None and row["adjusted"] <= 0.05]
+    sure = [row for row in known if row["p"] is not None and row["p"] * len(known) <= 0.05]
     better, worse = sides_of_zero([(row["low"], row["high"]) for row in sure])
     if not better and not worse:
         return Verdict(_("This checklist cannot be separated from any other scoring."))

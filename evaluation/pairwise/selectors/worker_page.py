@@ -20,6 +20,7 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
+from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
@@ -29,7 +30,6 @@ from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
-LEAST_COMPARED = 3  # workers, for a median
 LEAST_AGAIN = 5  # votes on pairs that came again, from which none being the same is worth a line
 MOST = 50  # pairs listed on which the worker differs from the gold label
 Gold = Mapping[tuple[Pair, str], ItemLabel]
@@ -129,7 +129,7 @@ class BesideMedian:
 def _beside_median(
     run: Run | None, worker: Membership, scores: Mapping[str, WorkerScore]
 ) -> BesideMedian:
-    """By the interval of the worker; only those whom shared pairs connect are compared."""
+    """By an interval that holds for all workers at once, of those whom shared pairs connect."""
     own, told = scores.get(POOLED), {"name": worker.pseudonym}
     if run is None or own is None or own.estimate is None or own.low is None or own.high is None:
         said = _("How reliable %(name)s is cannot be said: too few votes on shared pairs.")
@@ -142,13 +142,15 @@ def _beside_median(
         return BesideMedian(said % told)
     middle = median(values)
     told |= {"own": score(own.estimate, 2), "middle": score(middle, 2)}
-    if own.high < middle:
+    claim = median_claim(own.extra, family=len(values))
+    below = claim.is_sure and claim.direction < 0
+    if below:
         said = _("%(name)s is surely below the median competence of %(middle)s: %(own)s.")
-    elif own.low > middle:
+    elif claim.is_sure:
         said = _("%(name)s is surely above the median competence of %(middle)s: %(own)s.")
     else:
         said = _("%(name)s is not shown to be more or less competent than the median worker.")
-    return BesideMedian(said % told, own.high < middle)
+    return BesideMedian(said % told, below)
 
 
 def _counts(judged: int, pairs: int, dimensions: int, attention: int) -> str:

@@ -208,7 +208,7 @@ def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[To
 def look_first(task: Task, run: Run) -> NextStep | None:
     """Whose votes to read before another page's advice is followed, if anybody's; one query."""
     rows = WorkerScore.objects.filter(run=run, dimension=POOLED, component=1).values(
-        "estimate", "low", "high", name=F("worker__pseudonym")
+        "estimate", "low", "extra", name=F("worker__pseudonym")
     )
     below = against_middle(list(rows))[1]
     if not below:

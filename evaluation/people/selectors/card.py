@@ -48,7 +48,7 @@ from evaluation.people.selectors.facts import (
 from evaluation.people.selectors.scores import Scores, beside_medians, scores_of
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
+from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
@@ -169,33 +169,33 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     )
 
 
-def against_medians(spans: Sequence[tuple[float, float, float]]) -> Verdict:
+def against_medians(sides: Sequence[int]) -> Verdict:
     """In how many scored tasks a worker is surely below, or above, the median of all workers.
 
-    ``spans`` are low and high of the worker's interval and the median, one a scored task.
+    ``sides``, one a scored task: 1 surely above, -1 surely below, 0 neither (``beside_medians``).
     """
     read = NextStep(
         _("Read the answers before you decide about this worker."), _("All answers"), "#answers"
     )
-    if not spans:
+    if not sides:
         return Verdict(
             _("No score of this worker has an interval yet, so nothing can be concluded.")
         ).then(read)
-    above, below = sides_of_zero([(low - middle, high - middle) for low, high, middle in spans])
-    told = {"above": count(above), "below": count(below), "of": count(len(spans))}
+    above, below = sides.count(1), sides.count(-1)
+    told = {"above": count(above), "below": count(below), "of": count(len(sides))}
     if not above and not below:
         return Verdict(
             _("This worker’s scores cannot be separated from the median of all workers.")
         ).then(NextStep(_("Nothing to do: these scores are no reason to decide anything.")))
     if not below:
         said = _("Better than most workers in %(above)s of %(of)s scored tasks, not by chance.")
-        if len(spans) == 1:
+        if len(sides) == 1:
             said = _("Better than most workers in the one scored task, and not by chance.")
         return Verdict(said % told).then(
             NextStep(_("Nothing to do: this worker’s scores are good."))
         )
     said = _("Worse than most workers in %(below)s of %(of)s scored tasks, not by chance.")
-    if len(spans) == 1:
+    if len(sides) == 1:
         said = _("Worse than most workers in the one scored task, and not by chance.")
     elif above:
         said = _(

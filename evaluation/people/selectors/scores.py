@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Count, Max
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.authoring.selectors.progress import Quantile
 from annotation.models import ChoiceValue, Membership, Task
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import version_items
@@ -23,6 +22,7 @@ from crowdqc.numbers import plural
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
 from evaluation.methods.core import units
+from evaluation.methods.workers.claims import median_claim, rank_side
 from evaluation.models import Run, WorkerScore
 from evaluation.runs.adapters import AGREEMENT, AQER_SCORE, COMPETENCE, CompetenceWords, adapter_of
 
@@ -148,25 +148,31 @@ def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scor
     )
 
 
-def beside_medians(worker: Membership, runs: Runs) -> list[tuple[float, float, float]]:
-    """Low and high of the worker's intervals with the median of their board; two queries."""
+def beside_medians(worker: Membership, runs: Runs) -> list[int]:
+    """On each board with an interval: 1 surely above the median worker, -1 below, 0 neither.
+
+    All workers of a board are compared at once: by what the run says of the median, else by
+    ranges of ranks. Two queries.
+    """
     of_all = WorkerScore.objects.filter(
         run__in=[run.pk for run in runs.values()], dimension="", component__gt=0
     )
-    own = of_all.filter(worker=worker, estimate__isnull=False)
-    spans = list(own.order_by("run_id").values_list("run_id", "component", "low", "high"))
-    shared = of_all.filter(run__in={row[0] for row in spans}, estimate__isnull=False).order_by()
-    medians = {
-        (run, component): middle
-        for run, component, middle in shared.values_list("run_id", "component").annotate(
-            middle=Quantile("estimate", share=0.5)
-        )
+    own = list(of_all.filter(worker=worker, low__isnull=False).order_by("run_id"))
+    boards = of_all.filter(run__in={row.run_id for row in own}, low__isnull=False).order_by()
+    sizes = {
+        (run, component): n
+        for run, component, n in boards.values_list("run_id", "component").annotate(n=Count("pk"))
     }
-    return [
-        (low, high, medians[run, component])
-        for run, component, low, high in spans
-        if low is not None and high is not None
-    ]
+    return [_beside_median(row, sizes[row.run_id, row.component]) for row in own]
+
+
+def _beside_median(row: WorkerScore, workers: int) -> int:
+    claim = median_claim(row.extra, family=workers)
+    if claim.has_interval:
+        return claim.direction if claim.is_sure else 0
+    if row.rank_low is None or row.rank_high is None:
+        return 0
+    return rank_side(row.rank_low, row.rank_high, workers)
 
 
 def _texts(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from crowdqc.numbers import count, listed, score, word
 from evaluation.methods.core.ranking import leaders
+from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 
 Told = Mapping[str, Any]
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -174,12 +175,20 @@ def why_not_exact(reason: str) -> str:
 
 
 def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
-    """How many workers are surely below the median competence, by their intervals; and who."""
+    """How many workers are surely below the median competence, all compared at once; and who.
+
+    Rows have ``estimate``, ``low`` and ``extra`` with what the run says of the median.
+    """
     known = [row for row in rows if row["low"] is not None]
-    if len(known) < 3:
+    if len(known) < LEAST_COMPARED:
         return Verdict(""), []
     middle = sorted(row["estimate"] for row in known)[len(known) // 2]
-    below = [row for row in known if row["high"] < middle]
+    claims = [median_claim(row["extra"], family=len(known)) for row in known]
+    below = [
+        row
+        for row, claim in zip(known, claims, strict=True)
+        if claim.is_sure and claim.direction < 0
+    ]
     told = {"n": count(len(below)), "of": count(len(known)), "middle": score(middle, 2)}
     if not below:
         said = _(
@@ -189,8 +198,8 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
         return Verdict(said % told, note), []
     said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
     note = _(
-        "Half of all workers are always below the median, most of them by chance. Chance is ruled "
-        "out only for those whose whole range lies below it."
+        "Half of all workers are always below the median, most of them by chance. These are below "
+        "it by an interval that holds for all workers at once."
     )
     return Verdict(said, note), sorted(below, key=lambda row: row["estimate"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from django.utils.safestring import SafeString
 
@@ -11,7 +12,8 @@ from annotation.models import Task
 from annotation.models.tasks import TaskState
 from evaluation.checklists.selectors import verdicts
 from evaluation.checklists.selectors.checks import Board, Line
-from evaluation.checklists.selectors.verdicts import follows, wait_for
+from evaluation.checklists.selectors.verdicts import follows, surest, wait_for
+from evaluation.methods.checklists.correlation import correlation_rows
 from evaluation.runs.planning.price import Price
 from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.more_work import Amount, StillOut
@@ -32,6 +34,46 @@ def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
     assert "each of at least 3 more sources" in few.next.sentence
     assert follows(task, [correlated(-0.1, 9)]).sentence.startswith("It is not shown")
     assert follows(task, [correlated(0.5, 9)]).sentence == "Scores of people follow human scores."
+
+
+def board_of(*rows: dict[str, float]) -> Board:
+    known = {"articles": 12, "undefined": 0, "setting": "sample-level"}
+    lines = [
+        Line(f"s{at}", "", at, True, {**known, **row}, {}, SafeString())
+        for at, row in enumerate(rows)
+    ]
+    return Board("fluency", "Fluency", "people", SafeString(), lines)
+
+
+def test_following_human_scores_is_claimed_over_all_scorers_and_dimensions() -> None:
+    one = {"estimate": 0.5, "low": 0.05, "high": 0.95}
+    task = Task(pk=1, project_id=1)
+    assert follows(task, [board_of(one)]).sentence == "Scores of s0 follow human scores."
+    many = board_of(one, *[{"estimate": 0.1, "low": -0.4, "high": 0.6}] * 9)
+    assert follows(task, [many]).sentence.startswith("It is not shown")
+    apart = [board_of({"estimate": 0.1, "low": -0.4, "high": 0.6}), board_of(one)]
+    assert surest([line.rho for board in apart for line in board.lines])[1].compared_with == 2
+    sure = {"estimate": 0.45, "low": 0.35, "high": 0.55}  # not the highest, but the surest
+    assert follows(task, [board_of(one, sure, *[one] * 8)]).sentence.startswith("Scores of s1")
+
+
+@pytest.mark.parametrize("answerers", [5, 20])
+def test_scores_without_relation_hardly_ever_follow_human_scores(answerers: int) -> None:
+    rng, wrong, studies, sources = np.random.default_rng(answerers), 0, 120, 10
+    article = np.repeat(np.arange(sources), 8)
+    for _ in range(studies):
+        human = rng.normal(size=len(article))
+        rows = [
+            next(
+                row
+                for row in correlation_rows(rng.normal(size=len(article)), human, article)
+                if (row["kind"], row["setting"]) == ("spearman", "sample-level")
+            )
+            for _ in range(answerers)
+        ]
+        claim = surest(rows)[1]
+        wrong += claim.is_sure and claim.direction > 0
+    assert wrong <= 0.05 * studies + 2
 
 
 def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_cost(

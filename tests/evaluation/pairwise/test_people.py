@@ -195,10 +195,14 @@ def test_other_pages_send_first_to_whoever_is_surely_below_the_median(
     task: Task, core: Run
 ) -> None:
     scores = WorkerScore.objects.filter(run=core, dimension="")
-    scores.update(component=1, estimate=0.6, low=0.4, high=0.8)
+    scores.update(component=1, estimate=0.6, low=0.4, high=0.8, extra={})
     assert "What then?" not in page(task, "pair_results")
     low = scores.select_related("worker").first()
     scores.filter(pk=low.pk).update(estimate=0.1, low=0.0, high=0.2)
+    # A run of before compared nobody with the median of all at once.
+    assert "What then?" not in page(task, "pair_results")
+    gap = {"median_gap": -0.5, "median_gap_low": -0.7, "median_gap_high": -0.1}
+    scores.filter(pk=low.pk).update(extra=gap)
     said = f"check the votes of {low.worker.pseudonym}, who surely judged worse"
     for view in ("pair_results", "pair_agreement", "pair_list"):
         assert said in page(task, view), view

@@ -61,7 +61,7 @@ def share(name: str, low: float | None, high: float | None) -> dict[str, Any]:
 
 
 def difference(low: float | None, high: float | None, p: float = 0.01) -> dict[str, Any]:
-    return {"difference": 0.2, "low": low, "high": high, "adjusted": p}
+    return {"difference": 0.2, "low": low, "high": high, "p": p}
 
 
 def side(low: float, high: float) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def side(low: float, high: float) -> dict[str, Any]:
         (more_diverse([side(0.1, 0.2)]), "of models are more diverse on 1 of 1"),
         (more_diverse([side(-0.2, -0.1), side(0.1, 0.2)]), "those of models on 1."),
         (against_medians([]), "has an interval yet"),
-        (against_medians([(0.4, 0.6, 0.6)]), "cannot be separated"),
-        (against_medians([(0.4, 0.6, 0.7)]), "Worse than most workers in the one scored task"),
-        (against_medians([(0.4, 0.6, 0.3)]), "Better than most workers in the one scored task"),
+        (against_medians([0]), "cannot be separated"),
+        (against_medians([-1]), "Worse than most workers in the one scored task"),
+        (against_medians([1]), "Better than most workers in the one scored task"),
         (
-            against_medians([(0.4, 0.6, 0.3), (0.1, 0.2, 0.3)]),
+            against_medians([1, -1]),
             "Worse than most workers in 1 of 2 scored tasks and better in 1,",
         ),
     ],

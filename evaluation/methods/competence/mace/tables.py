@@ -13,6 +13,7 @@ from evaluation.methods.competence.mace.data import Priors, Votes, mean_prevalen
 from evaluation.methods.competence.mace.draws import Draws
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.workers.claims import median_gaps, no_gaps
 
 UNSETTLED = 1.1  # r_hat from which chains are said to differ
 NEAR = 0.5  # of log likelihood: a restart this close found the same optimum
@@ -163,8 +164,16 @@ def _workers(
             "spam": np.where(scored, fitted.state.spam[:, 0], np.nan),
             "n": to_integers(votes.total),
             "component": votes.worker_part,
+            **_gaps(votes, draws, level),
         }
     )
+
+
+def _gaps(votes: Votes, draws: Draws | None, level: float) -> dict[str, FloatArray]:
+    """Competence minus the median of the worker's component, for all workers at once."""
+    if draws is None:
+        return no_gaps(len(votes.worker_part))
+    return median_gaps(draws.competence, votes.worker_part, level=level)
 
 
 def _strategies(votes: Votes, priors: Priors, fitted: Fitted) -> Table:

@@ -1,0 +1,1 @@
+"""What may be said of single workers, whatever they were asked."""
