@@ -208,9 +208,12 @@ def _interval(
     drawn = counts.sum(axis=1) > 0 if single else paired
     if group is not None:
         summed = grouped(rows(counts[drawn]), group[drawn])
-        units = len(np.unique(group[paired]))
+        votes = np.unique(group[paired], return_inverse=True)[1]
+        mass = np.bincount(votes, weights=counts[paired].sum(axis=1))
         others = len(np.unique(group[paired & _other(counts, 1.0)]))
-        found = estimate(summed, np.ones(len(summed)), statistic, units=units, **drawing)
+        found = estimate(
+            summed, np.ones(len(summed)), statistic, units=len(mass), mass=mass, **drawing
+        )
         return _if_varied(found, others, least_other, drawing["noun"])
     each = np.ones(len(counts)) if times is None else times
     units, others = int(each[paired].sum()), int(each[paired & _other(counts, each)].sum())

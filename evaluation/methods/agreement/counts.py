@@ -30,7 +30,12 @@ from evaluation.methods.core.base import (
     check_within,
 )
 from evaluation.methods.core.bootstrap import percentile_interval
-from evaluation.methods.core.units import AGREEMENT, ALL_SAME, SAME, too_few
+from evaluation.methods.core.inference import (
+    bell_mccaffrey,
+    effective_clusters,
+    too_few_clusters,
+)
+from evaluation.methods.core.units import AGREEMENT, ALL_SAME, LEAST, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
 EXACT_BITS = 52  # of whole numbers that doubles hold exactly
@@ -329,14 +334,15 @@ def estimate(
     resamples: int,
     confidence: float,
     units: int | None = None,
+    mass: FloatArray | None = None,
     noun: str = "items",
 ) -> Estimate:
     """The statistic of the summed rows (p, s) that occur ``times`` (p,), with its interval.
 
-    Percentile interval, moved out for small numbers of ``units`` (default: all that occur; see
-    ``bootstrap``); none where these, called by the plural ``noun``, are too few or every resample
-    gives one value.
-    Raises NoVariation where the statistic, or every resample of it, is not defined.
+    Percentile interval, moved out for small numbers of ``units`` (default: all that occur) and for
+    their ``mass``, as ``bounds``; none where these, called by the plural ``noun``, are too few or
+    every resample gives one value. Raises NoVariation where the statistic, or every resample of
+    it, is not defined.
     """
     check_resampling(resamples, confidence)
     point = float(statistic((times @ rows)[None, :])[0])
@@ -344,20 +350,33 @@ def estimate(
     if np.isnan(point) or not np.isfinite(draws).any():
         raise NoVariation("all votes that share an item are the same; agreement is not defined")
     units = int(times.sum()) if units is None else units
-    low, high, reason = bounds(draws, units, confidence, noun)
+    low, high, reason = bounds(draws, units, confidence, noun, mass=mass)
     undefined = int(len(draws) - np.isfinite(draws).sum())
     return Estimate(point, low, high, confidence, units, resamples, undefined, reason)
 
 
 def bounds(
-    draws: FloatArray, n: int, confidence: float, noun: str, kind: str = AGREEMENT
+    draws: FloatArray,
+    n: int,
+    confidence: float,
+    noun: str,
+    kind: str = AGREEMENT,
+    *,
+    mass: FloatArray | IntArray | None = None,
 ) -> tuple[float, float, str]:
-    """Percentile interval of draws (b,) over ``n`` units, or NaN twice and why there is none."""
+    """Percentile interval of draws (b,) over ``n`` units, or NaN twice and why there is none.
+
+    ``mass`` (n,) is how much of the data each unit holds: where few hold most of it, the tails are
+    moved out as for so few (30 topics with Zipf 1.5 texts: .90 covered without, .97 with).
+    """
     known = draws[np.isfinite(draws)]
-    reason = too_few(n, noun, kind)
+    size, reason = float(n), too_few(n, noun, kind)
+    if mass is not None and not reason:
+        size = bell_mccaffrey(mass / mass.sum()) + 1
+        reason = too_few_clusters(n, effective_clusters(mass), noun, LEAST[kind])
     if not reason and (not len(known) or np.ptp(known) < SAME):
         reason = ALL_SAME
     if reason:
         return np.nan, np.nan, reason
-    low, high = percentile_interval(known[:, None], np.array([n]), confidence, complete=True)
+    low, high = percentile_interval(known[:, None], np.array([size]), confidence, complete=True)
     return float(low[0]), float(high[0]), ""

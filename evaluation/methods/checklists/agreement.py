@@ -200,7 +200,7 @@ def kappa_of(cells: FloatArray, *, rng: np.random.Generator, resamples: int, lev
         return row | {"reason": "both give one answer throughout; kappa is not defined"}
     even = np.full(len(cells), 1 / len(cells))
     draws = _kappa(rng.multinomial(len(cells), even, size=resamples) @ cells)
-    low, high, why = bounds(draws, len(cells), level, "articles")
+    low, high, why = bounds(draws, len(cells), level, "articles", mass=cells.sum(axis=1))
     if not why and np.isnan(draws).mean() > 0.5:
         low, high, why = np.nan, np.nan, "most resamples hold one answer only, so no interval"
     return row | {"low": low, "high": high, "reason": why}

@@ -68,14 +68,14 @@ class WeightsByResample:
         return np.concatenate(rows)
 
 
-def widening_factor(n: IntArray, *, complete: bool) -> FloatArray:
+def widening_factor(n: IntArray | FloatArray, *, complete: bool) -> FloatArray:
     """Factor by which a resampled standard error of a mean of n is too small."""
     size = np.maximum(n, 2).astype(np.float64)
     return np.sqrt((size if complete else size + 1) / (size - 1))
 
 
 def percentile_interval(
-    draws: FloatArray, n: IntArray, level: float, *, complete: bool
+    draws: FloatArray, n: IntArray | FloatArray, level: float, *, complete: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Percentile intervals of each column of draws (b, k) that rest on n (k,) answers.
 

@@ -78,9 +78,11 @@ def agreement_table(
         drawn_units = len(used)
         flat = draw_sums(used, np.ones(len(used)), rng, resamples)
         drawn = alphas(flat.reshape(resamples, *rows.shape[1:]))[:, known]
-        ends[0] = bounds(drawn.mean(axis=1), len(used), level, units.noun)
+        unit = np.unique(units.of[some], return_inverse=True)[1]
+        mass = np.bincount(unit, weights=counts.sum(axis=(0, 2))[some])
+        ends[0] = bounds(drawn.mean(axis=1), len(used), level, units.noun, mass=mass)
         for k, draws in zip(known.tolist(), drawn.T, strict=True):
-            ends[k + 1] = bounds(draws, len(used), level, units.noun)
+            ends[k + 1] = bounds(draws, len(used), level, units.noun, mass=mass)
     n, pairs = counts.sum(axis=(1, 2)), paired.sum(axis=1)
     alpha = np.append(mean_of(point), point)
     low, high, reason = zip(*ends, strict=True)

@@ -1,7 +1,8 @@
 """Means, medians and shares with intervals by a bootstrap over topics, as plain JSON rows.
 
-Percentile intervals moved out for small numbers of topics (``bootstrap``); none below the least
-number of ``units``, nor where every resample gives one value.
+Percentile intervals moved out for small numbers of topics and for topics that hold most of the data
+(``agreement.counts.bounds``); none below the least number of ``units``, nor where every resample
+gives one value.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Draws:
             return dict(NO_ESTIMATE)
         tops = np.bincount(topic, weights=above, minlength=self.topics).astype(np.float64)
         downs = np.bincount(topic, weights=below, minlength=self.topics).astype(np.float64)
-        interval = self._interval(self._over(tops, downs), len(np.unique(topic[below > 0])))
+        interval = self._interval(self._over(tops, downs), downs[downs > 0])
         return {"value": float(tops.sum() / downs.sum()), "n": n, **interval}
 
     def shares(
@@ -65,7 +66,10 @@ class Draws:
         low, high = np.full((2, len(total)), np.nan)
         for k in np.flatnonzero(topics >= LEAST[RESAMPLED]).tolist():
             found = self._over(counts[:, k], below[:, k])
-            low[k], high[k], _ = bounds(found, int(topics[k]), self.level, "topics", RESAMPLED)
+            mass = below[:, k][below[:, k] > 0]
+            low[k], high[k], _ = bounds(
+                found, len(mass), self.level, "topics", RESAMPLED, mass=mass
+            )
         return to_json_list(value), to_json_list(low), to_json_list(high)
 
     def distribution(self, value: FloatArray, topic: IntArray, edges: FloatArray) -> dict[str, Any]:
@@ -111,7 +115,7 @@ class Draws:
             lower, upper = (reached >= half).argmax(axis=1), (reached > half).argmax(axis=1)
             middle = (value[lower] + value[upper]) / 2
             found[start : start + block] = np.where(half[:, 0] > 0, middle, np.nan)
-        interval = self._interval(found, len(np.unique(topic)))
+        interval = self._interval(found, np.unique(topic, return_counts=True)[1])
         return {"value": float(np.median(value)), "n": len(value), **interval}
 
     def _over(self, above: FloatArray, below: FloatArray) -> FloatArray:
@@ -119,10 +123,11 @@ class Draws:
         tops, downs = self.weight @ above, self.weight @ below
         return np.divide(tops, downs, out=np.full(tops.shape, np.nan), where=downs > 0)
 
-    def _interval(self, found: FloatArray, topics: int) -> dict[str, Any]:
+    def _interval(self, found: FloatArray, mass: FloatArray | IntArray) -> dict[str, Any]:
+        topics = len(mass)
         if not len(found) and not too_few(topics, "topics", RESAMPLED):
             return {"low": None, "high": None, "topics": topics, "reason": NO_RESAMPLES}
-        low, high, why = bounds(found, topics, self.level, "topics", RESAMPLED)
+        low, high, why = bounds(found, topics, self.level, "topics", RESAMPLED, mass=mass)
         return {
             "low": None if why else low,
             "high": None if why else high,
