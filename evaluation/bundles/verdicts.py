@@ -13,6 +13,7 @@ from evaluation.bundles.tables import Bundled, Row, number
 from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores, surest
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.models import SystemScore, WorkerScore
+from evaluation.pairwise.head import head_words, with_head
 from evaluation.rescaling.selectors.boards import raised_words
 from evaluation.runs.selectors.verdicts import Place, first_place
 from evaluation.writing.selectors.facts import length_words, too_few_topics
@@ -42,7 +43,9 @@ def first_ranked(found: Bundled) -> str:
         if any(row["rank_low"] for row in rows):
             place = _place(found, rows, who)
             sure = len(place.first) != 1 or _at_equal_length(found, place.first)
-            return place.sentence if sure else f"{place.sentence.partition('.')[0]}{BY_VOTES}."
+            said = place.sentence if sure else f"{place.sentence.partition('.')[0]}{BY_VOTES}."
+            names = {int(pk): name for pk, name in found.names[f"{who}s"].items()}
+            return with_head(said, head_words(found.figures, names, "")) if place.first else said
     return ""
 
 

@@ -46,6 +46,7 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, help="folder for all tables as CSV")
         parser.add_argument("--reliable", type=float, help="competence that a worker must exceed")
         parser.add_argument("--ordered", action="store_true", help="labels have an order")
+        parser.add_argument("--json", action="store_true", help="the whole result as JSON")
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="default: that of runs")
 
     def handle(self, *args: Any, **options: Any) -> None:

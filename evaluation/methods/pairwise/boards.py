@@ -23,8 +23,17 @@ from evaluation.methods.bradley_terry.cells import Layout, cells_of, shares_of, 
 from evaluation.methods.bradley_terry.covariates import Covariates, StyledPairs
 from evaluation.methods.bradley_terry.fit import Model, maximise
 from evaluation.methods.bradley_terry.intervals import Covariance, Spread, from_covariance, sandwich
-from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Result, Table
-from evaluation.methods.core.votes import Pairs
+from evaluation.methods.core.base import (
+    DataError,
+    FloatArray,
+    Hooks,
+    IntArray,
+    Result,
+    Table,
+    of_rows,
+)
+from evaluation.methods.core.units import share
+from evaluation.methods.core.votes import FIRST, TIE, Pairs
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
 
@@ -45,12 +54,16 @@ SYSTEM = (
 )
 SHARED = ("dimension", "name", "estimate", "se", "low", "high")
 WIN = ("dimension", "system_a", "system_b", "wins", "ties", "losses")
+HEAD = (
+    *("dimension", "system_a", "system_b", "share", "low", "high", "level", "decided", "ties"),
+    "reason",
+)
 FEWEST = 10  # clusters from which a clustered variance says something
 
 
 @dataclass(frozen=True, eq=False)
 class Boards:
-    """Tables ``system``, ``shared`` (side and tie) and ``win``; ``notes`` in words, by dimension.
+    """Tables ``system``, ``shared`` (side and tie), ``win`` and ``head``; ``notes`` in words.
 
     ``clusters`` says for each board what its intervals are clustered by, ``freedom`` (systems,) by
     number of dimension what degrees of freedom they have.
@@ -59,6 +72,7 @@ class Boards:
     system: Table
     shared: Table
     win: Table
+    head: Table
     notes: list[str]
     clusters: dict[str, str]
     converged: bool
@@ -162,6 +176,7 @@ def boards(
         stacked(parts, SYSTEM),
         stacked(shared, SHARED),
         _wins(data, every, of),
+        _heads([every, *votes], settings["level"]),
         notes,
         clusters,
         converged,
@@ -393,3 +408,43 @@ def _wins(data: Judgments, every: BoardVotes, of: IntArray) -> Table:
         )
         parts.append(({"dimension": k}, table))
     return stacked(parts, WIN)
+
+
+def _heads(votes: Sequence[BoardVotes], level: float) -> Table:
+    """The share of decided votes for a of two systems, where a dimension has just these two.
+
+    Clustered as their board is; ``reason`` says why there is no interval.
+    """
+    rows = []
+    for k, own in enumerate(votes, EVERY):
+        systems = np.unique(np.concatenate([own.a, own.b]))
+        if len(systems) != 2:
+            continue
+        decided = own.outcome != TIE
+        first = decided & ((own.outcome == FIRST) == (own.a == systems[0]))
+        texts, noun, _ = _texts(own)
+        by_worker = len(np.unique(own.worker)) >= FEWEST
+        alone = np.arange(len(own.a))
+        found = share(
+            own.weight * first,
+            own.weight * decided,
+            texts if texts is not None else own.worker if by_worker else alone,
+            level,
+            crossed=own.worker if by_worker and texts is not None else None,
+            nouns=(f"{noun or ('worker' if by_worker else 'vote')}s", "workers"),
+        )
+        rows.append(
+            {
+                "dimension": k,
+                "system_a": int(systems[0]),
+                "system_b": int(systems[1]),
+                "share": found.estimate,
+                "low": found.low,
+                "high": found.high,
+                "level": level,
+                "decided": int(decided.sum()),
+                "ties": int((~decided).sum()),
+                "reason": found.reason,
+            }
+        )
+    return of_rows(rows, HEAD)

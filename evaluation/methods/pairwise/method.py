@@ -141,6 +141,7 @@ def _scores(gold: Gold, board: Boards, grades: Grades) -> dict[str, Table]:
         "system": board.system,
         "shared": board.shared,
         "win": board.win,
+        "head": board.head,
         "candidate": grades.candidate,
         "grade_mean": grades.mean,
         "grade_test": grades.test,
@@ -169,7 +170,8 @@ def fit(
     p_first, p_neutral, p_second, entropy (nats), n, component, and beside it the labels of the
     ``majority`` (-1: two are level) and of ``dawid_skene`` with its posterior ``dawid_skene_p``.
     ``system`` and ``shared`` (side and tie): as of ``bradley_terry``. ``win`` votes between
-    system_a < system_b. ``candidate`` merit,
+    system_a < system_b; ``head``, where there are just two systems, the share of decided votes that
+    a won. ``candidate`` merit,
     rank, grade (mean of grade_low and grade_high, which equal merits share) among ``of`` texts,
     pairs, n (votes). ``grade_mean``, ``grade_test`` (Wilcoxon by topic, corrected over its rows);
     ``group_mean``, ``group_test``: the same of ``data.groups``. ``agreement``, ``drift``,

@@ -19,13 +19,14 @@ from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.leaderboard import Board, Row
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.models.runs import PUBLISHED
+from evaluation.pairwise.head import head_of
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
 
 FIGURES = (
-    *("win", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE),
+    *("win", "head", "shared", "grade_mean", "diagnostics", "recipe", votes_used.FIGURE),
     *("controlled", "length"),
 )
 TOGETHER = gettext_noop("All together")
@@ -248,7 +249,7 @@ def board(
         "ranks": ranks(every, rows, asked, dimension),
         "columns": columns(asked, dimension),
         "sentence": sentence(run, told, rows, found, boards),
-        "first": first_words(raw),
+        "first": "" if head_of(told, dimension) else first_words(raw),
         "tally": votes_used.tally_of(told, "ranking", dimension),
     }
 

@@ -13,6 +13,7 @@ from evaluation.methods.core.base import DataError, Table
 from evaluation.methods.pairwise import method
 from evaluation.methods.pairwise.boards import Boards
 from evaluation.methods.pairwise.judgments import SIDES, Judgments, ShownVotes
+from evaluation.pairwise.head import preferred
 from evaluation.score_table.reports.text import (
     Options,
     Report,
@@ -44,7 +45,7 @@ def report(checked: CheckedRows, options: Options) -> Report:
 def _tables(found: Boards) -> Mapping[str, Table]:
     systems = {"player": found.system["system"], **found.system.columns}
     del systems["system"]
-    return {"player": Table(systems), "shared": found.shared, "win": found.win}
+    return {"player": Table(systems), "shared": found.shared, "win": found.win, "head": found.head}
 
 
 def _own(table: Table) -> Table:
@@ -97,6 +98,8 @@ def judgments_of(checked: CheckedRows) -> Judgments:
 
 def _lines(data: Judgments, found: Boards, tables: Mapping[str, Table]) -> Iterator[str]:
     yield from _verdict(data, tables["player"])
+    for head in tables["head"].rows():
+        yield preferred((data.systems[head["system_a"]], data.systems[head["system_b"]]), head)
     people = data.votes.once()
     judges = len(np.unique(people.worker))
     yield f"{plural(len(people), 'comparison')} by {plural(judges, 'judge')}."

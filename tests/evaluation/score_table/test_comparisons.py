@@ -10,14 +10,18 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.urls import reverse
 
+from evaluation.bundles.makers import report_of
 from evaluation.management.commands.crowdqc_score import open_file
 from evaluation.models import Run, RunFigure, SystemScore
+from evaluation.pairwise.selectors import shared
 from evaluation.runs import engine
 from evaluation.score_table.reports.comparisons import report
 from evaluation.score_table.reports.text import Options
 from tests.evaluation.score_table.test_pages import drop, score
 from tests.support import factories
+from tests.support.pages import html_of
 
 NAMES = ("aurora", "basalt", "cedar", "dune", "elm")
 SCORES = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group")
@@ -78,6 +82,42 @@ def test_the_page_and_the_command_give_the_same_numbers(text: str, tmp_path: Pat
     rows = RunFigure.objects.get(run=run, name="win").data
     own = [row for row in rows if row["dimension"] == "preference"]
     assert sorted(counted) == sorted(row[name] for row in own for name in ("wins", "losses"))
+
+
+@pytest.mark.django_db
+def test_of_two_systems_page_report_link_and_command_say_how_many_preferred_the_better(
+    tmp_path: Path,
+) -> None:
+    rows = ["judge,item,left,right,winner"]
+    for k in range(45):
+        said = "tie" if k % 6 == 5 else "left" if k % 10 else "right"
+        rows.append(f"j{k % 12},i{k % 15},aurora,basalt,{said}")
+    text = "\n".join(rows) + "\n"
+    user = factories.make_user()
+    client = Client()
+    client.force_login(user)
+    score(client, drop(client, text, "pairs.csv"))
+    run = Run.objects.get()
+    run.params |= {"restarts": 1, "draws": 0}
+    run.save(update_fields=["params"])
+    assert engine.execute(run.pk) == "done", Run.objects.get(pk=run.pk).error
+    run.refresh_from_db()
+    (head,) = [
+        row
+        for row in RunFigure.objects.get(run=run, name="head").data
+        if row["dimension"] == "preference"
+    ]
+    assert (head["decided"], head["ties"]) == (38, 7) and head["low"] < 33 / 38 < head["high"]
+    said = "aurora is preferred in 87% of 38 decided votes (95% CI "
+    task = run.task
+    page = html_of(client.get(reverse("pair_results", args=[run.project_id, task.pk])))
+    assert said in page and "against the average system (95%" not in page
+    assert said in shared.parts(run, None)["verdict"].sentence
+    assert said in report_of(run)[0]
+    (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
+    out = io.StringIO()
+    call_command("crowdqc_score", str(tmp_path / "pairs.csv"), stdout=out)
+    assert said in out.getvalue()
 
 
 def test_votes_on_one_item_that_agree_do_not_separate_equal_systems(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from annotation.models.tasks import TaskState
 from crowdqc.numbers import count, listed, plural, word
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
+from evaluation.pairwise.head import head_words, with_head
+from evaluation.pairwise.head import named as named_rows
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import (
     CONTROLLED,
@@ -44,8 +46,15 @@ from evaluation.runs.selectors.verdicts import (
 def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
     """Who can be first of the raw board, and whether that holds at equal length and style.
 
-    It is sure only where both scores put the same one first, by the ranks that each allows.
+    It is sure only where both scores put the same one first, by the ranks that each allows. Of two
+    systems it says in how many votes the one was preferred.
     """
+    place = _place_of(told, rows, dimension, votes)
+    said = head_words(told, named_rows(rows), dimension)
+    return replace(place, sentence=with_head(place.sentence, said)) if place.first else place
+
+
+def _place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
     place = verdict(rows, votes)
     equal, controlled = with_control(rows, told, dimension, CONTROLLED)
     if not controlled or not place.first:
