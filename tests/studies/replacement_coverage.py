@@ -416,11 +416,13 @@ def strata_coverage(simulations: int) -> None:
 def difficulty_coverage(simulations: int) -> None:
     """Three in ten items are hard for judges, and people labelled fewer of them, or none."""
     rng = np.random.default_rng(SEED)
-    print("hard labelled  judges  labels  by the mean: given  held   and by doubt: given  held")
+    print(
+        "hard labelled  judges  labels  by the mean: given  held   doubt: given  held  in two  width"
+    )
     for odds in (1.0, 0.5, 0.25, 0.0):
         for others in (1, 3):
             for n in LABELS[1:]:
-                held, given = np.zeros(2), np.zeros(2)
+                held, given, width = np.zeros(3), np.zeros(2), 0.0
                 for _ in range(simulations):
                     hard = rng.random(ITEMS) < 0.3
                     human = (rng.random(ITEMS) < 0.4).astype(float)
@@ -439,10 +441,19 @@ def difficulty_coverage(simulations: int) -> None:
                             combined.check_judge(*parts, doubt=of)
                             given[at] += 1
                             held[at] += one.low <= 0.4 <= one.high
-                a, b = held / given.clip(1)
+                            if at and combined.can_part(doubt[own], doubt[~own]):
+                                two = (doubt > 0).astype(np.int64)
+                                parted = combined.combine_strata(*parts, (two[own], two[~own]))
+                                width += parted.both.error / one.error
+                                one = parted.both
+                            elif at:
+                                width += 1.0
+                            held[2] += at and one.low <= 0.4 <= one.high
+                a, b, c = held / np.append(given, given[1]).clip(1)
+                width /= max(given[1], 1)
                 print(
-                    f"{odds:13.2f}  {others:6d}  {n:6d}  {given[0] / simulations:18.3f}  {a:.3f}  "
-                    f"{given[1] / simulations:20.3f}  {b:.3f}",
+                    f"{odds:13.2f}  {others:6d}  {n:6d}  {given[0] / simulations:14.3f}  {a:.3f}  "
+                    f"{given[1] / simulations:13.3f}  {b:.3f}  {c:.3f}  {width:.2f}",
                     flush=True,
                 )
 

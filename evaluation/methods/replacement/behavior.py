@@ -380,7 +380,8 @@ def panel(data: Judged, *, seed: int, drawn: bool) -> tuple[list[Row], list[Row]
             parts = human[labelled], said[:, labelled].T, said[:, rest].T
             topics = None if data.topic is None else (data.topic[labelled], data.topic[rest])
             means = (parts[1].mean(axis=1), parts[2].mean(axis=1))
-            combined.check_judge(parts[0], *means, topics=topics)
+            doubt = (parts[1].std(axis=1), parts[2].std(axis=1))
+            combined.check_judge(parts[0], *means, topics=topics, doubt=doubt)
             found = judges.combine_panel(*parts, topics=topics, seed=seed)
             alone = [
                 combined.combine_means(

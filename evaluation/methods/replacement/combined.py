@@ -156,7 +156,7 @@ def _skewness(values: FloatArray) -> float:
 def check_doubt(own: FloatArray, others: FloatArray, *, topics: Topics | None = None) -> None:
     """Raise NoEstimate where other judges agree with the judge more, or less, on labelled items.
 
-    ``own`` (n,), ``others`` (N,): shares of other judges who say otherwise, NaN where none judged.
+    ``own`` (n,), ``others`` (N,): how far judges disagree on an item, NaN where one judged alone.
     Errors of the judge on labelled items then say little of its errors on the others.
     """
     here, there = ~np.isnan(own), ~np.isnan(others)
@@ -168,8 +168,8 @@ def check_doubt(own: FloatArray, others: FloatArray, *, topics: Topics | None = 
     if _differ(own, others, topics):
         harder = "easier" if own.mean() < others.mean() else "harder"
         raise NoEstimate(
-            f"the labelled items are {harder} than the others: other models agree with this one on "
-            f"{1 - own.mean():.2f} of them and on {1 - others.mean():.2f} of the others"
+            f"the labelled items are {harder} than the others: models disagree by {own.mean():.2f} "
+            f"on them and by {others.mean():.2f} on the others"
         )
 
 
@@ -376,6 +376,24 @@ def combine_strata(
         tuning=float(sum(share * found.tuning for share, found in parts)),
         worth=float(len(human) * (people.error / both.error) ** 2) if both.error else people.n,
     )
+
+
+def can_part(own: FloatArray, others: FloatArray) -> bool:
+    """Whether items on which judges agree, and those on which they do not, can be two strata.
+
+    ``own`` (n,), ``others`` (N,) as of check_doubt: 0 where all agree. Labelled items that are
+    easier than the others then do less harm, and intervals are up to a third narrower.
+    """
+    if np.isnan(own).any() or np.isnan(others).any():
+        return False
+    apart = int((own > 0).sum())
+    return min(apart, len(own) - apart) >= STRATUM
+
+
+def beside_people(people: Estimate, found: Combined) -> Combined:
+    """The same with another estimate of people alone."""
+    worth = people.n * (people.error / found.both.error) ** 2 if found.both.error else people.n
+    return replace(found, people=people, worth=float(worth))
 
 
 def _weighed(parts: list[tuple[float, Estimate]], level: float) -> Estimate:

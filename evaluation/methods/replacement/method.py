@@ -358,14 +358,17 @@ def _estimate(items: Items) -> Row:
     topics, kinds = (
         None if of is None else (of[here], of[others]) for of in (items.topic, items.kind)
     )
-    strata = None if kinds is None or combined.are_alike(*kinds) else kinds
+    kinds = None if kinds is None or combined.are_alike(*kinds) else kinds
     doubt = (items.doubt[here], items.doubt[others])
     try:
-        combined.check_judge(human, judge, rest, topics=topics, doubt=doubt, alike=strata is None)
-        if strata is None:
-            found = combined.combine_means(human, judge, rest, topics=topics)
-        else:
-            found = combined.combine_strata(human, judge, rest, strata, topics=topics)
+        combined.check_judge(human, judge, rest, topics=topics, doubt=doubt, alike=kinds is None)
+        found = combined.combine_means(human, judge, rest, topics=topics)
+        if kinds is not None:
+            found = combined.combine_strata(human, judge, rest, kinds, topics=topics)
+        elif topics is None and combined.can_part(*doubt):
+            parts = (doubt[0] > 0).astype(np.int64), (doubt[1] > 0).astype(np.int64)
+            by_doubt = combined.combine_strata(human, judge, rest, parts)
+            found = combined.beside_people(found.people, by_doubt)
         off = judges.mean_estimate(judge - human, None if topics is None else topics[0])
     except combined.NoEstimate as problem:
         return row | {"reason": str(problem)}

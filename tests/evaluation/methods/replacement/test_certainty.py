@@ -58,12 +58,12 @@ def verdicts(data: Beside, epsilon: float = 0.15, *, draws: int = 100) -> list[s
 
 
 # Right in so many items, a model is worse than half of the people by so much.
-RIGHT = {0.045: 0.76, 0.15: 0.625, 0.35: 0.33}
+RIGHT = {0.094: 0.70, 0.15: 0.625, 0.35: 0.33}
 
 
 def test_a_model_within_epsilon_is_hardly_ever_told_to_be_no_good() -> None:
     rng = np.random.default_rng(1)
-    told = [verdicts(crowd(rng, right=RIGHT[0.045]))[0] for _ in range(20)]
+    told = [verdicts(crowd(rng, right=RIGHT[0.094]))[0] for _ in range(20)]
     assert told.count("no") <= 2 and set(told) <= {"yes", "no", "undecided"}
 
 
@@ -212,6 +212,30 @@ def test_labelled_items_that_are_easier_for_the_judge_give_no_estimate() -> None
             refused += easy and "easier than the others" in row["reason"]
             given += not easy and row["reason"] == ""
     assert refused >= 37 and given >= 37
+
+
+def test_items_on_which_models_agree_are_estimated_apart_from_the_others() -> None:
+    """What is a little easier among the labelled items is then weighed as it is among all."""
+    held = plain = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        hard = rng.random(2000) < 0.3
+        human = (rng.random(2000) < 0.4).astype(float)
+        wrong = rng.random((4, 2000)) < np.where(hard, 0.4, 0.03)
+        wrong &= (human == 0) | (rng.random((4, 2000)) < 0.5)
+        models = np.where(wrong, 1 - human, human)
+        weight = np.where(hard, 0.25, 1.0)
+        part = rng.choice(2000, 300, replace=False, p=weight / weight.sum())
+        own = np.isin(np.arange(2000), part)
+        agree = ((models[1:] != models[0]).any(axis=0)).astype(np.int64)
+        parts = (human[own], models[0][own], models[0][~own])
+        two = combined.combine_strata(*parts, (agree[own], agree[~own])).both
+        held += two.low <= 0.4 <= two.high
+        one = combined.combine_means(*parts).both
+        plain += one.low <= 0.4 <= one.high
+    assert held >= 135 and plain <= 115
+    assert combined.can_part(agree[own] * 1.0, agree[~own] * 1.0)
+    assert not combined.can_part(np.full(300, np.nan), agree[~own] * 1.0)
 
 
 def test_a_judge_that_stands_alone_is_held_against_what_it_said_when_asked_again() -> None:
