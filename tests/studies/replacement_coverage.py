@@ -416,9 +416,7 @@ def strata_coverage(simulations: int) -> None:
 def difficulty_coverage(simulations: int) -> None:
     """Three in ten items are hard for judges, and people labelled fewer of them, or none."""
     rng = np.random.default_rng(SEED)
-    print(
-        "hard labelled  judges  labels  by the mean: given  held   doubt: given  held  in two  width"
-    )
+    print("hard labelled  judges  labels  by mean: given  held   doubt: given  held  in two  width")
     for odds in (1.0, 0.5, 0.25, 0.0):
         for others in (1, 3):
             for n in LABELS[1:]:
