@@ -18,6 +18,7 @@ from evaluation.charts.svg import image, line, px
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.diversity import FIGURE
 from evaluation.methods.checklists import attribute_diversity as method
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
@@ -128,7 +129,8 @@ def _what_now(task: Task, said: Verdict) -> Verdict:
 def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
     """On how many dimensions every measure calls one side's attributes surely less alike.
 
-    ``dimensions`` are differences of similarity, people minus models, by measure.
+    ``dimensions`` are differences of similarity, people minus models, by measure. Their intervals
+    are widened to hold over all dimensions at once (Bonferroni).
     """
     compared = [list(one.values()) for one in dimensions if one]
     if not compared:
@@ -136,7 +138,8 @@ def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
             _("How diverse people’s and models’ attributes are is not compared yet."),
             _("Each side needs ten attributes, not all equally alike."),
         )
-    sides = [sides_of_zero([(row["low"], row["high"]) for row in one]) for one in compared]
+    wider = normal_quantile(0.95, len(compared)) / normal_quantile(0.95)
+    sides = [sides_of_zero([_widened(row, wider) for row in one]) for one in compared]
     models = sum(up == len(one) for (up, _down), one in zip(sides, compared, strict=True))
     people = sum(down == len(one) for (_up, down), one in zip(sides, compared, strict=True))
     told = {"people": count(people), "models": count(models), "of": count(len(compared))}
@@ -152,6 +155,11 @@ def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
             "models on %(models)s."
         )
     return Verdict(said % told, _("A dimension counts where every measure says so."))
+
+
+def _widened(row: Mapping[str, Any], factor: float) -> tuple[float, float]:
+    middle, reach = (row["high"] + row["low"]) / 2, (row["high"] - row["low"]) / 2 * factor
+    return middle - reach, middle + reach
 
 
 def _dimension(

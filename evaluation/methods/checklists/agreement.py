@@ -147,13 +147,14 @@ def one_person(
 ) -> list[Row]:
     """The same rows (answerer -1) for a person against the majority of the other people."""
     _, share, n = majority_of(text, question, yes, len(article), questions)
-    others = np.maximum(n[text, question] - 1, 1)
-    left = (share[text, question] * n[text, question] - yes) / others
-    usable = (n[text, question] > 1) & (left != 0.5)
+    others = n[text, question] - 1
+    # Counted in whole answers: a share of them is not always exactly one half.
+    ahead = 2 * (np.rint(share[text, question] * n[text, question]) - yes) - others
+    usable = (others > 0) & (ahead != 0)
     rows = []
     for at in (ALL, *range(questions)):
         mine = usable & ((question == at) if at != ALL else True)
-        most = (left[mine] > 0.5).astype(np.float64)
+        most = (ahead[mine] > 0).astype(np.float64)
         cells = table_of(
             yes[mine, None],
             most[:, None],

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from annotation.models import Task
 from annotation.models.tasks import TaskState
 from evaluation.checklists.selectors import verdicts
+from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.checks import Board, Line
 from evaluation.checklists.selectors.verdicts import follows, surest, wait_for
 from evaluation.methods.checklists.correlation import correlation_rows
@@ -103,3 +104,10 @@ def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_co
     said = wait_for(out, boards)
     assert said.startswith("No: 8 filled checklists still to come are on the same")
     assert "what is still to come costs €1.60 more at most" in said
+
+
+def test_diversity_is_claimed_over_all_dimensions_at_once() -> None:
+    one = {"rouge": {"low": -0.2, "high": -0.01}}
+    none = {"rouge": {"low": -0.1, "high": 0.1}}
+    assert "on 1 of 1 dimensions" in more_diverse([one]).sentence
+    assert "cannot be separated" in more_diverse([one, *[none] * 9]).sentence

@@ -8,7 +8,13 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from evaluation.methods.checklists.agreement import kappa_of, majority_of, signal_rows, table_of
+from evaluation.methods.checklists.agreement import (
+    kappa_of,
+    majority_of,
+    one_person,
+    signal_rows,
+    table_of,
+)
 from evaluation.methods.checklists.correlation import compare_rows
 from evaluation.methods.checklists.study import Study, fit
 from evaluation.methods.core.base import DuplicateAnswer, EmptyData
@@ -221,3 +227,21 @@ def test_answers_twice_or_none_are_refused() -> None:
         Study.build([0, 0], [0, 0], [0, 0], [1, 0], **names)
     with pytest.raises(EmptyData):
         Study.build([], [], [], [], **names)
+
+
+def test_a_tie_of_the_other_people_is_no_majority() -> None:
+    """15 of 29 said yes: of the 28 others of each of these, 14 did (15 / 29 * 29 - 1 is not 14)."""
+    person, text = np.tile(np.arange(29), 4), np.repeat(np.arange(4), 29)
+    yes = (person < 15).astype(float)
+    (every, _) = one_person(
+        person,
+        text,
+        np.zeros(len(text), dtype=np.int64),
+        yes,
+        np.arange(4),
+        questions=1,
+        rng=np.random.default_rng(0),
+        resamples=100,
+        level=0.95,
+    )
+    assert every["n"] == 4 * 14 and every["same"] == 0
