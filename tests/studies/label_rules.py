@@ -31,7 +31,7 @@ from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import skills
 
 BATCH = 50
-DRAWS, LEVEL, STRENGTH = 600, 0.95, 6.0
+DRAWS, LEVEL, STRENGTH = 600, 0.95, 10.0
 HONEST, GUESSER, ONE_LABEL = 0, 1, 2
 WITH_ERROR = ("covered", "taken for better", "honest named")
 
@@ -108,8 +108,8 @@ FRESH = (
 
 def simulate(
     crowd: Crowd, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Worker, item and label of the votes, and each worker's competence over the classes."""
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
+    """Worker, item and label of the votes, workers' competence over classes, and items' truth."""
     k, kinds = len(crowd.prevalence), crowd.kinds
     workers = len(kinds)
     truth = rng.choice(k, crowd.items, p=np.array(crowd.prevalence) / sum(crowd.prevalence))
@@ -139,7 +139,7 @@ def simulate(
         together &= (rng.random(crowd.items) < crowd.shared)[item]
         label = np.where(together, other[item], label)
         competence[first : first + crowd.clique] *= 1 - crowd.shared
-    return who, item, label, competence
+    return who, item, label, competence, truth
 
 
 def measure(crowd: Crowd, simulations: int, rng: np.random.Generator) -> dict[str, float]:
@@ -153,7 +153,7 @@ def measure(crowd: Crowd, simulations: int, rng: np.random.Generator) -> dict[st
         data = Labels.build(
             np.concatenate([w + s * workers for s, (w, *_) in enumerate(votes)]),
             np.concatenate([i + s * crowd.items for s, (_, i, *_) in enumerate(votes)]),
-            np.concatenate([label for _, _, label, _ in votes]),
+            np.concatenate([label for _, _, label, *_ in votes]),
             workers=[str(j) for j in range(size * workers)],
             items=[str(i) for i in range(size * crowd.items)],
             labels=[str(label) for label in range(len(crowd.prevalence))],
@@ -172,13 +172,13 @@ def measure(crowd: Crowd, simulations: int, rng: np.random.Generator) -> dict[st
             rng=rng,
             hooks=Hooks(),
         )
-        true = np.concatenate([competence for *_, competence in votes])
+        true = np.concatenate([competence for *_, competence, _ in votes])
         kinds.append(np.tile(crowd.kinds, size))
         covered.append((found.low <= true) & (true <= found.high))
         low.append(true < found.low)
         better.append(found.low > found.chance)
         label = same_label(
-            data, fitted.posterior, found.mistakes, low=found.low, chance=found.chance
+            data, found.posterior, found.mistakes, low=found.low, chance=found.chance
         )
         named.append(label >= 0)
     kind, said = (np.concatenate(x).reshape(simulations, -1) for x in (kinds, named))

@@ -1,14 +1,13 @@
 """Draws of confusion matrices, truth and prevalence by Gibbs sampling: how sure Dawid-Skene is.
 
 Truth, confusion, skills and prevalence are drawn in turn from their conditional distributions.
-``RowPrior`` says what a worker's rows lend each other. In a large crowd (``draws``) the worker's
-skill, and whether they look, is drawn with the rows integrated out: given the rows a skill hardly
-moves where votes are few, and chains then take long to forget where they were.
+``RowPrior`` says what a worker's rows lend each other. How often a worker is right, and whether
+they look, is drawn with the rows integrated out: given the rows it hardly moves where votes are
+few, and chains then take long to forget where they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,13 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace.data import Counts
-from evaluation.methods.competence.mace.draws import CHAINS, TINY, Rounds, draw_labels
-from evaluation.methods.core.base import FloatArray, Hooks
+from evaluation.methods.competence.mace.draws import CHAINS, TINY, draw_labels
+from evaluation.methods.core.base import FloatArray
 
 SKILLS = np.linspace(0.02, 0.98, 25)  # from chance (0) to always right (1)
 FEWER_SKILLS = SKILLS[::2]  # where rows are integrated out: they only lend rows a prior
+BELOW_SKILLS = np.array([0.1, 0.35, 0.6, 0.85])  # from always wrong (0) to chance (1)
+BELOW = 0.15  # chance, before any vote, that a worker is right less often than by chance
 SMALLEST = 1e-30  # chance that single precision still has a logarithm of
 EXACT = 1_000  # votes of a label up to which logs of their chances are exact enough in single
 LONGEST = 200_000  # votes of one worker up to which tables of counts stay small
@@ -44,10 +45,11 @@ class RowPrior:
     """Prior of the rows of a confusion matrix, which lend each other what the votes say.
 
     Row t is Dirichlet of ``strength`` in all. Of a worker who looks, ``strength`` * right of it is
-    on label t and the rest spread evenly, ``right`` being uniform from chance (skill 0) to 1. With
-    chance ``guessing`` a worker does not look: then every row is spread as their labels are on the
-    whole, ``usual`` (workers, K). On rare labels looking alone would take whoever mostly gives the
-    frequent one for skilled, as the rare one's row borrows from the frequent one's.
+    on label t and the rest spread evenly. ``right`` is uniform from chance to 1, and with chance
+    ``BELOW`` uniform from 0 to chance. With chance ``guessing`` a worker does not look: then every
+    row is spread as their labels are on the whole, ``usual`` (workers, K). On rare labels looking
+    alone would take whoever mostly gives the frequent one for skilled, as the rare one's row
+    borrows from the frequent one's.
     """
 
     strength: float
@@ -62,10 +64,22 @@ class RowPrior:
         usual = (given + 1.0 / k) / (given.sum(axis=1, keepdims=True) + 1.0)
         return cls(strength, k, usual, guessing)
 
-    def pseudo(self, skill: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Parameters (workers, given, true, chains) at skills and ``guesses`` (workers, chains)."""
-        k = self.labels
-        right = 1.0 / k + (1.0 - 1.0 / k) * skill[:, None, None, :]
+    def points(self, skills: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A grid of ``right`` (points,), below chance and at ``skills`` above, and log weights."""
+        chance = 1.0 / self.labels
+        right = np.concatenate([chance * BELOW_SKILLS, chance + (1.0 - chance) * skills])
+        weight = np.repeat(
+            [BELOW / len(BELOW_SKILLS), (1.0 - BELOW) / len(skills)],
+            [len(BELOW_SKILLS), len(skills)],
+        )
+        return right, np.log(weight)
+
+    def pseudo(self, right: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
+        """Parameters (workers, given, true, chains) by ``right`` and ``guesses`` (workers, chains).
+
+        ``right`` is how often a worker who looks is right.
+        """
+        k, right = self.labels, right[:, None, None, :]
         own = np.eye(k, dtype=bool)[None, :, :, None]
         found: FloatArray = self.strength * np.where(own, right, (1.0 - right) / (k - 1))
         if guesses is not None:
@@ -78,7 +92,7 @@ class RowPrior:
         return self.strength * np.asarray(self.usual)[:, :, None, None]
 
     def draw_guessing(
-        self, votes: FloatArray, skill: FloatArray, rng: np.random.Generator
+        self, votes: FloatArray, right: FloatArray, rng: np.random.Generator
     ) -> NDArray[np.bool_] | None:
         """Who (workers, chains) does not look, given ``votes`` (workers, given, true, chains).
 
@@ -88,29 +102,29 @@ class RowPrior:
         """
         if self.usual is None:
             return None
-        log_odds = np.full(skill.shape, np.log(self.guessing / (1.0 - self.guessing)))
-        for sign, at in ((1.0, self._even), (-1.0, self.pseudo(skill))):
+        log_odds = np.full(right.shape, np.log(self.guessing / (1.0 - self.guessing)))
+        for sign, at in ((1.0, self._even), (-1.0, self.pseudo(right))):
             log_odds += sign * (scipy.special.gammaln(votes + at) - scipy.special.gammaln(at)).sum(
                 axis=(1, 2)
             )
-        found: NDArray[np.bool_] = rng.random(skill.shape) < scipy.special.expit(log_odds)
+        found: NDArray[np.bool_] = rng.random(right.shape) < scipy.special.expit(log_odds)
         return found
 
-    def draw_skill(
+    def draw_right(
         self,
         confusion: FloatArray,
         guesses: NDArray[np.bool_] | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """A skill of each worker (workers, chains), given their rows (workers, given, true, ...).
+        """How often each looking worker (workers, chains) is right, given their rows.
 
-        On a grid: the conditional density depends on sums of the logs only. The rows of who
-        guesses say nothing of a skill, which is then any one.
+        ``confusion`` (workers, given, true, chains). On a grid: the conditional density depends on
+        sums of the logs only. The rows of who guesses say nothing, which is then any one.
         """
         k, log = self.labels, np.log(confusion)
         right = np.trace(log, axis1=1, axis2=2)[..., None]
         wrong = log.sum(axis=(1, 2))[..., None] - right
-        grid = 1.0 / k + (1.0 - 1.0 / k) * SKILLS
+        grid, weight = self.points(SKILLS)
         own, other = self.strength * grid, self.strength * (1.0 - grid) / (k - 1)
         score = (
             own * right
@@ -119,65 +133,73 @@ class RowPrior:
         )
         if guesses is not None:
             score = np.where(guesses[..., None], 0.0, score)
+        score += weight
         score -= score.max(axis=-1, keepdims=True)
         ends = np.exp(score).cumsum(axis=-1)
         point = rng.random(ends.shape[:-1])[..., None] * ends[..., -1:]
-        found: FloatArray = SKILLS[(point >= ends).sum(axis=-1)]
+        found: FloatArray = grid[(point >= ends).sum(axis=-1)]
         return found
 
 
-def draw_parameters(
-    counts: Counts,
-    start: tuple[FloatArray, FloatArray],
-    prior: RowPrior,
-    *,
-    rounds: Rounds,
-    rng: np.random.Generator,
-    hooks: Hooks,
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Posterior draws of confusion (workers, given, true, chains) and p (parts, K, chains).
+class Sampler:
+    """Chains of the posterior: ``confusion`` (workers, given, true, chains), ``p`` (parts, K, c).
 
-    Gibbs sampling from ``start``, the confusion (workers, true, given) and p of the EM estimate:
-    truth, who guesses and confusion together, the worker's skill, and p (uniform prior) in turn.
-    Chance as the least skill tells labels apart, which a symmetric prior would not. Raises
-    Cancelled.
+    Gibbs sampling: truth, who guesses and confusion together, how often each worker is right, and
+    p (uniform prior) in turn. That few are right less often than by chance tells labels apart,
+    which a symmetric prior would not. The first chain begins at ``start``, the confusion (workers,
+    true, given) and p of the EM estimate; the others know nothing of it, so that their agreement
+    says that they have forgotten where they began (Gelman and Rubin 1992).
     """
-    k, counts = counts.labels, counts.single()
-    confusion = np.repeat(start[0].transpose(0, 2, 1)[..., None], CHAINS, axis=3)
-    p = np.repeat(start[1][..., None], CHAINS, axis=2)
-    workers: _InTurn | _AtOnce = _InTurn(prior, accuracy(counts, *start))
-    if rounds.large and _AtOnce.can_draw(counts):
-        workers = _AtOnce(prior, counts)
-    for done in range(rounds.total):
-        chosen = _truth(counts, confusion, p, rng)
+
+    def __init__(
+        self,
+        counts: Counts,
+        start: tuple[FloatArray, FloatArray],
+        prior: RowPrior,
+        rng: np.random.Generator,
+    ) -> None:
+        self.counts, self.rng = counts.single(), rng
+        workers, k = len(counts.total), counts.labels
+        right = 1.0 / k + (1.0 - 1.0 / k) * rng.uniform(0.3, 0.98, (workers, CHAINS))
+        self.confusion = prior.pseudo(right) / prior.strength
+        self.confusion[..., 0] = start[0].transpose(0, 2, 1)
+        self.p = np.full((counts.parts, k, CHAINS), 1.0 / k)
+        self.p[..., 0] = start[1]
+        self._workers: _InTurn | _AtOnce
+        if _AtOnce.can_draw(counts):
+            self._workers = _AtOnce(prior, self.counts)
+        else:
+            right[:, 0] = np.clip(accuracy(counts, *start), 1.0 / k, 0.98)
+            self._workers = _InTurn(prior, right)
+
+    def step(self, belief: FloatArray | None = None) -> None:
+        """One round of every chain; adds each label's chances to ``belief`` (K, items).
+
+        These are the truth's given the parameters before the round, summed over the chains.
+        """
+        counts, k = self.counts, self.counts.labels
+        chosen = _truth(counts, self.confusion, self.p, self.rng, belief)
         given = counts.transposed @ chosen.reshape(len(chosen), -1)
-        confusion = workers.draw(given.reshape(-1, k, k, CHAINS), rng)
-        p = _prior(counts, chosen, rng)
-        if rounds.draw_after(done) is not None:
-            yield confusion, p
-        if done % 10 == 0:
-            hooks.step("intervals", done, rounds.total)
+        self.confusion = self._workers.draw(given.reshape(-1, k, k, CHAINS), self.rng)
+        self.p = _prior(counts, chosen, self.rng)
 
 
 class _InTurn:
-    """Draws rows given skills, and skills given rows."""
+    """Draws rows given how often workers are right, and that given rows: for parts of votes."""
 
     def __init__(self, prior: RowPrior, right: FloatArray) -> None:
-        """``right`` (workers,) is how often each is right by the fit."""
-        k = prior.labels
-        skill = (np.clip(right, 1.0 / k, SKILLS[-1]) - 1.0 / k) / (1.0 - 1.0 / k)
-        self.skill = np.repeat(np.maximum(skill, SKILLS[0])[:, None], CHAINS, axis=1)
-        self.prior, self.done = prior, 0
+        """``right`` (workers, chains) is where chains begin."""
+        self.prior, self.right, self.done = prior, right, 0
 
     def draw(self, given: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Rows (workers, given, true, chains) from how often each label was given to each."""
         votes = given.astype(np.float64)
-        guesses = self.prior.draw_guessing(votes, self.skill, rng)
-        pseudo = self.prior.pseudo(self.skill, guesses)
+        guesses = self.prior.draw_guessing(votes, self.right, rng)
+        pseudo = self.prior.pseudo(self.right, guesses)
         confusion = np.maximum(rng.standard_gamma(votes + pseudo), TINY)
         confusion /= confusion.sum(axis=1, keepdims=True)
         if self.done % 2 == 0:  # any fixed turn of steps samples the same posterior
-            self.skill = self.prior.draw_skill(confusion, guesses, rng)
+            self.right = self.prior.draw_right(confusion, guesses, rng)
         self.done += 1
         return confusion
 
@@ -191,7 +213,7 @@ class _AtOnce:
 
     def __init__(self, prior: RowPrior, counts: Counts) -> None:
         self.prior, k = prior, prior.labels
-        right = 1.0 / k + (1.0 - 1.0 / k) * FEWER_SKILLS
+        right, self.weight = prior.points(FEWER_SKILLS)
         most = round(float(counts.transposed.sum(axis=1).max()))
         self.kind = np.float32 if most <= EXACT else np.float64
         pseudo = prior.strength * np.stack([(1.0 - right) / max(k - 1, 1), right])
@@ -228,7 +250,7 @@ class _AtOnce:
         """Rows (workers, given, true, chains) from how often each label was given to each."""
         k, shape = self.prior.labels, (len(given), given.shape[3])
         count = given.astype(np.intp)
-        score = np.zeros((shape[0] * shape[1], len(FEWER_SKILLS)), dtype=self.kind)
+        score = np.tile(self.weight.astype(self.kind), (shape[0] * shape[1], 1))
         for true in range(k):
             for label in range(k):
                 table = self.by_count[int(true == label)]
@@ -255,9 +277,7 @@ class _AtOnce:
             return None
         guessing = self.prior.guessing
         even = np.take(self.guessed, self.first + count).sum(axis=(1, 2))
-        log_odds = (
-            np.log(guessing / (1.0 - guessing)) + even - (looking - np.log(len(FEWER_SKILLS)))
-        )
+        log_odds = np.log(guessing / (1.0 - guessing)) + even - looking
         found: NDArray[np.bool_] = rng.random(looking.shape) < scipy.special.expit(log_odds)
         return found
 
@@ -284,14 +304,18 @@ class _AtOnce:
 
 
 def _truth(
-    counts: Counts, confusion: FloatArray, prior: FloatArray, rng: np.random.Generator
+    counts: Counts,
+    confusion: FloatArray,
+    prior: FloatArray,
+    rng: np.random.Generator,
+    belief: FloatArray | None,
 ) -> NDArray[np.floating[Any]]:
-    """One true label an item, as 1 among zeros (items, K, chains)."""
+    """One true label an item, as 1 among zeros (items, K, chains); ``belief`` as of a step."""
     items, k, chains = len(counts.item_part), counts.labels, prior.shape[2]
     kind = counts.matrix.dtype
     table = np.log(confusion).reshape(-1, k * chains).astype(kind)
     log = (counts.matrix @ table).reshape(items, k, chains)
-    label = draw_labels(log, counts.of_item(prior), rng)
+    label = draw_labels(log, counts.of_item(prior), rng, belief)
     chosen = np.zeros((items, k, chains), dtype=kind)
     place = label * chains + np.arange(chains)[:, None] + np.arange(items) * (k * chains)
     chosen.reshape(-1)[place] = 1.0

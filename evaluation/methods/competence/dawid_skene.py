@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from evaluation.methods.competence.confusion import RowPrior, accuracy, draw_parameters
+from evaluation.methods.competence.confusion import RowPrior, Sampler, accuracy
 from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import (
     Counts,
@@ -150,19 +150,22 @@ def draw_accuracy(
 
     With the prior of even strategies: a row has ``strength`` pseudo-votes. Raises Cancelled.
     """
-    rounds = Rounds.of(draws, counts.matrix.nnz)
-    found = np.empty((CHAINS, rounds.each, len(counts.total)), dtype=np.float32)
-    drawn = draw_parameters(
-        counts,
-        (fitted.confusion, fitted.prior),
-        RowPrior(strength, counts.labels),
-        rounds=rounds,
-        rng=rng,
-        hooks=hooks,
+    sampler = Sampler(
+        counts, (fitted.confusion, fitted.prior), RowPrior(strength, counts.labels), rng
     )
-    for done, (confusion, prior) in enumerate(drawn):
-        found[:, done] = accuracy(counts, confusion, prior).T
-    return Draws.of_chains(found, rounds)
+    for stage in Rounds.of(draws, counts.matrix.nnz).stages():
+        kept = np.empty((CHAINS, stage.each, len(counts.total)), dtype=np.float32)
+        for done in range(stage.total):
+            sampler.step()
+            place = stage.draw_after(done)
+            if place is not None:
+                kept[:, place] = accuracy(counts, sampler.confusion, sampler.p).T
+            if done % 10 == 0:
+                hooks.step("intervals", done, stage.total)
+        found = Draws.of_chains(kept)
+        if found.is_settled(counts.worker_part > 0):
+            break
+    return found
 
 
 NAME, VERSION = "dawid-skene", "1.2"

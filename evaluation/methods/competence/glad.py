@@ -23,6 +23,7 @@ from evaluation.methods.competence.mace import tables as mace_tables
 from evaluation.methods.competence.mace.data import adding, label_parts, summed
 from evaluation.methods.competence.mace.draws import CHAINS, Draws, draw_labels, r_hat
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
+from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.params import (
     BESIDE_OTHERS,
     LEVEL,
@@ -453,7 +454,7 @@ def _items(
     probability = np.where(scored[:, None], fitted.posterior, np.nan)
     half = np.full(votes.items, np.nan)
     if sampled is not None:
-        half = float(scipy.special.ndtri(0.5 + settings["level"] / 2)) * sampled.spread
+        half = normal_quantile(settings["level"]) * sampled.spread
     parts = int(item_part.max(initial=0))
     table = mace_tables.items(
         probability,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,14 @@ from evaluation.methods.core.votes import Labels
 NONE = -1
 METHODS = ("majority", "dawid_skene", "mace", "glad")
 CALIBRATED = 20  # known answers from which calibration is told
+COMPARABLE = 3  # votes of an item from which methods can differ by more than a tie
 BINS = 10  # of the expected calibration error
+COMPARED = (
+    *("right", "n", "low", "high", "differ", "brier", "calibration", "log_score"),
+    *("held_out", "held_out_n"),
+)
+WHOLE = ("n", "differ", "held_out_n")  # columns of whole numbers
+LEAST_CHANCE = 1e-6  # that a log score knows: a label that was called impossible costs 13.8
 LEVEL_SHARE = 1e-9  # shares closer than this are level
 
 
@@ -132,17 +139,22 @@ def class_table(
     )
 
 
-def compare_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Table:
+def compare_table(
+    found: Sequence[Labelled],
+    gold: IntArray,
+    level: float,
+    held_out: Mapping[str, FloatArray] | None = None,
+) -> Table:
     """A row a method: right on known answers with Wilson's interval, and its calibration.
 
     A method whose top labels are level gets the share of them that is right, as drawing one of
-    them would on average. Below the least number of a share there are no bounds.
+    them would on average. Below the least number of a share there are no bounds. ``held_out`` are
+    log chances of votes that were left out, by method.
     """
-    columns: dict[str, list[float]] = {
-        name: [] for name in ("right", "n", "low", "high", "differ", "brier", "calibration")
-    }
-    majority = found[0].label
-    for one in found:
+    columns: dict[str, list[float]] = {name: [] for name in COMPARED}
+    majority, held_out = found[0].label, held_out or {}
+    for method, one in zip(METHODS, found, strict=False):
+        unseen = held_out.get(method, np.zeros(0))
         rows = np.flatnonzero((gold >= 0) & ~np.isnan(one.probability[:, 0]))
         n, share = len(rows), one.probability[rows]
         tops = _tops(share)
@@ -158,11 +170,14 @@ def compare_table(found: Sequence[Labelled], gold: IntArray, level: float) -> Ta
             int((one.label[both] != majority[both]).sum()),
             brier(share, gold[rows]) if enough else np.nan,
             calibration_error(share, gold[rows]) if enough else np.nan,
+            log_score(share, gold[rows]) if enough else np.nan,
+            float(unseen.mean()) if len(unseen) else np.nan,
+            len(unseen),
         )
         for name, value in zip(columns, values, strict=True):
             columns[name].append(value)
     arrays = {
-        name: np.array(values, dtype=np.int64 if name in ("n", "differ") else np.float64)
+        name: np.array(values, dtype=np.int64 if name in WHOLE else np.float64)
         for name, values in columns.items()
     }
     return Table({"method": np.arange(len(found)), **arrays})
@@ -207,6 +222,15 @@ def brier(probability: FloatArray, truth: IntArray) -> float:
     own = np.zeros_like(probability)
     own[np.arange(len(truth)), truth] = 1.0
     return float(np.square(probability - own).sum(axis=1).mean())
+
+
+def log_score(probability: FloatArray, truth: IntArray) -> float:
+    """Mean of minus the log of the chance (n, K) that the true labels (n,) were given: 0 is best.
+
+    Good, "Rational decisions" (1952). A majority's shares can be 0, so chances have a least one.
+    """
+    chance = probability[np.arange(len(truth)), truth]
+    return float(-np.log(np.clip(chance, LEAST_CHANCE, 1.0)).mean())
 
 
 def calibration_error(probability: FloatArray, truth: IntArray) -> float:

@@ -30,12 +30,17 @@ mistake_to          ``mistake_from`` is true; -1 where none stands out (see work
 mistake_share       how often an item of ``mistake_from`` gets ``mistake_to`` by the worker
 same_label          the label that the worker always or nearly always gives, by the rule of
                     same_label.py; else -1
-group               BETTER (0: low > chance), UNKNOWN (1: cannot be told from guessing),
+group               BETTER (0: against_chance is 1), UNKNOWN (1: cannot be told from guessing),
                     ONE_LABEL (2: same_label). The group is Dawid-Skene's whatever
                     ``competence_from`` says, since MACE's interval never holds chance: shown
                     beside MACE's interval it can seem to contradict it, which a warning says
-reliable            1.0 where low is above the threshold ``reliable``, 0.0 where not, NaN without
-                    a threshold
+against_chance      1 where competence surely lies above chance, -1 below, else 0: by the
+                    interval of Dawid-Skene and for all workers at once (claims.py, Holm)
+median_gap,         competence minus the median of the component's workers, with bounds that hold
+median_gap_low,     for all of them at once (claims.py, Bonferroni)
+median_gap_high
+reliable            1.0 where the lower bound for all workers at once is above the threshold
+                    ``reliable``, 0.0 where not, NaN without a threshold
 component           part of the crowd that is linked by items, from 1; 0: not scored, with NaN
 ==================  ===========================================================================
 
@@ -49,6 +54,11 @@ see drift.py. With ``columns`` also ``kind``, ``kind_worker`` and ``kind_shift``
 (labels), posterior (Dawid-Skene's of its label), mace_posterior, glad_posterior, entropy (of
 Dawid-Skene's posterior, nats), difficulty (GLAD's 1 / beta, 1 / e is usual), gold (-1: not known),
 differ (bool: two of the methods that have a label differ), component.
+
+Labels and posteriors of Dawid-Skene and MACE are averaged over the draws that intervals come from:
+EM alone takes what few votes say of a worker for certain, and on rare classes it is then right less
+often than the majority. ``posterior='plug-in'``, or no draws, gives them at the fitted parameters,
+as published.
 
 ``posterior``, soft labels, a row a method, item and label: method (index into METHODS), item,
 label, probability (of majority: share of the votes). Items without votes are left out.
@@ -68,7 +78,9 @@ does.
 ``compare``, a row a method: method (index), right (items labelled right; level labels count as
 their share, as drawing one would), n (items with a known answer and votes), low, high (Wilson),
 differ (items whose label is not the majority's, of those that have both), brier, calibration
-(expected calibration error over ten bins); the last two NaN below items.CALIBRATED known answers.
+(expected calibration error over ten bins), log_score (minus the mean log of the chance given to the
+true label); these three NaN below items.CALIBRATED known answers; held_out (mean log chance of
+votes that were left out, held_out.py), held_out_n (how many; 0: none could be).
 
 ``reliability``, a row a method and a bin of its confidence: method (index), confidence (mean),
 right (share of labels that are right), low, high, n (known answers); see items.reliability_table.
@@ -76,13 +88,14 @@ right (share of labels that are right), low, high, n (known answers); see items.
 ``summary``, one row: workers, better, unknown, one_label (workers in each group; the rest was not
 scored), items, known (with a known answer), alpha, alpha_better (nominal; without those who cannot
 be told from guessing), differ (items where majority and Dawid-Skene differ), level_items (no
-majority), any_differ (items with ``differ``).
+majority), any_differ (items with ``differ``), compared (items with items.COMPARABLE votes or more:
+on fewer all methods agree whatever they do), compared_differ (of them, those with ``differ``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,16 +133,24 @@ from evaluation.methods.labels import drift
 from evaluation.methods.labels import items as label_items
 from evaluation.methods.labels import workers as label_workers
 from evaluation.methods.labels.agreement import agreement_table
+from evaluation.methods.labels.held_out import held_out
 from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.kinds import by_kind
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
+from evaluation.methods.workers.claims import family_bounds
 
-NAME, VERSION = "labels", "1.4"
+NAME, VERSION = "labels", "1.5"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
 MACE_SHOWN = (
     "MACE: its intervals lie above guessing for every worker, whoever they are; the groups follow "
     "the intervals of Dawid-Skene"
+)
+NAMES = {"dawid_skene": "Dawid-Skene", "mace": "MACE", "glad": "GLAD"}
+LEAVES_MAJORITY = "leaves-majority"
+LEAVES_MAJORITY_SAID = (
+    "{name}: labels leave the majority on {differ} of {items} items ({share:.0%}): check some of "
+    "them by hand before you use them"
 )
 TOLERANCE = 1e-7  # of Dawid-Skene: the log-likelihood a vote that a round must gain
 
@@ -172,8 +193,10 @@ PARAMS = Params(
         Param("distance", None, rule=_distance),
         whole_number("iterations", 1000, 1),
         real_number("smoothing", 0.01, 1e-10, 1e6),
-        real_number("strength", 6.0, 0.1, 1e3),
+        real_number("strength", 10.0, 0.1, 1e3),
         whole_number("restarts", 20, 1),
+        choice("posterior", "averaged", ("averaged", "plug-in")),
+        flag("held_out", True),
         resamples(1000),
         LEVEL,
     ),
@@ -191,6 +214,7 @@ class _Fits:
     mace: Result
     glad: Result
     found: Sequence[Labelled]
+    held_out: Mapping[str, FloatArray]
 
 
 def fit(
@@ -223,17 +247,22 @@ def fit(
         (none by default); ``ordered``: labels have the order of ``data.labels``, so that ordinal
         and interval alpha are given; ``distance``: one's own (K, K) distances of labels for alpha,
         in the place of squared differences; ``iterations``, ``smoothing`` and ``strength`` of
-        Dawid-Skene, ``restarts`` of MACE; ``resamples`` (draws; 0: no intervals, and then nobody
-        is told from guessing) and ``level`` of the intervals.
+        Dawid-Skene, ``restarts`` of MACE; ``posterior`` of the labels 'averaged' over the draws or
+        'plug-in'; ``held_out``: compare models by votes left out; ``resamples`` (draws; 0: no
+        intervals, and then nobody is told from guessing) and ``level`` of the intervals.
 
     Diagnostics: ``components``, ``workers_not_scored``, ``items_without_votes``, ``warnings`` of
-    the models, each beginning with its name, and ``r_hat`` by model.
+    the models, each beginning with its name, ``findings`` (code LEAVES_MAJORITY: a method whose
+    labels leave the majority on more than a tenth of the items), ``r_hat`` by model, and
+    ``held_out``, the mean log chance of a left-out vote by model.
 
     Raises
     ------
-    TooFewWorkers, TooFewLabels, BadShape or UnknownIndex (gold), BadParameter, Cancelled
+    TooFewWorkers, TooFewLabels, BadShape (gold, or a worker labels an item twice), UnknownIndex
+    (gold), BadParameter, Cancelled
     """
     settings = PARAMS.settings(params)
+    _check_repeats(data)
     known = _checked_gold(gold, data)
     if settings["distance"] is not None:
         checked_distance(settings["distance"], len(data.labels))
@@ -284,7 +313,7 @@ def _tables(
             fits.found[0], skills.prevalence, skills.class_low, skills.class_high
         ),
         "agreement": agreement,
-        "compare": label_items.compare_table(fits.found, gold, level),
+        "compare": label_items.compare_table(fits.found, gold, level, fits.held_out),
         "reliability": label_items.reliability_table(fits.found, gold, level),
         "summary": _summary(worker, item, agreement),
     }
@@ -301,6 +330,19 @@ def _over_time(
         agrees, data.worker, time, workers=len(data.workers), level=level
     )
     return {"blocks": blocks, "worker": Table({**worker.columns, **changed})}
+
+
+def _check_repeats(data: Labels) -> None:
+    """Raise BadShape where a worker labelled an item more than once."""
+    pair = data.worker[data.source] * len(data.items) + data.item[data.source]
+    known, n = np.unique(pair, return_counts=True)
+    repeated = known[n > 1]
+    if repeated.size:
+        worker, item = divmod(int(repeated[0]), len(data.items))
+        raise BadShape(
+            f"worker {data.workers[worker]!r} labelled item {data.items[item]!r} "
+            f"{int(n[n > 1][0])} times ({repeated.size} such pairs); keep one label of each"
+        )
 
 
 def _checked_gold(gold: Any, data: Labels) -> IntArray:
@@ -339,6 +381,13 @@ def _fits(
         rng=rng,
         hooks=_named(hooks, "Dawid-Skene"),
     )
+    if settings["posterior"] == "averaged":
+        fitted = replace(
+            fitted,
+            confusion=skills.confusion,
+            prior=skills.prior,
+            posterior=skills.posterior,
+        )
     with_mace = mace.fit(
         data,
         rng=rng,
@@ -347,6 +396,7 @@ def _fits(
         resamples=draws,
         level=level,
         beside=False,
+        posterior=settings["posterior"],
     )
     with_glad = glad.fit(data, rng=rng, hooks=_named(hooks, "GLAD"), resamples=0, level=level)
     shape = len(data.items), len(data.labels)
@@ -357,7 +407,10 @@ def _fits(
         label_items.of_posterior(with_mace.estimates["posterior"], *shape),
         label_items.of_posterior(with_glad.estimates["posterior"], *shape),
     )
-    return _Fits(counts, fitted, skills, with_mace, with_glad, found)
+    unseen: dict[str, FloatArray] = {}
+    if draws and settings["held_out"]:
+        unseen = held_out(data, settings, rng=rng.spawn(1)[0], hooks=hooks)
+    return _Fits(counts, fitted, skills, with_mace, with_glad, found, unseen)
 
 
 def _named(hooks: Hooks, model: str) -> Hooks:
@@ -379,18 +432,19 @@ def _worker_table(data: Labels, fits: _Fits, gold: IntArray, settings: Mapping[s
     start, end, share = label_workers.most_frequent_mistakes(
         skills, settings["level"], known=one_label == NONE
     )
-    with np.errstate(invalid="ignore"):
-        group = np.where(skills.low > skills.chance, BETTER, UNKNOWN)
+    side, gaps = label_workers.comparisons(fits.counts, skills, settings["level"])
     shown = [skills.competence, skills.low, skills.high]
     if settings["competence_from"] == "mace":
         shown = [
             balanced_from_knowing(with_mace[name], skills.chance)
             for name in ("competence", "low", "high")
         ]
+        gaps = {name: (1 - skills.chance) * with_mace[name] for name in gaps}
     limit = settings["reliable"]
-    reliable = np.full(len(group), np.nan)
+    reliable = np.full(len(side), np.nan)
     if limit is not None:
-        reliable = np.where(np.isnan(shown[1]), np.nan, (shown[1] > limit).astype(np.float64))
+        above = family_bounds(*shown, level=settings["level"])[0] > limit
+        reliable = np.where(np.isnan(shown[1]), np.nan, above.astype(np.float64))
     return Table(
         {
             "worker": np.arange(len(data.workers)),
@@ -406,7 +460,9 @@ def _worker_table(data: Labels, fits: _Fits, gold: IntArray, settings: Mapping[s
             "mistake_to": end,
             "mistake_share": share,
             "same_label": one_label,
-            "group": np.where(one_label != NONE, ONE_LABEL, group),
+            "group": np.where(one_label != NONE, ONE_LABEL, np.where(side > 0, BETTER, UNKNOWN)),
+            "against_chance": side,
+            **gaps,
             "reliable": reliable,
             "component": fits.counts.worker_part,
         }
@@ -433,7 +489,7 @@ def _summary(worker: Table, item: Table, agreement: Table) -> Table:
         for scope in ("all", "better")
     }
     both = (item["majority"] != NONE) & (item["dawid_skene"] != NONE)
-    voted = item["n"] > 0
+    voted, several = item["n"] > 0, item["n"] >= label_items.COMPARABLE
     return of_rows(
         [
             {
@@ -448,6 +504,8 @@ def _summary(worker: Table, item: Table, agreement: Table) -> Table:
                 "differ": int((item["majority"] != item["dawid_skene"])[both].sum()),
                 "level_items": int((voted & (item["majority"] == NONE)).sum()),
                 "any_differ": int(item["differ"].sum()),
+                "compared": int(several.sum()),
+                "compared_differ": int((item["differ"] & several).sum()),
             }
         ]
     )
@@ -456,8 +514,8 @@ def _summary(worker: Table, item: Table, agreement: Table) -> Table:
 def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict[str, Any]:
     counts, scored = fits.counts, fits.counts.worker_part > 0
     r_hat = {"mace": fits.mace.diagnostics.get("r_hat")}
-    found = fits.skills.r_hat[scored]
-    r_hat["dawid_skene"] = None if np.isnan(found).all() else float(np.nanmax(found))
+    draws = fits.skills.draws
+    r_hat["dawid_skene"] = None if draws is None else float(draws.r_hat[scored].max())
     warnings = [
         f"{name}: {text}"
         for name, one in (("MACE", fits.mace), ("GLAD", fits.glad))
@@ -465,12 +523,10 @@ def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict
     ]
     if settings["competence_from"] == "mace" and settings["resamples"]:
         warnings.append(MACE_SHOWN)
-    apart = int((found > mace_tables.UNSETTLED).sum())
-    if apart:
-        warnings.append(
-            f"Dawid-Skene: the sampled chains differ for {apart} of {len(found)} workers "
-            f"(r_hat above {mace_tables.UNSETTLED}): take more draws"
-        )
+    if draws is not None:
+        warnings += [f"Dawid-Skene: {text}" for text in mace_tables.unsettled(draws, scored)]
+    findings = _findings(fits.found)
+    warnings += [LEAVES_MAJORITY_SAID.format(**one) for one in findings]
     return {
         "components": mace_tables.components_of(data, counts.worker_part, counts.item_part),
         **mace_tables.left_out(data, counts.worker_part),
@@ -483,7 +539,19 @@ def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict
         },
         "r_hat": r_hat,
         "warnings": warnings,
+        "findings": findings,
+        "held_out": {name: float(log.mean()) for name, log in fits.held_out.items()},
     }
+
+
+def _findings(found: Sequence[Labelled]) -> list[dict[str, Any]]:
+    """Methods whose labels leave the majority on more than ``mace.LEAVES`` of the items."""
+    rows = []
+    for name, one in zip(METHODS[1:], found[1:], strict=True):
+        apart = mace.against_majority(one.label, found[0].label)
+        if apart["share"] > mace.LEAVES:
+            rows.append({"code": LEAVES_MAJORITY, "method": name, "name": NAMES[name], **apart})
+    return rows
 
 
 METHOD = PARAMS.as_method("Labels: majority, Dawid-Skene, MACE and GLAD", Labels, fit)

@@ -8,24 +8,24 @@ their labels, which the share of items labelled right (accuracy) would not give:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.competence.confusion import RowPrior, draw_parameters
+from evaluation.methods.competence.confusion import RowPrior, Sampler
 from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace.data import Counts, summed
-from evaluation.methods.competence.mace.draws import CHAINS, Draws, Rounds
+from evaluation.methods.competence.mace.draws import CHAINS, STAGES, Draws, Rounds
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table
 from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.units import LEAST, SHARE, wilson
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.workers.claims import median_gaps, no_gaps, sure_sides
 
 NONE = -1
-GUESSING = 0.2  # chance, before any vote, that a worker does not look
+GUESSING = 0.1  # chance, before any vote, that a worker does not look
 MISTAKES = 5  # expected mistakes of one kind from which it can stand out
 
 
@@ -35,8 +35,10 @@ class Skills:
 
     ``competence`` (workers,) with ``low`` and ``high``; ``chance`` (workers,); ``confusion``
     (workers, true, given) and its variance ``spread``; ``prevalence`` (K,) with ``class_low`` and
-    ``class_high``; ``mistakes`` (workers, true, given) the expected number of votes; ``r_hat``
-    (workers,). Bounds, spread and r_hat are NaN without draws; workers of no component are NaN.
+    ``class_high``; ``mistakes`` (workers, true, given) the expected number of votes; ``draws`` of
+    the competence. Bounds and spread are NaN without draws; workers of no component are NaN.
+    ``posterior`` (items, K) of the labels and ``prior`` (parts, K): of the fit, or averaged over
+    the draws, so that labels allow for all that is not known about the workers.
     """
 
     competence: FloatArray
@@ -49,7 +51,9 @@ class Skills:
     class_low: FloatArray
     class_high: FloatArray
     mistakes: FloatArray
-    r_hat: FloatArray
+    posterior: FloatArray
+    prior: FloatArray
+    draws: Draws | None
 
 
 def classes_given(data: Labels, counts: Counts) -> NDArray[np.bool_]:
@@ -69,11 +73,15 @@ def skills(
     level: float,
     rng: np.random.Generator,
     hooks: Hooks,
+    rounds: Rounds | None = None,
+    stages: int = STAGES,
 ) -> Skills:
-    """Competence, confusion and prevalence: means of the draws, of the EM fit without draws.
+    """Competence, confusion, prevalence and labels: means of the draws, of the fit without draws.
 
     A rare class has few items, and EM takes the two votes on them for certain; the mean of the
-    draws borrows from the worker's other classes. Raises Cancelled.
+    draws borrows from the worker's other classes. ``rounds`` take the place of those for so many
+    ``draws``. Chains that have not settled run on, for up to ``stages`` (``Rounds.stages``). Raises
+    Cancelled.
     """
     own = classes_given(data, counts)[np.maximum(counts.worker_part, 1) - 1]
     classes = own.sum(axis=1)
@@ -81,49 +89,53 @@ def skills(
     known = (counts.worker_part > 0) & (classes > 1)
     chance = np.where(known, 1.0 / classes, np.nan)
     size = np.bincount(counts.item_part, minlength=counts.parts + 1)[1:]
-    weight, mistakes = size / size.sum(), _expected(counts, fitted)
+    weight = size / size.sum()
     if not draws:
         right = (np.diagonal(fitted.confusion, axis1=1, axis2=2) * share).sum(axis=1)
-        return _without_draws(
-            fitted, np.where(known, right, np.nan), chance, weight @ fitted.prior, mistakes
-        )
+        return _without_draws(counts, fitted, np.where(known, right, np.nan), chance, weight)
     shape = len(data.workers), counts.labels
     given = summed(data.worker * shape[1] + data.label, data.weight, shape[0] * shape[1])
-    rounds = Rounds.of(draws, counts.matrix.nnz)
-    drawn = draw_parameters(
-        counts,
-        (fitted.confusion, fitted.prior),
-        RowPrior.with_guessers(strength, given.reshape(shape), GUESSING),
-        rounds=rounds,
-        rng=rng,
-        hooks=hooks,
-    )
-    found, classes_drawn, mean, spread = _collect(drawn, share, weight, rounds)
-    low, high = found.quantiles(level)
-    class_low, class_high = np.quantile(classes_drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    prior = RowPrior.with_guessers(strength, given.reshape(shape), GUESSING)
+    sampler = Sampler(counts, (fitted.confusion, fitted.prior), prior, rng)
+    rounds = rounds or Rounds.of(draws, counts.matrix.nnz)
+    for stage in rounds.stages(stages):
+        found = _Collected(counts, share, weight, stage.each)
+        for done in range(stage.total):
+            place = stage.draw_after(done)
+            sampler.step(None if place is None else found.belief)
+            if place is not None:
+                found.add(place, sampler)
+            if done % 10 == 0:
+                hooks.step("intervals", done, stage.total)
+        drawn = Draws.of_chains(found.right)
+        if drawn.is_settled(known):
+            break
+    low, high = drawn.quantiles(level)
+    confusion, spread = found.rows()
+    posterior = found.labels()
+    class_low, class_high = np.quantile(found.classes, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Skills(
-        competence=np.where(known, found.competence.mean(axis=0), np.nan),
+        competence=np.where(known, drawn.competence.mean(axis=0, dtype=np.float64), np.nan),
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
         chance=chance,
-        confusion=mean,
+        confusion=confusion,
         spread=spread,
-        prevalence=classes_drawn.mean(axis=0),
+        prevalence=found.classes.mean(axis=0),
         class_low=class_low,
         class_high=class_high,
-        mistakes=mistakes,
-        r_hat=found.r_hat,
+        mistakes=_expected(counts, posterior),
+        posterior=posterior,
+        prior=found.p / found.n,
+        draws=drawn,
     )
 
 
 def _without_draws(
-    fitted: Fitted,
-    competence: FloatArray,
-    chance: FloatArray,
-    prevalence: FloatArray,
-    mistakes: FloatArray,
+    counts: Counts, fitted: Fitted, competence: FloatArray, chance: FloatArray, weight: FloatArray
 ) -> Skills:
     """What the EM fit says by itself, without bounds."""
+    prevalence = weight @ fitted.prior
     unknown, no_class = np.full_like(competence, np.nan), np.full_like(prevalence, np.nan)
     return Skills(
         competence=competence,
@@ -135,39 +147,50 @@ def _without_draws(
         prevalence=prevalence,
         class_low=no_class,
         class_high=no_class,
-        mistakes=mistakes,
-        r_hat=unknown,
+        mistakes=_expected(counts, fitted.posterior),
+        posterior=fitted.posterior,
+        prior=fitted.prior,
+        draws=None,
     )
 
 
-def _collect(
-    drawn: Iterator[tuple[FloatArray, FloatArray]],
-    share: FloatArray,
-    weight: FloatArray,
-    rounds: Rounds,
-) -> tuple[Draws, FloatArray, FloatArray, FloatArray]:
-    """Competences, prevalences (draws, K), mean and variance of rows.
+class _Collected:
+    """Sums over draws: ``right`` (chains, draws, workers), ``classes`` (draws * chains, K)."""
 
-    ``share`` (workers, K) weighs a worker's classes, ``weight`` (parts,) the components.
-    """
-    each, (workers, k) = rounds.each, share.shape
-    found = np.empty((CHAINS, each, workers), dtype=np.float32)
-    classes = np.empty((CHAINS, each, k))
-    total, squares = np.zeros((workers, k, k)), np.zeros((workers, k, k))
-    for done, (confusion, p) in enumerate(drawn):
-        found[:, done] = np.einsum("jttc,jt->cj", confusion, share)
-        classes[:, done] = np.einsum("ptc,p->ct", p, weight)
-        total += np.einsum("jltc->jtl", confusion)
-        squares += np.einsum("jltc,jltc->jtl", confusion, confusion)
-    mean = total / (CHAINS * each)
-    variance = np.maximum(squares / (CHAINS * each) - mean**2, 0.0)
-    return Draws.of_chains(found, rounds), classes.reshape(-1, k), mean, variance
+    def __init__(self, counts: Counts, share: FloatArray, weight: FloatArray, each: int) -> None:
+        """``share`` (workers, K) weighs a worker's classes, ``weight`` (parts,) the components."""
+        workers, k = share.shape
+        self.share, self.weight, self.each = share, weight, each
+        self.right = np.empty((CHAINS, each, workers), dtype=np.float32)
+        self.classes = np.empty((each * CHAINS, k))
+        self.total, self.squares = np.zeros((workers, k, k)), np.zeros((workers, k, k))
+        self.p = np.zeros((counts.parts, k))
+        self.belief = np.zeros((k, len(counts.item_part)))
+        self.n = each * CHAINS
+
+    def add(self, place: int, sampler: Sampler) -> None:
+        """Draw number ``place`` of every chain."""
+        confusion, p = sampler.confusion, sampler.p
+        self.right[:, place] = np.einsum("jttc,jt->cj", confusion, self.share)
+        self.classes[place * CHAINS : (place + 1) * CHAINS] = np.einsum("ptc,p->ct", p, self.weight)
+        self.total += np.einsum("jltc->jtl", confusion)
+        self.squares += np.einsum("jltc,jltc->jtl", confusion, confusion)
+        self.p += p.sum(axis=2)
+
+    def rows(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (workers, true, given) of the confusion matrices."""
+        mean = self.total / self.n
+        return mean, np.maximum(self.squares / self.n - mean**2, 0.0)
+
+    def labels(self) -> FloatArray:
+        """Chances (items, K) of the labels."""
+        return np.ascontiguousarray(self.belief.T / self.belief.sum(axis=0)[:, None])
 
 
-def _expected(counts: Counts, fitted: Fitted) -> FloatArray:
-    """Expected number of votes (workers, true, given), truths being as likely as the fit says."""
+def _expected(counts: Counts, posterior: FloatArray) -> FloatArray:
+    """Expected number of votes (workers, true, given), by the chances of the items' labels."""
     k = counts.labels
-    given = (counts.transposed @ fitted.posterior).reshape(-1, k, k)
+    given = (counts.transposed @ posterior).reshape(-1, k, k)
     return np.ascontiguousarray(given.transpose(0, 2, 1))
 
 
@@ -182,6 +205,23 @@ def bounds(mean: FloatArray, variance: FloatArray, level: float) -> tuple[FloatA
     tail = (1 - level) / 2
     low, high = (scipy.special.betaincinv(above, below, at) for at in (tail, 1 - tail))
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+
+
+def comparisons(
+    counts: Counts, skills: Skills, level: float
+) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Against chance (1 surely above, -1 below, 0 neither) and minus the component's median.
+
+    Both hold for all workers at once; without draws nobody is told from anything.
+    """
+    if skills.draws is None:
+        return np.zeros(len(skills.chance), dtype=np.int64), no_gaps(len(skills.chance))
+    drawn = skills.draws.competence
+    known = counts.worker_part * ~np.isnan(skills.chance)
+    with np.errstate(invalid="ignore"):
+        outside = (skills.low > skills.chance) | (skills.high < skills.chance)
+    side = np.where(outside, sure_sides(drawn, skills.chance, level=level), 0)
+    return side, median_gaps(drawn, known, level=level)
 
 
 def most_frequent_mistakes(

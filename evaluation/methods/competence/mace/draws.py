@@ -3,11 +3,14 @@
 What the samplers of MACE and of Dawid and Skene share. A crowd of ``LARGE`` votes makes a third of
 the rounds: every one counts after a short burn-in. Draws of rounds that follow each other are
 alike, so bounds lie further out, by how many independent draws they are worth (``quantiles``).
+Where chains differ, or bounds would move from seed to seed, they run on (``Rounds.stages``): twice
+as long, what came before being burn-in, until they have settled or made ``MOST`` of the rounds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +21,18 @@ from evaluation.methods.core.base import FloatArray, IntArray
 CHAINS = 4
 BURN_IN = 100  # rounds a chain makes before its draws count
 THIN = 2  # rounds a draw
-LARGE = 100_000  # votes from which rounds are made otherwise
+LARGE = 100_000  # votes from which fewer rounds are made
+WIDE = 5_000  # votes from which sweeps of MACE are laid out label by label
 KEPT = 0.6  # of as many draws as are asked for, there
 SHORT_BURN_IN = 40  # there: chains that know nothing of the fit reach it within 30 rounds
 BATCH = 25  # draws of a chain whose mean varies as their number of independent draws says
+STAGES = 3  # runs of the chains at most, each twice as long as the one before it
+MOST = 100_000_000  # votes times rounds that no further stage may exceed
+MEETING = 1.05  # r_hat up to which chains are taken to sample the same distribution
+ERROR = 0.03  # Monte Carlo standard error of a bound at .95 up to which chains may stop
+ENOUGH = 150  # independent draws from which they may: that error is then a 17th of the interval
+SPARED = 0.02  # share of the workers that may be above either, as the largest of many is by chance
+BOUND_ERROR = 2.7  # of a normal's .025 quantile, in deviations over the root of independent draws
 TINY = 1e-300
 FEW = 30  # draws of a binomial up to which its chances are added up one by one
 PIECE = 16_384  # numbers that stay in the processor's cache
@@ -41,13 +52,25 @@ class Draws:
     effective: FloatArray | None = None
 
     @classmethod
-    def of_chains(cls, found: NDArray[np.float32], rounds: Rounds) -> Draws:
+    def of_chains(cls, found: NDArray[np.float32]) -> Draws:
         """From the draws (chains, draws, workers)."""
-        return cls(
-            found.reshape(-1, found.shape[2]),
-            r_hat(found),
-            effective_size(found) if rounds.large else None,
-        )
+        return cls(found.reshape(-1, found.shape[2]), r_hat(found), effective_size(found))
+
+    def error(self) -> FloatArray:
+        """Monte Carlo standard error (workers,) of the bounds at .95; NaN where it is not known."""
+        if self.effective is None:
+            return np.full(len(self.r_hat), np.nan)
+        spread = self.competence.std(axis=0, dtype=np.float64)
+        return np.asarray(BOUND_ERROR * spread / np.sqrt(np.maximum(self.effective, 1.0)))
+
+    def is_settled(self, scored: NDArray[np.bool_]) -> bool:
+        """Whether chains agree, and bounds would hardly move, for nearly all ``scored`` workers."""
+        if not scored.any():
+            return True
+        loose = self.r_hat > MEETING
+        if self.effective is not None:
+            loose |= (self.error() > ERROR) & (self.effective < ENOUGH)
+        return bool(loose[scored].mean() <= SPARED)
 
     def quantiles(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed bounds (workers,) of each worker's draws."""
@@ -58,13 +81,17 @@ class Draws:
 class Rounds:
     """Which rounds of each chain give a draw: every ``thin``th after ``burn_in``, ``each`` in all.
 
-    ``large``: they follow each other so closely that their likeness has to be allowed for.
+    ``wide``: sweeps are laid out for many votes.
     """
 
     burn_in: int
     thin: int
     each: int
-    large: bool
+    votes: int = 0
+
+    @property
+    def wide(self) -> bool:
+        return self.votes >= min(WIDE, LARGE)
 
     @classmethod
     def of(cls, draws: int, votes: int) -> Rounds:
@@ -73,8 +100,18 @@ class Rounds:
         A large one makes ``KEPT`` of them.
         """
         if votes >= LARGE:
-            return cls(SHORT_BURN_IN, 1, -int(-draws * KEPT // CHAINS), large=True)
-        return cls(BURN_IN, THIN, -(-draws // CHAINS), large=False)
+            return cls(SHORT_BURN_IN, 1, -int(-draws * KEPT // CHAINS), votes)
+        return cls(BURN_IN, THIN, -(-draws // CHAINS), votes)
+
+    def stages(self, most: int = STAGES) -> Iterator[Rounds]:
+        """These rounds, and twice as many each time, as long as somebody asks for more."""
+        stage, made = self, 0
+        for _ in range(most):
+            made += stage.total
+            if stage is not self and made * self.votes > MOST:
+                return
+            yield stage
+            stage = replace(stage, burn_in=0, each=2 * stage.each)
 
     @property
     def total(self) -> int:
@@ -168,17 +205,25 @@ def draw_binomial(
 
 
 def draw_labels(
-    log: FloatArray | NDArray[np.float32], prior: FloatArray, rng: np.random.Generator
+    log: FloatArray | NDArray[np.float32],
+    prior: FloatArray,
+    rng: np.random.Generator,
+    belief: FloatArray | None = None,
 ) -> IntArray:
     """One label an item and chain (chains, items), drawn with chances proportional to exp.
 
     ``log`` (items, K, chains), to which the logarithm of ``prior`` is added: of the same shape, or
-    one row for all items. Labels come first inside, as numpy is slow along short last axes.
+    one row for all items. The chances, summed over chains, are added to ``belief`` (K, items).
+    Labels come first inside, as numpy is slow along short last axes.
     """
     by_label: Any = np.ascontiguousarray(np.moveaxis(log, 0, -1))
     by_label += np.moveaxis(np.log(np.maximum(prior, TINY)), 0, -1)
     by_label -= np.maximum.reduce(by_label)
     np.exp(by_label, out=by_label)
+    if belief is not None:
+        share = 1.0 / by_label.sum(axis=0)
+        for t, chance in enumerate(by_label):
+            belief[t] += np.einsum("ci,ci->i", chance, share)
     for t in range(1, len(by_label)):
         by_label[t] += by_label[t - 1]
     point = rng.random(by_label.shape[1:], dtype=np.float32) * by_label[-1]

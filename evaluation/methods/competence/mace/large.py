@@ -71,13 +71,18 @@ class Large:
             bool((votes.matrix.data == np.rint(votes.matrix.data)).all()),
         )
 
-    def sweep(self, state: State, rng: np.random.Generator) -> State:
-        """Truth given parameters, knowing votes given truth, parameters given both."""
+    def sweep(
+        self, state: State, rng: np.random.Generator, belief: FloatArray | None = None
+    ) -> State:
+        """Truth given parameters, knowing votes given truth, parameters given both.
+
+        The chances of the labels are added to ``belief`` (K, items).
+        """
         votes, priors, k = self.votes, self.priors, self.votes.labels
         ratio = odds(votes, state).astype(np.float32)
         items, chains = len(votes.absent), ratio.shape[1]
         log = (self.matrix @ np.log1p(ratio)).reshape(items, k, chains)
-        label = draw_labels(log, self._prevalence(state), rng)
+        label = draw_labels(log, self._prevalence(state), rng, belief)
         chosen = np.zeros((items * k, chains), dtype=np.float32)
         place = (label + np.arange(items) * k) * chains + np.arange(chains)[:, None]
         chosen.reshape(-1)[place] = 1.0

@@ -65,6 +65,7 @@ PARAMS = Params(
         resamples(1000),
         LEVEL,
         flag("beside", True),
+        choice("posterior", "plug-in", ("plug-in", "averaged")),
     ),
     together=_check_objective,
     version=VERSION,
@@ -90,7 +91,9 @@ def fit(
     ``resamples`` draws and ``level`` of the intervals. ``prevalence`` of the labels 'estimated'
     with a Dirichlet ``prevalence_prior`` a label, 'mirrored' (a label and its mirror image share
     one: for pairs, see mace.data) or 'uniform' as published; ``beside``: labels of the
-    majority and of Dawid-Skene too. As published: prevalence='uniform', polish=0, tolerance=0.
+    majority and of Dawid-Skene too; ``posterior`` of the items 'plug-in', at the fit's parameters
+    as published, or 'averaged' over the draws. As published: prevalence='uniform', polish=0,
+    tolerance=0.
 
     Estimates: ``worker`` (competence with low and high; ``spam``, the published number, which in
     'vb' is exp-digamma and not normalised; ``n`` votes), ``strategy`` (worker, shown label,
@@ -109,14 +112,18 @@ def fit(
     votes = mace_data.prepare(data, worker_part, item_part)
     own = priors(settings, votes.labels)
     kept = _best(votes, own, settings, rng=rng, hooks=hooks)
-    draws, others = None, dict[str, NDArray[Any]]()
+    draws, averaged, others = None, None, dict[str, NDArray[Any]]()
     if settings["resamples"]:
-        draws = mace_sampler.draw(
+        sampled = mace_sampler.draw(
             votes, own, kept.state, draws=settings["resamples"], rng=rng, hooks=hooks
         )
+        draws = sampled.draws
+        averaged = sampled.posterior if settings["posterior"] == "averaged" else None
     if settings["beside"]:
         others = compare_labels(data, worker_part, item_part, hooks=hooks)
-    estimates = mace_tables.tables(data, votes, own, kept, draws, others=others, settings=settings)
+    estimates = mace_tables.tables(
+        data, votes, own, kept, draws, averaged=averaged, others=others, settings=settings
+    )
     by_bound = settings["objective"] == "bound"
     diagnostics = mace_tables.diagnostics(data, votes, kept, draws, by_bound=by_bound)
     if others:

@@ -10,6 +10,8 @@ say that they have forgotten where they began (Gelman and Rubin 1992).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from evaluation.methods.competence.mace.core import e_step, odds
@@ -17,6 +19,14 @@ from evaluation.methods.competence.mace.data import Priors, State, Votes, draw_p
 from evaluation.methods.competence.mace.draws import CHAINS, TINY, Draws, Rounds
 from evaluation.methods.competence.mace.large import Large
 from evaluation.methods.core.base import FloatArray, Hooks
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Draws of every competence, and the labels' chances (items, K) averaged over them."""
+
+    draws: Draws
+    posterior: FloatArray
 
 
 def draw(
@@ -27,24 +37,32 @@ def draw(
     draws: int,
     rng: np.random.Generator,
     hooks: Hooks,
-) -> Draws:
-    """``draws`` (rounded up to whole chains) posterior draws of kn_j; ``state`` is the fit (one
-    column), at which the first chain begins.
+) -> Sampled:
+    """``draws`` (rounded up to whole chains) posterior draws of kn_j, more where chains differ.
 
-    Raises Cancelled.
+    ``state`` is the fit (one column), at which the first chain begins. Raises Cancelled.
     """
     rounds = Rounds.of(draws, votes.matrix.nnz)
     state = overdispersed(votes, state, rng)
-    large = Large.of(votes, priors) if rounds.large else None
-    found = np.empty((CHAINS, rounds.each, len(votes.total)), dtype=np.float32)
-    for done in range(rounds.total):
-        state = large.sweep(state, rng) if large else _sweep(votes, priors, state, rng)
-        place = rounds.draw_after(done)
-        if place is not None:
-            found[:, place] = state.know.T
-        if done % 10 == 0:
-            hooks.step("intervals", done, rounds.total)
-    return Draws.of_chains(found, rounds)
+    large = Large.of(votes, priors) if rounds.wide else None
+    for stage in rounds.stages():
+        kept = np.empty((CHAINS, stage.each, len(votes.total)), dtype=np.float32)
+        belief = np.zeros((votes.labels, len(votes.absent)))
+        for done in range(stage.total):
+            place = stage.draw_after(done)
+            asked = None if place is None else belief
+            if large:
+                state = large.sweep(state, rng, asked)
+            else:
+                state = _sweep(votes, priors, state, rng, asked)
+            if place is not None:
+                kept[:, place] = state.know.T
+            if done % 10 == 0:
+                hooks.step("intervals", done, stage.total)
+        found = Draws.of_chains(kept)
+        if found.is_settled(votes.worker_part > 0):
+            break
+    return Sampled(found, np.ascontiguousarray(belief.T / belief.sum(axis=0)[:, None]))
 
 
 def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State:
@@ -62,10 +80,21 @@ def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State
     return chains
 
 
-def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator) -> State:
-    """Truth given parameters, knowing votes given truth, parameters given both."""
+def _sweep(
+    votes: Votes,
+    priors: Priors,
+    state: State,
+    rng: np.random.Generator,
+    belief: FloatArray | None,
+) -> State:
+    """Truth given parameters, knowing votes given truth, parameters given both.
+
+    The chances of the labels are added to ``belief`` (K, items).
+    """
     ratio = odds(votes, state)
-    posterior, _, _ = e_step(votes, ratio, state.prevalence)
+    posterior, missing, _ = e_step(votes, ratio, state.prevalence)
+    if belief is not None:
+        _believe(votes, posterior, missing, state.prevalence, belief)
     chosen = truth(votes, posterior, rng)
     right = votes.transposed @ chosen
     true = prevalence = None
@@ -85,6 +114,24 @@ def _sweep(votes: Votes, priors: Priors, state: State, rng: np.random.Generator)
     strategy = np.maximum(drawn / np.maximum(total_drawn, TINY)[votes.worker], TINY)
     know = np.clip(know, 1e-12, 1.0 - 1e-12)
     return State(1.0 - know, know, strategy, knowing, cells, prevalence, true)
+
+
+def _believe(
+    votes: Votes,
+    posterior: FloatArray,
+    missing: FloatArray,
+    prevalence: FloatArray | None,
+    belief: FloatArray,
+) -> None:
+    """Add the chances of an ``e_step``, summed over its chains, to ``belief`` (K, items)."""
+    cells = belief[votes.cell_label, votes.cell_item] + posterior.sum(axis=1)
+    if prevalence is None:
+        belief += missing.sum(axis=1)
+    else:
+        by_part = prevalence.reshape(votes.parts + 1, votes.labels, -1)
+        for chain in range(posterior.shape[1]):
+            belief += by_part[votes.item_part, :, chain].T * missing[:, chain]
+    belief[votes.cell_label, votes.cell_item] = cells
 
 
 def _true(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace.core import Fitted
 from evaluation.methods.competence.mace.data import Priors, Votes, mean_prevalence, summed
-from evaluation.methods.competence.mace.draws import Draws
+from evaluation.methods.competence.mace.draws import ERROR, Draws
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.workers.claims import median_gaps, no_gaps
@@ -26,11 +26,17 @@ def tables(
     fitted: Fitted,
     draws: Draws | None,
     *,
+    averaged: FloatArray | None,
     others: Mapping[str, NDArray[Any]],
     settings: dict[str, Any],
 ) -> dict[str, Table]:
-    """The estimates of a fit, described at ``mace.fit``; ``others`` (i,) are more of its items."""
-    probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
+    """The estimates of a fit, described at ``mace.fit``; ``others`` (i,) are more of its items.
+
+    ``averaged`` (i, K) takes the place of the fit's posterior.
+    """
+    probability = averaged
+    if probability is None:
+        probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     item = items(
         probability,
@@ -262,14 +268,27 @@ def cautions(
             "every vote is the same label: knowing cannot be told from always voting so"
         )
     if draws is not None:
-        scored = draws.r_hat[worker_part > 0]
-        found["r_hat"], apart = float(scored.max(initial=1.0)), int((scored > UNSETTLED).sum())
-        if apart:
-            found["warnings"].append(
-                f"the sampled chains differ for {apart} of {len(scored)} workers "
-                f"(r_hat above {UNSETTLED}): take more draws"
-            )
+        found["r_hat"] = float(draws.r_hat[worker_part > 0].max(initial=1.0))
+        found["warnings"] += unsettled(draws, worker_part > 0)
     return found
+
+
+def unsettled(draws: Draws, scored: NDArray[np.bool_]) -> list[str]:
+    """What is said where chains differ, or bounds would move from seed to seed; else nothing."""
+    r_hat, n = draws.r_hat[scored], len(draws.competence)
+    apart = int((r_hat > UNSETTLED).sum())
+    if apart:
+        return [
+            f"the sampled chains differ for {apart} of {len(r_hat)} workers after {n:,} draws "
+            f"(r_hat above {UNSETTLED}), so another seed gives other intervals"
+        ]
+    if draws.effective is None or draws.is_settled(scored):
+        return []
+    loose = draws.error()[scored] > ERROR
+    return [
+        f"the intervals of {int(loose.sum())} of {len(loose)} workers are not settled after "
+        f"{n:,} draws: with another seed a bound may move by {2 * draws.error()[scored].max():.2f}"
+    ]
 
 
 def left_out(data: Labels, worker_part: IntArray) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Crowds like the one of a run, or of a stated accuracy, label items whose truth is known; labels are
 found by majority vote and by Dawid-Skene (1979), which has to estimate the workers anew in each
-simulated study, as a real one has.
+simulated study, as a real one has, with its labels averaged over draws as those of a run are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import scipy
 
 from evaluation.methods.competence import dawid_skene
 from evaluation.methods.competence.mace.data import label_parts
+from evaluation.methods.competence.mace.draws import CHAINS, Rounds
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
@@ -26,14 +27,17 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.inference import normal_quantile
 from evaluation.methods.core.votes import Labels
+from evaluation.methods.labels.workers import skills
 from evaluation.methods.simulation.simulation import choose_workers, whole_number
 
-VERSION = "1.0"
+VERSION = "1.1"
 VOTES = tuple(range(1, 16))
 METHODS = ("majority", "dawid_skene")
 SPREAD = 10.0  # a + b of the Beta distribution of workers' accuracy, where only its mean is stated
 QUANTILES = 200  # workers who stand for it
-ROUNDS, TOLERANCE, SMOOTHING = 50, 1e-5, 0.01  # of Dawid-Skene
+ROUNDS, TOLERANCE, SMOOTHING = 50, 1e-5, 0.01  # of Dawid-Skene's fit
+DRAWN, STRENGTH = Rounds(burn_in=20, thin=1, each=10), 10.0  # of its labels
+TOGETHER = 4_000_000  # numbers in the confusion matrices of studies that are fitted at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,8 @@ def expected_accuracy(
         whole_number("votes", n, 1)
         hooks.step("votes per item", done, len(votes))
         workers = max(n, 3, -(-items * n // per_worker))
-        found = np.array([_study(pool, rng, items, n, workers) for _ in range(replicates)])
+        studies = [_study(pool, rng, items, n, workers) for _ in range(replicates)]
+        found = np.stack([[one.majority for one in studies], _right(studies, workers, rng)], axis=1)
         for method in range(len(METHODS)):
             mean, spread = found[:, method].mean(), found[:, method].std(ddof=1)
             rows.append(
@@ -131,10 +136,22 @@ def expected_accuracy(
     return of_rows(rows)
 
 
-def _study(
-    pool: LabelPool, rng: np.random.Generator, items: int, n: int, workers: int
-) -> tuple[float, float]:
-    """Share right by majority and by Dawid-Skene in one simulated study."""
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """Worker, item and label of a simulated study's votes (n,), the truth (items,) and K labels.
+
+    ``majority`` is the share that it labels right.
+    """
+
+    worker: IntArray
+    item: IntArray
+    label: IntArray
+    truth: IntArray
+    labels: int
+    majority: float
+
+
+def _study(pool: LabelPool, rng: np.random.Generator, items: int, n: int, workers: int) -> _Study:
     k = len(pool.prevalence)
     truth = rng.choice(k, items, p=pool.prevalence / pool.prevalence.sum())
     who = choose_workers(rng, (items,), workers, n).ravel()
@@ -144,18 +161,47 @@ def _study(
     counts = np.bincount(item * k + label, minlength=items * k).reshape(items, k)
     top = counts == counts.max(axis=1, keepdims=True)
     majority = float((top[np.arange(items), truth] / top.sum(axis=1)).mean())
-    if n < 2:
-        return majority, np.nan
-    return majority, _by_dawid_skene(who, item, label, truth, (workers, items, k))
+    return _Study(who, item, label, truth, k, majority)
 
 
-def _by_dawid_skene(
-    who: IntArray, item: IntArray, label: IntArray, truth: IntArray, sizes: tuple[int, int, int]
-) -> float:
-    names = [[str(at) for at in range(size)] for size in sizes]
-    data = Labels.build(who, item, label, workers=names[0], items=names[1], labels=names[2])
-    counts = dawid_skene.prepare(data, *label_parts(data))
-    fitted = dawid_skene.em(
-        counts, smoothing=SMOOTHING, iterations=ROUNDS, tolerance=TOLERANCE, hooks=Hooks()
-    )
-    return float((fitted.posterior.argmax(axis=1) == truth).mean())
+def _right(studies: Sequence[_Study], workers: int, rng: np.random.Generator) -> FloatArray:
+    """Share (studies,) that Dawid-Skene labels right; NaN where items have one vote.
+
+    Studies share nothing, so many are fitted side by side as components of one.
+    """
+    items, k = len(studies[0].truth), studies[0].labels
+    if len(studies[0].item) < 2 * items:
+        return np.full(len(studies), np.nan)
+    each = max(1, TOGETHER // (workers * k * k * CHAINS))
+    found = []
+    for first in range(0, len(studies), each):
+        part = studies[first : first + each]
+        sizes = len(part) * workers, len(part) * items, k
+        names = [[str(at) for at in range(size)] for size in sizes]
+        data = Labels.build(
+            np.concatenate([one.worker + at * workers for at, one in enumerate(part)]),
+            np.concatenate([one.item + at * items for at, one in enumerate(part)]),
+            np.concatenate([one.label for one in part]),
+            workers=names[0],
+            items=names[1],
+            labels=names[2],
+        )
+        counts = dawid_skene.prepare(data, *label_parts(data))
+        fitted = dawid_skene.em(
+            counts, smoothing=SMOOTHING, iterations=ROUNDS, tolerance=TOLERANCE, hooks=Hooks()
+        )
+        own = skills(
+            data,
+            counts,
+            fitted,
+            draws=1,
+            rounds=DRAWN,
+            strength=STRENGTH,
+            level=0.95,
+            rng=rng,
+            hooks=Hooks(),
+            stages=1,
+        )
+        truth = np.concatenate([one.truth for one in part])
+        found.append((own.posterior.argmax(axis=1) == truth).reshape(len(part), items).mean(axis=1))
+    return np.concatenate(found)
