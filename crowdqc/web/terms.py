@@ -297,8 +297,8 @@ STATISTICS = {
         _("Winning rate"),
         _("The share of people to whom the model is shown to be as good, less a margin ε."),
         (
-            (_("50% and more"), _("the model passes")),
-            (_("under 50%"), _("it does not, or the items are too few to tell")),
+            (_("50% and more"), _("needed to pass")),
+            (_("under 50%"), _("it does not pass, or the items are too few to tell")),
         ),
         REPLACEMENT,
         "`methods/replacement/annotator.py`",

@@ -117,7 +117,10 @@ ABOUT = {
             "to the others: the person or the model. A model passes if it holds against half of "
             "the people, within the margin epsilon. Tests are corrected by Benjamini-Yekutieli."
         ),
-        _("95% intervals have items as units. Combined estimates join people and model (PPI++)."),
+        _(
+            "95% intervals have topics as units, or else items. Combined estimates join people and "
+            "model (PPI++)."
+        ),
         REPLACED,
         "methods/alternative-annotator-test.html",
         figures.REPLACED,

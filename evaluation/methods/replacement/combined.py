@@ -147,10 +147,11 @@ def check_values(human: FloatArray, judge: FloatArray) -> None:
 
 
 def _skewness(values: FloatArray) -> float:
-    """Size of the skewness; 0 where all values are the same."""
+    """Size of the skewness; 0 of one or two values, whose rarer one is counted instead."""
+    if len(np.unique(values)) <= 2:
+        return 0.0
     left = values - values.mean()
-    square = float((left**2).mean())
-    return abs(float((left**3).mean())) / square**1.5 if square > 0 else 0.0
+    return abs(float((left**3).mean())) / float((left**2).mean()) ** 1.5
 
 
 def check_doubt(own: FloatArray, others: FloatArray, *, topics: Topics | None = None) -> None:
