@@ -188,7 +188,7 @@ def test_a_bundle_gives_the_controlled_board_and_the_changes_again(
     assert '"counts": [' in texts and "poured slowly" not in texts
     report = verify(path)
     assert report.good, report.lines
-    assert any("byte for byte the same" in line for _, line in report.lines)
+    assert any("byte for byte the same" in line for _, line in report.lines), report.lines
 
 
 def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> None:

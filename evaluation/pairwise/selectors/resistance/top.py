@@ -381,7 +381,7 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
         said = _("It would take more than %(times)s times as many votes to separate the first two.")
         return said % told, _("more than %(times)s times as many") % told
     votes = {"n": count(rounded(top["needed"]))}
-    said = _("About %(n)s votes would be needed to separate the first two.")
+    said = _("About %(n)s votes would separate the first two with a chance of 80%%.")
     return said % votes, _("about %(n)s") % votes
 
 

@@ -71,7 +71,7 @@ def held(zipf: float, workers: int, runs: int) -> tuple[float, float]:
     """How often intervals hold equal merits, and equal systems are separated."""
     covered, apart = [], 0
     for seed in range(runs):
-        table = ranked(crowd(seed, zipf=zipf, workers=workers)).system
+        table = ranked(crowd(seed, zipf=zipf, workers=workers, taste=1.0, votes=3)).system
         own = table["dimension"] == 0
         low, high = table["low"][own], table["high"][own]
         covered += ((low <= 0) & (high >= 0))[np.isfinite(low)].tolist()
@@ -79,11 +79,11 @@ def held(zipf: float, workers: int, runs: int) -> tuple[float, float]:
     return float(np.mean(covered)) if covered else np.nan, apart / runs
 
 
-@pytest.mark.parametrize(("zipf", "workers"), [(1.5, 30), (1.0, 30)])
+@pytest.mark.parametrize(("zipf", "workers"), [(2.0, 30), (1.5, 100)])
 def test_workers_of_whom_a_few_do_most_do_not_separate_equal_systems(
     zipf: float, workers: int
 ) -> None:
-    covered, apart = held(zipf, workers, 60)
+    covered, apart = held(zipf, workers, 40)
     assert covered >= 0.92 and apart <= 0.07
 
 
