@@ -99,3 +99,53 @@ def test_an_interval_for_one_look_would_not_hold_at_every_look() -> None:
         found = [shares(given.head(end)) for end in looks]
         kept += all(one.low[0] <= 0.5 <= one.high[0] for one in found)
     assert missed > 9 and kept >= 57
+
+
+def busy(seed: int, workers: int, share: np.ndarray, *, lean: float, number: int = 1200) -> Votes:
+    """Votes of two equal systems by workers who lean to one of them, ten at a time."""
+    rng = np.random.default_rng([seed, workers])
+    worker = np.repeat(rng.choice(workers, number // 10, p=share / share.sum()), 10)
+    own = lean * rng.standard_normal(workers)
+    score = (rng.random(number) < 1 / (1 + np.exp(-own[worker]))).astype(np.float64)
+    zero = np.zeros(number, np.int64)
+    return Votes(zero, zero + 1, score, worker, rng.permutation(number))
+
+
+UNEVEN = {
+    "even": (30, np.ones(30)),
+    "Zipf 1.5": (30, 1 / np.arange(1.0, 31) ** 1.5),
+    "Zipf 2": (30, 1 / np.arange(1.0, 31) ** 2),
+    "1 of 10 does 80 %": (10, np.array([36.0, *[1.0] * 9])),
+    "2 of 40 do 80 %": (40, np.array([76.0, 76.0, *[1.0] * 38])),
+}
+
+
+def always_held(name: str, paths: int, lean: float) -> float:
+    """The share of paths on which every interval of 20 looks holds the truth."""
+    workers, share = UNEVEN[name]
+    held = 0
+    for seed in range(paths):
+        given = busy(seed, workers, share, lean=lean)
+        looks = [shares(given.head(end), target=0.1) for end in range(60, 1201, 60)]
+        held += all(one.why or one.low[0] <= 0.5 <= one.high[0] for one in looks)
+    return held / paths
+
+
+@pytest.mark.parametrize("name", ["Zipf 1.5", "1 of 10 does 80 %", "2 of 40 do 80 %"])
+def test_intervals_hold_at_every_look_where_a_few_workers_do_most(name: str) -> None:
+    assert always_held(name, 60, lean=1.0) >= 0.95
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lean", [0.0, 1.0])
+@pytest.mark.parametrize("name", list(UNEVEN))
+def test_intervals_are_what_they_are_defined_to_be_on_2000_paths(name: str, lean: float) -> None:
+    """A confidence sequence at .95: on at most a twentieth of all paths it ever misses."""
+    assert always_held(name, 2000, lean) >= 0.95
+
+
+def test_effectively_fewer_than_three_workers_give_no_interval_and_the_reason() -> None:
+    given = busy(1, 10, UNEVEN["1 of 10 does 80 %"][1], lean=0.5)
+    found = shares(given)
+    assert np.isnan(found.half_width) and "a few did most of the work" in found.why
+    assert found.share[0] == pytest.approx(given.score.mean())
