@@ -20,7 +20,9 @@ from evaluation.methods.core.base import FloatArray, IntArray, Result
 from evaluation.methods.core.units import AGREEMENT, LEAST
 from evaluation.methods.labels.drift import FELL, ROSE, SAME
 from evaluation.methods.labels.method import BETTER, METHODS, ONE_LABEL, UNKNOWN
+from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.models import ItemLabel, Run, WorkerScore
+from evaluation.runs.results import look_alikes
 from evaluation.runs.results.votes_used import STUDY
 
 Row = dict[str, Any]
@@ -44,6 +46,7 @@ PLAIN = (
     "known_low",
     "known_high",
     "mistake_share",
+    *MEDIAN_GAP,
 )
 KINDS = ("kind", "kind_worker", "kind_shift")
 HALVES = ("early_n", "early_agree", "late_n", "late_agree")
@@ -95,7 +98,7 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _standings(result: Result) -> list[tuple[Row, str]]:
-    """Each worker's row, and how they stand to guessing by the whole interval.
+    """Each worker's row, and how they surely stand to guessing, all workers compared at once.
 
     Two workers who differ do not say which of them is right: a part of the crowd below
     FEWEST has agreement and no competence. MACE's competence begins at 0, so that chance is no
@@ -106,7 +109,7 @@ def _standings(result: Result) -> list[tuple[Row, str]]:
     by_chance = result.recipe["params"]["competence_from"] == "dawid_skene"
     found = []
     for row in rows:
-        below = by_chance and row["high"] is not None and row["high"] < row["chance"]
+        below = by_chance and row["against_chance"] < 0
         standing = WORSE if below and row["group"] == UNKNOWN else STANDINGS[row["group"]]
         found.append((row, standing if sizes[row["component"]] >= FEWEST else NOT_SCORED))
     return found
@@ -369,8 +372,18 @@ def recipe(run: Run, frozen: LabelsDataset, result: Result) -> Row:
 
 
 def beside_models(run: Run, frozen: LabelsDataset) -> Row:
-    """Agreement that no model of labels gives: of every two workers, and in the further fields."""
-    return {"pairs": _pairs(frozen), "other_fields": _other_fields(run, frozen)}
+    """Agreement that no model of labels gives: of every two workers, and in the further fields.
+
+    And which workers agree more than their quality explains.
+    """
+    data = frozen.data
+    return {
+        "pairs": _pairs(frozen),
+        "other_fields": _other_fields(run, frozen),
+        look_alikes.FIGURE: look_alikes.figure(
+            data.worker, data.item, data.label, ids=frozen.workers
+        ),
+    }
 
 
 def _pairs(frozen: LabelsDataset) -> Row:

@@ -26,6 +26,7 @@ from evaluation.pairwise.overlap import OVERLAP, overlap
 from evaluation.runs.exports.tables import PAIR_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
+from evaluation.runs.results import look_alikes
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
 
@@ -85,7 +86,22 @@ def fit(run: Run, frozen: PairsDataset | RatingsDataset, hooks: Hooks) -> Comput
 
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
-    return Outcome(*pair_results.content(run, done.frozen, done.result, done.more))
+    rows, told = pair_results.content(run, done.frozen, done.result, done.more)
+    return Outcome(rows, told | _look_alikes(run, done.frozen))
+
+
+def _look_alikes(run: Run, frozen: PairsDataset | RatingsDataset) -> dict[str, Any]:
+    """Workers who answer alike: of judgments each one's first on a pair, of ratings all."""
+    if isinstance(frozen, RatingsDataset):
+        data = frozen.data
+        answers = data.worker, data.text, data.value
+    elif run.method == CORE:
+        people = frozen.data.votes.once()
+        answers = people.worker, people.pair, people.canonical()
+    else:
+        return {}
+    found = look_alikes.figure_of_scales(*answers, ids=frozen.workers)
+    return {look_alikes.FIGURE: found}
 
 
 def fail(run: Run, done: Computed) -> str:

@@ -32,6 +32,7 @@ from evaluation.methods.registry import get_method
 from evaluation.models import CandidateScore, Run, RunFigure
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
+from evaluation.runs.results import look_alikes
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, RunType
 
@@ -272,7 +273,19 @@ def write(run: Run, done: Computed) -> Outcome:
             "human": frozen.human.run.result_hash if frozen.human.run else "",
         },
     }
+    told[look_alikes.FIGURE] = _look_alikes(frozen)
     return Outcome(rows, told)
+
+
+def _look_alikes(frozen: ChecksDataset) -> Row:
+    """People who tick alike beyond what their quality explains."""
+    data = frozen.study
+    own = np.flatnonzero(data.person[data.author])
+    size = len(data.questions)
+    ids = [author.pk for author in frozen.authors]
+    item = data.text[own] * size + data.question[own]
+    answers = (data.author[own], item, data.yes[own].astype(np.int64))
+    return look_alikes.figure(*answers, ids=ids, per=max(size, 1))
 
 
 def _human(frozen: ChecksDataset) -> Row:

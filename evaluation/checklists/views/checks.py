@@ -22,6 +22,7 @@ from evaluation.checklists.selectors import checks as reads
 from evaluation.checklists.selectors import verdicts
 from evaluation.free_text.views.results import kept_run, number_of, run_frame, view_links
 from evaluation.models import Run
+from evaluation.runs.results import look_alikes
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 
@@ -89,6 +90,11 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
             example=reads.example_score(told),
         )
         context["verdict"] = verdicts.follows(task, context["boards"])
+        if run is not None:
+            people = {
+                one["pk"]: one["name"] for one in told["answerers"] if one["kind"] == "person"
+            }
+            context["look_alikes"] = look_alikes.listed(run, told, people, url=look_alikes.card_url)
         context["wait"] = verdicts.wait_for(context["still_out"], context["boards"])
     elif run is not None and view == "questions":
         context.update(_questions(request, told))

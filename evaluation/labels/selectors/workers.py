@@ -21,10 +21,10 @@ from evaluation.labels.results import NOT_SCORED, WORSE
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.workers import pair_seconds
-from evaluation.runs.results import votes_used
+from evaluation.runs.results import look_alikes, votes_used
 
 PER_PAGE = 100
-FIGURES = ("class", "agreement", "compare", "summary", votes_used.FIGURE)
+FIGURES = ("class", "agreement", "compare", "summary", votes_used.FIGURE, look_alikes.FIGURE)
 COLUMNS = (
     *("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra"),
     *("worker__external_id", "worker__user_id"),
@@ -44,14 +44,14 @@ HEADINGS = {
         "n",
     ),
     BELOW_THRESHOLD: ngettext_lazy(
-        "%(workers)s does better than guessing: the interval lies above chance, but not above the "
-        "threshold of %(limit)s",
-        "%(workers)s do better than guessing: the interval lies above chance, but not above the "
-        "threshold of %(limit)s",
+        "%(workers)s does better than guessing, but is not shown to reach the threshold of "
+        "%(limit)s",
+        "%(workers)s do better than guessing, but are not shown to reach the threshold of "
+        "%(limit)s",
         "n",
     ),
     "unknown": gettext_lazy(
-        "%(workers)s cannot be told from guessing: the interval reaches chance"
+        "%(workers)s cannot be told from guessing, with all workers compared at once"
     ),
     "one_label": ngettext_lazy(
         "%(workers)s always or nearly always gives the same label",

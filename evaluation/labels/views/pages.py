@@ -35,7 +35,7 @@ from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
-from evaluation.runs.results import votes_used
+from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 
@@ -148,6 +148,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             opened=opened,
         ),
         sorts=worker_reads.sort_links(by, ascending=ascending, keep=kept_run(request, run)),
+        look_alikes=look_alikes.listed(run, told, {row.id: row.name for row in rows}),
         warnings=warning_reads.of_workers(task, told, rows, requester=access.is_requester),
         agreement=tables.rail_agreement(told),
         prevalence=tables.prevalence_lines(told, field),

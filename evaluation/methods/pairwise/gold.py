@@ -32,9 +32,9 @@ from evaluation.methods.core.base import (
     TooFewWorkers,
 )
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, stacked, with_others
+from evaluation.methods.workers.claims import MEDIAN_GAP
 
 STAGE = "gold labels"
 WORKER = (

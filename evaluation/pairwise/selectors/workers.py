@@ -24,11 +24,12 @@ from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import apart_words
 from evaluation.runs.planning.price import price_of
+from evaluation.runs.results import look_alikes
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.verdicts import NAMED, NextStep, Verdict, against_middle
 
 PER_PAGE = 50
-FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe")
+FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe", look_alikes.FIGURE)
 # Column -> the attribute that it sorts by.
 SORTS = {
     "competence": "estimate",
@@ -177,6 +178,7 @@ def worker_list(
         "workers": len(rows),
         "any_attention": any(row.attention.seen for row in listed),
         "any_again": any(row.again_n for row in rows),
+        "look_alikes": look_alikes.listed(run, told, {row.id: row.name for row in rows}),
     }
 
 

@@ -41,7 +41,7 @@ from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import schedules
-from evaluation.runs.results import votes_used
+from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import next_steps
@@ -305,7 +305,8 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return render(request, "evaluation/pairwise/ratings.html", context)
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
-    told = reads.figures_of(run, "recipe", votes_used.FIGURE, *rating_boards.KINDS)
+    names = ("recipe", votes_used.FIGURE, look_alikes.FIGURE, *rating_boards.KINDS)
+    told = reads.figures_of(run, *names)
     workers = rating_boards.workers(run, chosen.name) if chosen else []
     found = rating_boards.boards(run, asked)
     own = next((one for one in found if one["asked"] == chosen), None)
@@ -315,6 +316,9 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
         verdict=rated.then(next_steps.of_place(rated, task)) if rated else None,
         workers=workers,
+        look_alikes=look_alikes.listed(
+            run, told, {row["id"]: row["name"] for row in workers}, url=look_alikes.card_url
+        ),
         corrected=rating_boards.corrected(run, asked, chosen.name, workers) if chosen else {},
         chosen=chosen,
         asked=asked,

@@ -1,0 +1,95 @@
+"""Workers who answer alike beyond what quality explains: as a figure of a run, and on its page.
+
+Evidence for whoever reads the votes. Nothing acts on it: no score, payout or exclusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from annotation.models import Task
+from crowdqc.numbers import percent
+from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.workers.copies import look_alikes
+from evaluation.models import Run
+from evaluation.runs.adapters import adapter_of
+
+FIGURE = "look_alikes"
+LISTED = 50
+
+
+def figure(
+    worker: IntArray, item: IntArray, label: IntArray, *, ids: Sequence[int], per: int = 1
+) -> dict[str, Any]:
+    """The pairs of workers (``ids`` by index) that ``look_alikes`` names, and how many it tested.
+
+    Arguments as there.
+    """
+    found = look_alikes(worker, item, label, workers=len(ids), per=per)
+    rows = [
+        {
+            "workers": [ids[row["worker_a"]], ids[row["worker_b"]]],
+            **{name: row[name] for name in ("shared", "agreement", "expected", "p")},
+        }
+        for row in found.pair.rows()
+    ]
+    return {"rows": rows, "tested": found.tested}
+
+
+def figure_of_scales(
+    worker: IntArray, item: IntArray, value: FloatArray | IntArray, *, ids: Sequence[int]
+) -> dict[str, Any]:
+    """The same of ``value`` (n, s): one answer on each of s scales, NaN or negative for none.
+
+    Answers of one person about one item hang together, so that s of them count as one.
+    """
+    known = np.isfinite(value) & (value >= 0)
+    row, scale = np.nonzero(known)
+    codes = np.unique(value[known], return_inverse=True)[1]
+    size = value.shape[1]
+    return figure(worker[row], item[row] * size + scale, codes, ids=ids, per=max(size, 1))
+
+
+def card_url(task: Task, worker: int) -> str:
+    """The card of a worker, where a type has no page of its own for what somebody answered."""
+    return reverse("worker_card", args=[task.project_id, worker])
+
+
+def listed(
+    run: Run,
+    told: Mapping[str, Any],
+    names: Mapping[int, str],
+    *,
+    url: Callable[[Task, int], str] | None = None,
+) -> dict[str, Any] | None:
+    """The list of a page; None where a run was without it or names nobody.
+
+    ``url`` of what a worker answered; by default the one of the task's type.
+    """
+    found = told.get(FIGURE)
+    if not found or not found["rows"]:
+        return None
+    task: Task = run.task
+    url = url or adapter_of(task).votes_url
+    rows = [
+        {
+            "people": [
+                {
+                    "name": names.get(pk, _("a deleted worker")),
+                    "url": url(task, pk) if pk in names else "",
+                }
+                for pk in row["workers"]
+            ],
+            "shared": row["shared"],
+            "agreement": percent(row["agreement"]),
+            "expected": percent(row["expected"]),
+            "p": f"{row['p']:.3f}".lstrip("0") if row["p"] >= 0.001 else "<.001",
+        }
+        for row in found["rows"][:LISTED]
+    ]
+    return {"rows": rows, "n": len(found["rows"]), "tested": found["tested"]}
