@@ -12,8 +12,10 @@ from evaluation.bundles.manifest import FIGURES
 from evaluation.bundles.tables import Bundled, Row, number
 from evaluation.checklists.selectors.verdicts import follows_human, no_human_scores, surest
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
+from evaluation.methods.replacement.method import YES
 from evaluation.models import SystemScore, WorkerScore
 from evaluation.pairwise.head import head_words, with_head
+from evaluation.replacement.selectors.verdicts import verdict_of
 from evaluation.rescaling.selectors.boards import raised_words
 from evaluation.runs.selectors.verdicts import Place, first_place
 from evaluation.writing.selectors.facts import length_words, too_few_topics
@@ -85,9 +87,13 @@ def as_good_as_people(found: Bundled) -> str:
     told, epsilon = found.figures, found.recipe["params"]["epsilon"]
     if not told.get("curve"):
         return first_ranked(found)
-    models = told["frame"]["models"]
-    points = [one for one in told["curve"] if abs(one["epsilon"] - epsilon) < 1e-9]
-    passed = [models[one["model"]][1] for one in points if one["verdict"] in ("yes", "narrowly")]
+    tested = list(dict.fromkeys(one["model"] for one in told["curve"]))
+    at = round(100 * epsilon)
+    passed = [
+        told["frame"]["models"][model][1]
+        for model in tested
+        if verdict_of(told, model, at, family=len(tested)) == YES
+    ]
     told_of = ", ".join(passed) or "No model"
     return f"Shown to be as good as half of the people, at ε = {score(epsilon, 2)}: {told_of}."
 

@@ -241,14 +241,15 @@ def moments(data: Comparisons) -> tuple[IntArray, FloatArray, FloatArray, FloatA
     left = difference - mean[data.person]
     if data.topic is None:
         squares = np.bincount(data.person, left**2)
-        return items, mean, np.sqrt(squares / (items - 1).clip(1) / items), items - 1.0
+        alone: FloatArray = np.sqrt(squares / (items - 1).clip(1) / items)
+        return items.astype(np.int64), mean, alone, np.asarray(items - 1.0)
     error, freedom = np.zeros(len(items)), np.zeros(len(items))
     for at in range(len(items)):
         own = data.person == at
         spread = cluster_spread(left[own] / items[at], np.ones(items[at]), data.topic[own])
         error[at] = spread.se
         freedom[at] = 0.0 if spread.too_few(LEAST[MEAN]) else spread.freedom
-    return items, mean, error, freedom
+    return items.astype(np.int64), mean, error, freedom
 
 
 def few_topics(data: Comparisons) -> str:

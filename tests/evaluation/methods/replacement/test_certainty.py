@@ -131,6 +131,16 @@ def test_a_test_on_few_topics_is_refused_with_their_number() -> None:
     assert "3 topics; an interval needs 5" in row["reason"] and row["advantage"] is None
 
 
+def test_labels_as_they_came_of_two_topics_are_no_random_part() -> None:
+    data = crowd(np.random.default_rng(6), right=0.8, items=400, topics=20)
+    assert data.topic is not None
+    kept = data.topic[data.item] < 2
+    few = replace(data, person=data.person[kept], item=data.item[kept], value=data.value[kept])
+    rows = method.fit(few, draws=100).estimates["combined"].rows()
+    assert all("2 topics; an interval needs 5" in row["reason"] for row in rows)
+    assert all(row["both"] is None and row["labelled"] == 40 for row in rows)
+
+
 def by_topic(
     rng: np.random.Generator, labelled: int, *, topics: int = 20, each: int = 100, sd: float = 0.15
 ) -> tuple[np.ndarray, ...]:
