@@ -112,6 +112,42 @@ def equals(simulations: int, votes: int, **params: Any) -> tuple[str, float, flo
     )
 
 
+def uneven(seed: int, judges: int, zipf: float, *, taste: float = 0.4) -> Pairs:
+    """40 votes on each pair of 4 equal systems; judges have tastes, and a few do most of it."""
+    rng = np.random.default_rng([seed, judges])
+    first, second = (np.repeat(one, 40) for one in np.triu_indices(4, 1))
+    share = 1 / np.arange(1, judges + 1) ** zipf
+    judge = rng.choice(judges, len(first), p=share / share.sum())
+    own = taste * rng.standard_normal((judges, 4))
+    better = 1 / (1 + np.exp(own[judge, second] - own[judge, first]))
+    outcome = np.where(rng.random(len(first)) < better, 0, 2)
+    tied = rng.random(len(first)) < 0.15
+    return Pairs.build(
+        first,
+        second,
+        np.where(tied, 1, outcome),
+        players=list("abcd"),
+        judge=judge,
+        judges=[str(k) for k in range(judges)],
+    )
+
+
+def held(
+    judges: int, zipf: float, runs: int, *, taste: float = 0.4, **params: Any
+) -> tuple[float, float, float]:
+    """How often intervals hold equal merits, equals are separated, and there is no interval."""
+    covered, apart = [], 0
+    for seed in range(runs):
+        data, rng = uneven(seed, judges, zipf, taste=taste), np.random.default_rng(seed)
+        found = bradley_terry.fit(data, rng=rng, cluster="judge", **{"resamples": 200, **params})
+        row = found.estimates["player"]
+        known = np.isfinite(row["low"])
+        covered += ((row["low"] <= 0) & (row["high"] >= 0))[known].tolist()
+        apart += bool((row["rank_low"] > 1).any() or (row["rank_high"] < 4).any())
+    none = 1 - len(covered) / (4 * runs)
+    return float(np.mean(covered)) if covered else np.nan, apart / runs, none
+
+
 def main(simulations: int = 1000, say: Callable[[str], None] = print) -> None:
     """Run every case and print a line a figure."""
     cases: list[tuple[tuple[int, str], dict[str, Any]]] = [
@@ -128,6 +164,11 @@ def main(simulations: int = 1000, say: Callable[[str], None] = print) -> None:
     for (votes, ties), params in cases:
         for name, nominal, covered, n in study(simulations, votes, ties, **params):
             say(f"{name:60s} nominal {nominal:.2f}  covered {covered:.3f}  n {n}")
+    for judges, zipf in ((30, 0.0), (12, 0.0), (30, 1.0), (100, 1.5), (12, 1.5), (30, 2.0)):
+        found = [held(judges, zipf, simulations, taste=taste) for taste in (0.0, 0.4, 1.0)]
+        covered, apart, none = np.nanmean(found, axis=0)
+        words = f"{judges} judges, Zipf {zipf:g}" if zipf else f"{judges} judges, even"
+        say(f"{words:60s} covered {covered:.3f}  separated {apart:.3f}  no interval {none:.2f}")
     for votes in (120, 480):
         name, nominal, covered, n = equals(simulations, votes, resamples=500)
         say(f"{name:60s} nominal {nominal:.2f}  covered {covered:.3f}  n {n}")

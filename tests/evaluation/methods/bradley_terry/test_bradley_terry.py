@@ -31,6 +31,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.votes import FIRST, SECOND, TIE, Pairs
 from tests.evaluation.methods.named import pairs_from_names
+from tests.studies.ranking_coverage import held, uneven
 
 # Citations among four journals (Stigler 1994; Agresti 2002): wins of the first, of the second.
 CITATIONS = {
@@ -251,48 +252,11 @@ def test_a_weighted_bootstrap_gives_about_the_intervals_of_the_sandwich() -> Non
             assert first["low"] == pytest.approx(second["low"], abs=0.12)
 
 
-def uneven(seed: int, judges: int, zipf: float, *, taste: float = 0.4) -> Pairs:
-    """40 votes on each pair of 4 equal systems; judges have tastes, and a few do most of it."""
-    rng = np.random.default_rng([seed, judges])
-    first, second = (np.repeat(one, 40) for one in np.triu_indices(4, 1))
-    share = 1 / np.arange(1, judges + 1) ** zipf
-    judge = rng.choice(judges, len(first), p=share / share.sum())
-    own = taste * rng.standard_normal((judges, 4))
-    better = 1 / (1 + np.exp(own[judge, second] - own[judge, first]))
-    outcome = np.where(rng.random(len(first)) < better, FIRST, SECOND)
-    tied = rng.random(len(first)) < 0.15
-    return Pairs.build(
-        first,
-        second,
-        np.where(tied, TIE, outcome),
-        players=list("abcd"),
-        judge=judge,
-        judges=[str(k) for k in range(judges)],
-    )
-
-
-def held(
-    judges: int, zipf: float, runs: int, **params: Any
-) -> tuple[float, float, float, list[Result]]:
-    """How often intervals hold equal merits, equals are separated, and there is no interval."""
-    covered, apart, found = [], 0, []
-    for seed in range(runs):
-        data = uneven(seed, judges, zipf)
-        result = fit(data, cluster="judge", resamples=200, **params)
-        row = result.estimates["player"]
-        known = np.isfinite(row["low"])
-        covered += ((row["low"] <= 0) & (row["high"] >= 0))[known].tolist()
-        apart += bool((row["rank_low"] > 1).any() or (row["rank_high"] < 4).any())
-        found.append(result)
-    none = 1 - len(covered) / (4 * runs)
-    return float(np.mean(covered)), apart / runs, none, found
-
-
 @pytest.mark.parametrize(("judges", "zipf"), [(30, 2.0), (12, 1.5), (30, 1.5), (100, 1.5)])
 def test_judges_of_whom_a_few_do_most_do_not_separate_equal_systems(
     judges: int, zipf: float
 ) -> None:
-    covered, apart, _, _ = held(judges, zipf, 120)
+    covered, apart, _ = held(judges, zipf, 120)
     assert covered >= 0.92 and apart <= 0.05
 
 
@@ -302,7 +266,7 @@ def test_judges_of_whom_a_few_do_most_do_not_separate_equal_systems(
 )
 def test_intervals_of_uneven_judges_hold_what_they_claim(judges: int, zipf: float) -> None:
     """At .95, simulation error .004 a merit and .007 a board."""
-    covered, apart, _, _ = held(judges, zipf, 1000)
+    covered, apart, _ = held(judges, zipf, 1000)
     assert covered >= 0.935 and apart <= 0.065
 
 
@@ -310,7 +274,7 @@ def test_intervals_of_uneven_judges_hold_what_they_claim(judges: int, zipf: floa
 @pytest.mark.parametrize(("judges", "zipf"), [(30, 0.0), (12, 1.5), (100, 1.5)])
 def test_bootstraps_of_uneven_judges_hold_what_they_claim(judges: int, zipf: float) -> None:
     """At .95, simulation error .012 a merit and .02 a board."""
-    covered, apart, _, _ = held(judges, zipf, 100, interval="bootstrap")
+    covered, apart, _ = held(judges, zipf, 100, interval="bootstrap")
     assert covered >= 0.92 and apart <= 0.09
 
 
