@@ -198,8 +198,8 @@ def _interval(
     """
     if group is not None and np.shape(group) != (len(data.items),):
         raise BadShape(f"group has shape {np.shape(group)}; it must be {(len(data.items),)}")
-    found = parts.vote_patterns(data, *values) if group is None else None
-    counts, times = found if found else (parts.value_counts(data, *values), None)
+    kept = parts.vote_patterns(data, *values) if group is None else None
+    counts, times = kept if kept else (parts.value_counts(data, *values), None)
     paired = parts.pair_weights(counts) > 0
     if not paired.any():
         raise TooFewVotes("no item has two votes; there is nothing to agree about")

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from evaluation.methods.core.base import (
     SMALL,
@@ -334,7 +335,7 @@ def estimate(
     resamples: int,
     confidence: float,
     units: int | None = None,
-    mass: FloatArray | None = None,
+    mass: NDArray[Any] | None = None,
     noun: str = "items",
 ) -> Estimate:
     """The statistic of the summed rows (p, s) that occur ``times`` (p,), with its interval.
@@ -362,7 +363,7 @@ def bounds(
     noun: str,
     kind: str = AGREEMENT,
     *,
-    mass: FloatArray | IntArray | None = None,
+    mass: NDArray[Any] | None = None,
 ) -> tuple[float, float, str]:
     """Percentile interval of draws (b,) over ``n`` units, or NaN twice and why there is none.
 

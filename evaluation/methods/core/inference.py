@@ -32,7 +32,7 @@ CR1 has a t of (clusters - 1) degrees of freedom, CR2 and CR3 those of Bell and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -375,7 +375,7 @@ def mean_spread(values: FloatArray, noun: str = "clusters") -> Spread:
 
 def jackknife_spread(
     without: FloatArray,
-    weight: FloatArray | None = None,
+    weight: NDArray[Any] | None = None,
     *,
     correction: Correction = "CR2",
     noun: str = "clusters",

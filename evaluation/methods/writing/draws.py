@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.core.base import FloatArray, IntArray
@@ -123,7 +124,7 @@ class Draws:
         tops, downs = self.weight @ above, self.weight @ below
         return np.divide(tops, downs, out=np.full(tops.shape, np.nan), where=downs > 0)
 
-    def _interval(self, found: FloatArray, mass: FloatArray | IntArray) -> dict[str, Any]:
+    def _interval(self, found: FloatArray, mass: NDArray[Any]) -> dict[str, Any]:
         topics = len(mass)
         if not len(found) and not too_few(topics, "topics", RESAMPLED):
             return {"low": None, "high": None, "topics": topics, "reason": NO_RESAMPLES}

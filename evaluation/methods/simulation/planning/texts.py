@@ -190,4 +190,5 @@ def _score_width(scores: FloatArray, worker: IntArray, size: int, level: float) 
     if not some.any():
         return np.nan
     error = np.sqrt(squares[some] / (n[some] - 1) / n[some])
-    return float((2 * t_quantile(level, n[some] - 1.0) * error).mean())
+    freedom = np.asarray(n[some] - 1, dtype=np.float64)
+    return float((2 * t_quantile(level, freedom) * error).mean())
