@@ -144,13 +144,14 @@ def wait_for(out: StillOut | None, told: Told) -> str:
     """Whether to wait for labels still to come: not where few items are left to decide by hand.
 
     Where every way of counting gives an item one label, that label is used as it is; the few
-    others are decided faster by hand than by more labels on every item. Items that nobody has
-    labeled yet still have to be.
+    others are decided faster by hand than by more labels on every item. Items with too few labels
+    for that, or none, still have to be labeled.
     """
     summary = told["summary"]
-    items, differ = summary["items"], summary["any_differ"]
+    items, differ = comparable(summary)
     doubtful = any(summary[one] for one in ("unknown", "one_label", "worse", "not_scored"))
-    if out is None or not out.coming or out.bare or doubtful or differ > FEW_DIFFER * items:
+    doubtful |= items < summary["items"] or differ > FEW_DIFFER * items
+    if out is None or not out.coming or out.bare or doubtful:
         return more_work.worth_waiting(out)
     told_items = {
         "n": plural(out.n, "label"),
@@ -266,19 +267,39 @@ def _note(told: Told, summary: Told) -> str:
         said.append(form % known)
         if alpha < SINGLE_ENOUGH:
             said.append(_("Single workers err: that is why items have several labels."))
-    if differ := summary["any_differ"]:
-        same = summary["items"] - differ
-        items = {"n": count(differ), "same": count(same), "items": plural(summary["items"], "item")}
-        said.append(
-            _(
-                "On %(same)s of %(items)s every way of counting votes gives the same label. On the "
-                "other %(n)s it depends on whether all workers count alike or better ones more."
-            )
-            % items
-        )
-    else:
-        said.append(_("However votes are counted, every item gets the same label."))
+    said.append(_methods_agree(summary))
     return " ".join(said)
+
+
+def comparable(summary: Told) -> tuple[int, int]:
+    """Items with enough votes for methods to differ, and those on which they do.
+
+    A run of an earlier version counts all items.
+    """
+    if "compared" in summary:
+        return summary["compared"], summary["compared_differ"]
+    return summary["items"], summary["any_differ"]
+
+
+def _methods_agree(summary: Told) -> str:
+    """On how many items with enough votes all methods agree; the other items are named."""
+    items, differ = comparable(summary)
+    few = summary["items"] - items
+    if not items:
+        return _("No item has the 3 votes from which methods of counting can be compared.")
+    if not differ and not few:
+        return _("All methods agree on every label.")
+    told = {"same": count(items - differ), "items": plural(items, "item"), "few": count(few)}
+    if not few:
+        return _("All methods agree on %(same)s of %(items)s.") % told
+    return (
+        ngettext(
+            "All methods agree on %(same)s of %(items)s with 3 votes or more; %(few)s has fewer.",
+            "All methods agree on %(same)s of %(items)s with 3 votes or more; %(few)s have fewer.",
+            few,
+        )
+        % told
+    )
 
 
 def basis(run: Run, told: Told) -> str:

@@ -17,7 +17,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
 from evaluation.labels.selectors.study import NAMES, ShownField
 from evaluation.labels.selectors.workers import matrix
-from evaluation.methods.labels.items import CALIBRATED
+from evaluation.methods.labels.items import CALIBRATED, COMPARED
 from evaluation.runs.results import votes_used
 
 AGREEMENT = ("agreement", "data", "compare", "class", "pairs", "other_fields", votes_used.FIGURE)
@@ -317,6 +317,7 @@ def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
             {**row, "name": NAMES[row["method"]]} for row in rows if row["brier"] is not None
         ],
         "least_calibrated": CALIBRATED,
+        "unseen": max((row.get("held_out_n") or 0 for row in rows), default=0),
         "curves": curves(told),
         "which": which_one(told),
     }
@@ -342,11 +343,18 @@ def curves(told: Told) -> list[dict[str, Any]]:
     return found
 
 
-def reliability_csv(told: Told) -> str:
-    """The points of all curves as CSV."""
-    columns = ("method", "confidence", "right", "low", "high", "n")
-    rows = told.get("reliability") or ()
-    return csv_text([columns, *([row[name] for name in columns] for row in rows)])
+# Columns of figures that are files of their own.
+FIGURES_CSV = {
+    "compare": ("method", *COMPARED),
+    "reliability": ("method", "confidence", "right", "low", "high", "n"),
+}
+
+
+def figures_csv(told: Told, table: str) -> str:
+    """A table of FIGURES_CSV as CSV; a column that an older run does not have is empty."""
+    columns = FIGURES_CSV[table]
+    rows = told.get(table) or ()
+    return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
 def _share(row: Told) -> float | None:

@@ -279,7 +279,8 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     """Rows of a finished run: one table as a file, or all of them with a manifest."""
     _access, task = get_study(request, project_id, task_id)
     run = reads.shown_run(task, number_of(request))
-    if run is not None and request.GET.get("table") == "reliability":
-        told = reads.figures_of(run, "reliability")
-        return send_csv(run, "reliability", tables.reliability_csv(told))
+    table = request.GET.get("table")
+    if run is not None and table in tables.FIGURES_CSV:
+        told = reads.figures_of(run, table)
+        return send_csv(run, table, tables.figures_csv(told, table))
     return send(request, run)

@@ -36,6 +36,7 @@ LABEL_COLUMNS = (
     "mistake_to",
     "same_label",
 )
+SHOWN = "dawid_skene"  # the method whose label is an item's label
 GROUPS = (
     "better than guessing",
     "cannot be told from guessing",
@@ -60,7 +61,15 @@ def report(checked: CheckedRows, options: Options) -> Report:
         "method": method.METHODS,
         **dict.fromkeys(LABEL_COLUMNS, data.labels),
     }
-    return Report(list(_lines(data, result)), result.estimates, names)
+    about = {"recipe": dict(result.recipe), "diagnostics": dict(result.diagnostics)}
+    return Report(list(_lines(data, result)), _with_label(result), names, about)
+
+
+def _with_label(result: Result) -> dict[str, Table]:
+    """All tables; that of items begins with ``label``, the one that pages show."""
+    item = result.estimates["item"]
+    columns = {"item": item["item"], "label": item[SHOWN], **item.columns}
+    return {**result.estimates, "item": Table(columns)}
 
 
 def labels_of(checked: CheckedRows) -> tuple[Labels, IntArray]:
@@ -134,7 +143,17 @@ def verb(n: int, one: str, many: str) -> str:
 
 
 def _methods(table: Table) -> Iterator[Sequence[str]]:
-    yield ("method", "right", "of", "95% CI", "differs from majority", "Brier", "calibration")
+    yield (
+        "method",
+        "right",
+        "of",
+        "95% CI",
+        "differs from majority",
+        "Brier",
+        "log",
+        "calibration",
+        "left-out votes",
+    )
     for row in table.rows():
         yield (
             method.METHODS[row["method"]],
@@ -143,7 +162,9 @@ def _methods(table: Table) -> Iterator[Sequence[str]]:
             interval(row["low"], row["high"]).strip(" ()"),
             str(row["differ"]),
             number(row["brier"]),
+            number(row["log_score"]),
             number(row["calibration"]),
+            number(row["held_out"]),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +31,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict and boards as lines; tables with the names that their index columns point to."""
+    """The verdict and boards as lines; tables with the names that their index columns point to.
+
+    ``about`` is the recipe (method, version, parameters) and the diagnostics, where they are known.
+    """
 
     lines: Sequence[str]
     tables: Mapping[str, Table]
     names: Mapping[str, Sequence[str]]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
@@ -98,6 +104,27 @@ def write_tables(folder: Path, report: Report) -> None:
     for name, table in report.tables.items():
         lines = csv_lines(_cells(table, report.names), ends="\n")
         (folder / f"{name}.csv").write_text("".join(lines), encoding="utf-8")
+
+
+def as_json(report: Report, kind: str) -> str:
+    """The whole result as JSON: its kind, lines, ``about``, and tables as rows with names."""
+    tables = {}
+    for name, table in report.tables.items():
+        head, *rows = _cells(table, report.names)
+        tables[name] = [dict(zip(head, row, strict=True)) for row in rows]
+    found = {"kind": kind, **report.about, "lines": list(report.lines), "tables": tables}
+    return json.dumps(_finite(found), ensure_ascii=False, indent=1)
+
+
+def _finite(value: Any) -> Any:
+    """The same of plain values; None for a number that is not known."""
+    if isinstance(value, Mapping):
+        return {str(name): _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cells(table: Table, names: Mapping[str, Sequence[str]]) -> Iterator[list[Any]]:

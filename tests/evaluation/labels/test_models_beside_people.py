@@ -122,7 +122,9 @@ def test_calibration_is_told_from_twenty_known_answers_on(task: Task) -> None:
     text = text_of(page(task, "label_compare"))
     told = run.figures.get(name="compare").data
     rows = {row["method"]: row for row in (told if isinstance(told, list) else told["rows"])}
-    assert f"Dawid-Skene {of(rows['dawid_skene']['brier'])}" in text
+    assert f"Dawid-Skene {of(rows['dawid_skene']['calibration'])}" in text
+    assert f"{rows['dawid_skene']['brier']:.3f}".lstrip("0") in text
+    assert f"{rows['dawid_skene']['log_score']:.3f}".lstrip("0") in text
     points = [
         row for row in run.figures.get(name="reliability").data if row["method"] == "dawid_skene"
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import replace
 
 import pytest
@@ -10,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
+from evaluation.labels.selectors import study
 from evaluation.labels.selectors.study import wait_for, what_now
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
@@ -140,12 +143,19 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     assert shown.count("Claim number") == differ.count()
     n = differ.count()
     assert "People agree weakly at best" in text  # its interval reaches below .2, the limit of weak
-    assert n > 1 and f"On {60 - n} of 60 items every way of counting" in text
+    assert n > 1 and f"All methods agree on {60 - n} of 60 items." in text
     steps = [step.sentence for step in what_now(run, reads.figures_of(run)) if step]
     assert any(f"Decide these {n} items by hand" in one for one in steps)
     out = StillOut(task, wanted=600, given=300, free=300, in_work=0, working=0, due=None)
     figures = reads.figures_of(run)
-    sure = {"any_differ": 6, "unknown": 0, "one_label": 0, "worse": 0, "not_scored": 0}
+    sure = {
+        "any_differ": 6,
+        "compared_differ": 6,
+        "unknown": 0,
+        "one_label": 0,
+        "worse": 0,
+        "not_scored": 0,
+    }
     few = {"summary": {**figures["summary"], **sure}}
     assert wait_for(out, few).startswith(
         "No: all ways of counting agree on 54 of 60 items without 300 labels still to come, and "
@@ -153,7 +163,7 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     )
     unlabeled = wait_for(replace(out, items=120, bare=60), few)
     assert unlabeled.startswith("Yes, if you need all: 60 of 120 items have no answer yet")
-    many = {"summary": {**few["summary"], "any_differ": 7}}
+    many = {"summary": {**few["summary"], "compared_differ": 7}}
     assert "300 labels of the 600 asked for can still change" in wait_for(out, many)
     listed = page(task, "label_items", query="?show=differ")
     for one in differ:
@@ -165,6 +175,46 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     assert sure and not any(f"{one.item.key} " in least for one in sure)
     one = differ.first() or ItemLabel.objects.filter(run=run).first()
     assert one is not None and sum(one.extra["votes"].values()) == one.n
+
+
+def test_items_with_one_or_two_labels_do_not_count_as_agreement_of_methods(
+    task: Task, run: Run
+) -> None:
+    """Methods can hardly differ where one or two labels are all there is."""
+    figures = reads.figures_of(run)
+
+    def note(**summary: int) -> str:
+        told = {**figures, "summary": {**figures["summary"], **summary}}
+        return study.verdict(run, told, None).note
+
+    same = {"items": 60, "any_differ": 0, "compared_differ": 0}
+    assert note(**same, compared=60).endswith("All methods agree on every label.")
+    few = note(**same, compared=50)
+    assert few.endswith("All methods agree on 50 of 50 items with 3 votes or more; 10 have fewer.")
+    none = note(**same, compared=0)
+    assert "All methods agree" not in none and "3 votes" in none
+    out = StillOut(task, wanted=600, given=300, free=300, in_work=0, working=0, due=None)
+    sure = {"unknown": 0, "one_label": 0, "worse": 0, "not_scored": 0}
+    told = {"summary": {**figures["summary"], **same, **sure, "compared": 50}}
+    assert not wait_for(out, told).startswith("No")
+
+
+def test_brier_and_log_score_and_left_out_votes_stand_beside_accuracy(task: Task, run: Run) -> None:
+    text = text_of(page(task, "label_compare"))
+    assert "Brier score" in text or "Calibration needs 20 known answers" in text
+    assert "Left-out votes" in text
+    response = client_of(task).get(
+        reverse("label_export", args=[task.project_id, task.pk]) + "?table=compare&format=csv"
+    )
+    body = (
+        b"".join(response.streaming_content).decode()
+        if response.streaming
+        else (response.content.decode())
+    )
+    rows = {row["method"]: row for row in csv.DictReader(io.StringIO(body))}
+    assert set(rows) == {"majority", "dawid_skene", "mace", "glad"}
+    assert float(rows["dawid_skene"]["held_out"]) > float(rows["majority"]["held_out"])
+    assert {"brier", "log_score"} <= set(rows["mace"])
 
 
 def test_agreement_says_that_leaving_guessers_out_is_an_upper_limit(task: Task) -> None:

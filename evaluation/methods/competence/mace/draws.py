@@ -4,7 +4,7 @@ What the samplers of MACE and of Dawid and Skene share. A crowd of ``LARGE`` vot
 the rounds: every one counts after a short burn-in. Draws of rounds that follow each other are
 alike, so bounds lie further out, by how many independent draws they are worth (``quantiles``).
 Where chains differ, or bounds would move from seed to seed, they run on (``Rounds.stages``): twice
-as long, what came before being burn-in, until they have settled or made ``MOST`` of the rounds.
+as long, what came before being burn-in, until they have settled. A large crowd's do not.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Rounds:
         stage, made = self, 0
         for _ in range(most):
             made += stage.total
-            if stage is not self and made * self.votes > MOST:
+            if stage is not self and (self.votes >= LARGE or made * self.votes > MOST):
                 return
             yield stage
             stage = replace(stage, burn_in=0, each=2 * stage.each)

@@ -152,4 +152,36 @@ def test_comparisons_answers_and_ratings_are_scored_too(tmp_path: Path) -> None:
         for k in range(3)
     ]
     said = score(write(tmp_path / "ratings.csv", rated))
-    assert "Krippendorff's alpha (ordinal) 1.000" in said and "60 ratings of 20 texts by 3 workers." in said
+    assert (
+        "Krippendorff's alpha (ordinal) 1.000" in said
+        and "60 ratings of 20 texts by 3 workers." in said
+    )
+
+
+def test_items_have_the_label_that_is_shown(tmp_path: Path) -> None:
+    path = write(tmp_path / "votes.csv", votes())
+    score(path, "--out", str(tmp_path / "out"))
+    with (tmp_path / "out" / "item.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert len(rows) == 40
+    assert {row["label"] for row in rows} == {"no", "yes"}
+    assert all(row["label"] == row["dawid_skene"] for row in rows)
+
+
+def test_the_whole_result_is_printed_as_json(tmp_path: Path) -> None:
+    path = write(tmp_path / "votes.csv", votes())
+    found = json.loads(score(path, "--json", "--out", str(tmp_path / "out")))
+    assert found["kind"] == "label_table" and found["recipe"]["params"]["posterior"] == "averaged"
+    assert {row["worker"] for row in found["tables"]["worker"]} == {f"w{k}" for k in range(6)}
+    assert found["tables"]["item"][0]["label"] in ("no", "yes")
+    assert "held_out" in found["diagnostics"] and found["lines"]
+    assert (tmp_path / "out" / "item.csv").is_file()
+
+
+def test_comparisons_are_printed_as_json_too(tmp_path: Path) -> None:
+    rows = [
+        {"judge": f"j{k % 4}", "left": "a", "right": "b", "winner": "left" if k % 3 else "right"}
+        for k in range(24)
+    ]
+    found = json.loads(score(write(tmp_path / "pairs.csv", rows), "--json"))
+    assert found["kind"] == "comparison_table" and found["tables"]
