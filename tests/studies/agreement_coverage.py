@@ -1,7 +1,8 @@
 """How often the intervals of agreement, order effects and significance hold the true value.
 
 ``python -m tests.studies.agreement_coverage [RUNS]`` simulates RUNS (1,000) data sets a line and
-prints name, nominal, covered and n. True values come from one very large simulation, or by design.
+prints name, nominal, covered and n, the number of intervals given. True values come from one very
+large simulation, or by design.
 """
 
 from __future__ import annotations
@@ -71,6 +72,45 @@ def agreements(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, 
             agreement.percent_agreement,
             lambda data: agreement.percent_interval(data, confidence=LEVEL),
         )
+    return lines
+
+
+def rare(rng: np.random.Generator, items: int, share: float) -> Labels:
+    """Five votes an item, right in .875, of which one class is rare."""
+    truth = rng.random((items, 1)) < share
+    label = np.where(rng.random((items, 5)) < 0.875, truth, ~truth).astype(np.int64)
+    return Labels.build(
+        np.arange(items * 5),
+        np.repeat(np.arange(items), 5),
+        label.ravel(),
+        workers=("w",) * (items * 5),
+        items=("i",) * items,
+        labels=["common", "rare"],
+    )
+
+
+def rare_classes(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float, float, float]]]:
+    """Where one label is frequent; few items then say what chance gives."""
+    lines: dict[str, Callable[[], tuple[float, float, float]]] = {}
+    for share, sizes in ((0.05, (20, 40, 60, 200)), (0.03, (100, 300))):
+        large = rare(rng, 200_000, share)
+        for name, point, interval in (
+            ("alpha", agreement.krippendorff_alpha, agreement.alpha_interval),
+            ("Fleiss' kappa", agreement.fleiss_kappa, agreement.kappa_interval),
+            ("AC1", agreement.gwet_ac1, agreement.gwet_interval),
+        ):
+            for items in sizes:
+
+                def once(
+                    share: float = share,
+                    items: int = items,
+                    interval: Any = interval,
+                    true: float = point(large),
+                ) -> tuple[float, float, float]:
+                    found = interval(rare(rng, items, share), rng=rng, resamples=500)
+                    return found.low, found.high, true
+
+                lines[f"{name}, a class of {share:.0%}, {items} items"] = once
     return lines
 
 
@@ -169,13 +209,12 @@ def differences(rng: np.random.Generator) -> dict[str, Callable[[], tuple[float,
 def main(runs: int = 1000) -> None:
     """Print a line an interval."""
     rng = np.random.default_rng(20)
-    for lines in (agreements(rng), orders(rng), differences(rng)):
+    for lines in (agreements(rng), rare_classes(rng), orders(rng), differences(rng)):
         for name, once in lines.items():
-            held = 0
-            for _ in range(runs):
-                low, high, true = once()
-                held += low <= true <= high
-            print(f"{name:<48} {LEVEL:.2f} {held / runs:.3f} {runs}", flush=True)
+            found = np.array([once() for _ in range(runs)])
+            low, high, true = found[~np.isnan(found[:, 0])].T
+            held = ((low <= true) & (true <= high)).mean() if len(low) else np.nan
+            print(f"{name:<48} {LEVEL:.2f} {held:.3f} {len(low)}", flush=True)
 
 
 if __name__ == "__main__":
