@@ -14,7 +14,8 @@ EXPLAINED = {
     "the true one. `width`: accuracy of the label shown minus that of majority vote.",
     "competence (labels)": "`false`: somebody who is not below the median is called surely so. "
     "`bias`: mean of estimate minus truth.",
-    "alternative test at the margin": "`false`: a model that is worse by exactly epsilon passes.",
+    "alternative test at the margin": "`false`: Yes or No of a model that is "
+    "worse by exactly epsilon.",
     "live, every look": "`covered`: the intervals of all looks hold at once.",
     "Bradley-Terry by judge": "`false`: equal systems are told apart, or others the wrong way "
     "round.",
