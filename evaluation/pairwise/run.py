@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.pairwise.judge_boards import judge_boards
@@ -92,15 +92,16 @@ def write(run: Run, done: Computed) -> Outcome:
 
 def _look_alikes(run: Run, frozen: PairsDataset | RatingsDataset) -> dict[str, Any]:
     """Workers who answer alike: of judgments each one's first on a pair, of ratings all."""
+    value: FloatArray | IntArray
     if isinstance(frozen, RatingsDataset):
         data = frozen.data
-        answers = data.worker, data.text, data.value
+        worker, item, value = data.worker, data.text, data.value
     elif run.method == CORE:
         people = frozen.data.votes.once()
-        answers = people.worker, people.pair, people.canonical()
+        worker, item, value = people.worker, people.pair, people.canonical()
     else:
         return {}
-    found = look_alikes.figure_of_scales(*answers, ids=frozen.workers)
+    found = look_alikes.figure_of_scales(worker, item, value, ids=frozen.workers)
     return {look_alikes.FIGURE: found}
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
 
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import bag_of_words, rasa, roy
@@ -27,7 +26,7 @@ from evaluation.methods.core.base import (
     Texts,
     of_rows,
 )
-from evaluation.methods.core.inference import family_level
+from evaluation.methods.core.inference import t_quantile
 from evaluation.methods.core.params import Params, flag, resamples
 from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
@@ -240,12 +239,12 @@ def _against_aqer(scores: Mapping[str, FloatArray]) -> list[Row]:
 def _against_experts(scores: Mapping[str, FloatArray], grades: FloatArray) -> list[Row]:
     if not np.isfinite(grades).any():
         return []
-    level = family_level(LEVEL, len(scores) - 1)
+    family = len(scores) - 1
     rows = []
     for slug, own in scores.items():
         gap = dict.fromkeys(EXPERTS[-4:-1], np.nan) | {"difference_reason": ""}
         if slug != AQER:
-            gap = _difference(own, scores[AQER], grades, level)
+            gap = _difference(own, scores[AQER], grades, family)
         rows.append({"method": slug, **_pearson(own, grades), **gap})
     return rows
 
@@ -277,8 +276,11 @@ def _r(one: FloatArray, other: FloatArray) -> FloatArray:
     )
 
 
-def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, level: float) -> Row:
-    """r with the grades less AQER's, on the workers whom both score, jackknifed over workers."""
+def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, family: int) -> Row:
+    """r with the grades less AQER's, on the workers whom both score, jackknifed over workers.
+
+    The intervals of ``family`` differences hold all at once (Bonferroni).
+    """
     both = np.isfinite(one) & np.isfinite(base) & np.isfinite(grades)
     n = int(both.sum())
     names = EXPERTS[-4:]
@@ -294,7 +296,7 @@ def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, level: fl
     error = jackknife_error(gaps[1:])
     if error < SAME:
         return told(float(gaps[0]), ALL_SAME)
-    return told(float(gaps[0]), "", float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) * error)
+    return told(float(gaps[0]), "", float(t_quantile(LEVEL, n - 1, family)) * error)
 
 
 METHOD = PARAMS.as_method("Compare methods", Crowd, fit)

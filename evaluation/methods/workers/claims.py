@@ -57,11 +57,12 @@ def median_claim(row: Mapping[str, Any], *, family: int, level: float = 0.95) ->
     """
     gap, low, high = (row.get(name) for name in MEDIAN_GAP)
     known = low is not None and high is not None
+    none = float("nan")
     return Claim(
         "competence minus the median of the workers",
-        float("nan") if gap is None else gap,
-        low if known else float("nan"),
-        high if known else float("nan"),
+        none if gap is None else gap,
+        none if low is None else low,
+        none if high is None else high,
         level=level,
         n=row.get("n", 0),
         compared_with=family,

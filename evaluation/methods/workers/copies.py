@@ -174,7 +174,7 @@ def _fit(
     base = n / noise
     r = _start(pairs, covariance, base, workers)
     weight = _lighter(pairs, covariance, base, r)
-    information = np.zeros(workers)
+    information: FloatArray = np.zeros(workers)
     for _ in range(ROUNDS):
         before = r
         sums = np.bincount(first, weight * covariance * r[second], workers)

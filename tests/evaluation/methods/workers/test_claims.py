@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.labels import method as labels
 from evaluation.methods.workers.claims import (
     family_bounds,
@@ -19,7 +19,7 @@ from tests.studies.coverage.crowds import LabelCrowd, draw_labels
 CHANCE = 0.5
 
 
-def posterior(right: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+def posterior(right: FloatArray | IntArray, n: int, rng: np.random.Generator) -> FloatArray:
     """Draws (2000, workers) of competences after ``n`` votes each, ``right`` of them right."""
     return rng.beta(right + 1, n - right + 1, size=(2000, len(right)))
 
