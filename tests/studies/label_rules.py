@@ -184,7 +184,7 @@ def measure(crowd: Crowd, simulations: int, rng: np.random.Generator) -> dict[st
     kind, said = (np.concatenate(x).reshape(simulations, -1) for x in (kinds, named))
     held, above = (np.concatenate(x).reshape(simulations, -1) for x in (covered, better))
     short = np.concatenate(low).reshape(simulations, -1)
-    if (said & above).any():
+    if np.logical_and(said, above).any():
         raise AssertionError("named as giving one label, and better than guessing")
     found_shares: dict[str, float] = {}
     for name, values, of in (

@@ -69,7 +69,7 @@ def held_out(
         hooks=hooks.quiet(),
         stages=1,
     )
-    plain = {"rng": rng, "resamples": 0, "hooks": hooks.quiet()}
+    plain: dict[str, Any] = {"rng": rng, "resamples": 0, "hooks": hooks.quiet()}
     chances = {
         "majority": _coins(train, item_part, worker, item, label, own=False),
         "one_coin": _coins(train, item_part, worker, item, label, own=True),
@@ -134,9 +134,9 @@ def _coins(
     """
     k, items, workers = len(data.labels), len(data.items), len(data.workers)
     cell = data.item * k + data.label
-    share = summed(cell, data.weight, items * k).reshape(items, k)
-    share = (share + 1e-9) / (share + 1e-9).sum(axis=1, keepdims=True)
-    size = np.bincount(part)
+    share = summed(cell, data.weight, items * k).reshape(items, k) + 1e-9
+    share /= share.sum(axis=1, keepdims=True)
+    size = np.bincount(part).astype(np.float64)
     n = summed(data.worker, data.weight, workers)
     right = np.full(workers, 0.5)
     for _ in range(ROUNDS):

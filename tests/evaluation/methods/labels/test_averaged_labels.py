@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from tests.studies.label_rules import Crowd
 from tests.studies.rare_labels import DESIGNS, crowds
 
 RNG = np.random.default_rng
-FAST = {"restarts": 1, "resamples": 200}
+FAST: dict[str, Any] = {"restarts": 1, "resamples": 200}
 
 
 def shown(result: Result, truth: np.ndarray) -> dict[str, tuple[float, float]]:
@@ -70,9 +72,9 @@ def test_the_plug_in_labels_can_still_be_had() -> None:
 
 
 def adversaries(seed: int, *, studies: int = 12) -> tuple[Labels, np.ndarray]:
-    """Three of 20 workers are wrong three times in four, the others right .6 to .95."""
+    """Three of 20 workers are wrong nine times in ten, the others right .6 to .95."""
     rng, workers, size = RNG(seed), 20, 100
-    right = np.concatenate([np.full(3, 0.25), np.linspace(0.6, 0.95, workers - 3)])
+    right = np.concatenate([np.full(3, 0.1), np.linspace(0.6, 0.95, workers - 3)])
     truth = rng.integers(0, 2, studies * size)
     who = rng.random((studies * size, workers)).argsort(axis=1)[:, :5].ravel()
     item = np.repeat(np.arange(studies * size), 5)
@@ -94,9 +96,9 @@ def test_intervals_of_adversaries_reach_below_chance() -> None:
     worker = method.fit(data, rng=RNG(0), **FAST).estimates["worker"]
     held = (worker["low"] <= right) & (right <= worker["high"])
     bad = right < 0.5
-    assert held[bad].mean() > 0.75  # 36 workers
+    assert held[bad].mean() > 0.8  # 36 workers
     assert held.mean() > 0.91
-    assert np.abs(worker["competence"][bad].mean() - 0.25) < 0.08
+    assert np.abs(worker["competence"][bad].mean() - 0.1) < 0.08
 
 
 def test_another_seed_moves_no_bound_far() -> None:
