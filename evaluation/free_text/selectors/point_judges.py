@@ -189,7 +189,14 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
         for row in found.order_by("component").values(*names, "component", *RANKS, *SPAN)
     ]
     own = [
-        OnBoard(row["name"], row["detail"], row["component"], *(row[one] for one in RANKS), row)
+        OnBoard(
+            row["name"],
+            row["detail"],
+            row["component"],
+            row["rank_low"],
+            row["rank_high"],
+            row,
+        )
         for row in rows
         if row["component"] == rows[0]["component"]
     ]

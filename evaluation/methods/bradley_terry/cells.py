@@ -304,7 +304,7 @@ def shares_of(cells: Cells, units: Units) -> Shares:
     k, cell = len(cells.layout), units.kind // 3
     if not units.clustered:
         node = np.concatenate([cells.first[cell], cells.second[cell]])
-        votes = np.bincount(node, np.tile(units.weight, 2), k)
+        votes = np.bincount(node, np.tile(units.weight, 2), k).astype(np.float64)
         none = np.zeros(len(units.kind))
         whole = np.array([units.weight.sum()])
         return Shares(Clusters.of_votes(votes), Clusters.of_votes(whole), none, none)

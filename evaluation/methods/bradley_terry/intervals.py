@@ -396,7 +396,10 @@ def _redrawn_widening(
     clusters add to the sandwich."""
     nodes, whole = shares.nodes.units, np.full(len(model.shared), shares.whole.units[0])
     if not units.clustered:
-        return tuple(bootstrap.widening_factor(n, complete=False) for n in (nodes, whole))
+        return (
+            bootstrap.widening_factor(nodes, complete=False),
+            bootstrap.widening_factor(whole, complete=False),
+        )
     plain = sandwich(cells, model, found.point, units, rng)
     wider = sandwich(cells, model, found.point, units, rng, shares=shares)
     again = np.sqrt(1 + 1 / shares.nodes.effective), np.sqrt(1 + 1 / shares.whole.effective)

@@ -155,7 +155,8 @@ def fit(
         _refuse_few_pairs(data)
     result = fit_units(data, settings, rng=rng, hooks=hooks or Hooks(), covariates=covariates)
     table = result.estimates["player"]
-    result.diagnostics["notes"] += few_notes(data.players, table, f"{settings['cluster']}s")
+    notes: list[str] = result.diagnostics["notes"]
+    notes += few_notes(data.players, table, f"{settings['cluster']}s")
     return result
 
 

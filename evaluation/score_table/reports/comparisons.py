@@ -106,8 +106,8 @@ def _lines(data: Judgments, found: Boards, tables: Mapping[str, Table]) -> Itera
     yield f"Intervals by {_of_file(found.clusters[DIMENSION])}."
     yield ""
     yield from board("Systems", _systems(data, tables["player"]))
-    head = f"{DIMENSION}: "
-    said = [note.removeprefix(head) for note in found.notes if note.startswith(head)]
+    own = f"{DIMENSION}: "
+    said = [note.removeprefix(own) for note in found.notes if note.startswith(own)]
     yield from (f"Warning: {_of_file(note)}" for note in said)
 
 
