@@ -143,8 +143,8 @@ def _coins(
         before = right
         hits = summed(data.worker, data.weight * share.reshape(-1)[cell], workers)
         right = (hits + 1) / (n + 2) if own else np.full(workers, hits.sum() + 1) / (n.sum() + 2)
-        prior = np.stack([np.bincount(part, share[:, t], len(size)) for t in range(k)], axis=1)
-        prior = (prior + 1) / (size[:, None] + k)
+        true = np.stack([np.bincount(part, share[:, t], len(size)) for t in range(k)], axis=1)
+        prior = (true + 1) / (size[:, None] + k)
         odds = np.log(right) - np.log((1 - right) / (k - 1))
         log = summed(cell, data.weight * odds[data.worker], items * k).reshape(items, k)
         log += np.log(prior)[part]
@@ -152,8 +152,8 @@ def _coins(
         share /= share.sum(axis=1, keepdims=True)
         if np.abs(right - before).max() < TOLERANCE:
             break
-    true = share[item, label]
-    return true * right[worker] + (1 - true) * (1 - right[worker]) / (k - 1)
+    chance = share[item, label]
+    return chance * right[worker] + (1 - chance) * (1 - right[worker]) / (k - 1)
 
 
 def _soft(data: Labels, found: Result) -> FloatArray:
