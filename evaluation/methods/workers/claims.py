@@ -4,9 +4,9 @@ Among many equal workers somebody's own 95% interval lies below the median: of 3
 studies, of 100 in all. So a worker is set apart from the others, or from guessing, only by a
 comparison that allows for how many were compared. Both rules read draws of the posterior.
 
-Tails that lie beyond the draws are those of a normal distribution on that side: the distance of
-the bound at the stated level from the median of the draws, stretched. Posteriors of a
-competence are skewed, so each side is stretched by its own distance.
+Tails that lie beyond the draws are those of a normal distribution on that side: the distance of an
+outer quantile from the median of the draws, stretched. Posteriors of a competence are skewed, so
+each side is stretched by its own distance.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.inference import Claim, normal_quantile
+from evaluation.methods.core.inference import Claim, family_level, normal_quantile
 
+FEWEST_BEYOND = 4  # draws beyond a quantile of them
 LEAST_COMPARED = 3  # workers of a part from which there is a median to compare with
 MEDIAN_GAP = ("median_gap", "median_gap_low", "median_gap_high")
 
@@ -37,8 +38,11 @@ def median_gaps(
     """
     found = no_gaps(len(part))
     for own in _parts(part):
-        middle, below, above = _sides(draws[:, own] - _medians(draws[:, own]), level)
-        stretch = normal_quantile(level, len(own)) / normal_quantile(level)
+        wanted = family_level(level, len(own))
+        # As far out as draws reach.
+        drawn = min(wanted, max(1 - 2 * FEWEST_BEYOND / len(draws), 0.5))
+        middle, below, above = _sides(draws[:, own] - _medians(draws[:, own]), drawn)
+        stretch = normal_quantile(wanted) / normal_quantile(drawn)
         bounds = (middle, middle - stretch * below, middle + stretch * above)
         for name, values in zip(MEDIAN_GAP, bounds, strict=True):
             found[name][own] = values
