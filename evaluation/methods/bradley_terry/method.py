@@ -42,6 +42,7 @@ from evaluation.methods.core.params import (
     real_number,
     resamples,
 )
+from evaluation.methods.core.units import LEAST, MEAN
 from evaluation.methods.core.votes import Pairs
 
 NAME, VERSION = "bradley-terry", "1.1"
@@ -67,7 +68,7 @@ PARAMS = Params(
     version=VERSION,
 )
 DEFAULTS = PARAMS.defaults
-FEWEST_JUDGES = 10  # or pairs, from which a variance between them says something
+FEWEST_JUDGES = LEAST[MEAN]  # or pairs, from which intervals between them hold
 LEAST_OWN = 0.01  # of what a covariate says: less, and merits and coefficients trade freely
 NAMED = 20  # names that a diagnostic lists in full
 

@@ -32,7 +32,7 @@ from evaluation.methods.core.base import (
     Table,
     of_rows,
 )
-from evaluation.methods.core.units import share
+from evaluation.methods.core.units import LEAST, MEAN, share
 from evaluation.methods.core.votes import FIRST, TIE, Pairs
 from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
@@ -58,7 +58,7 @@ HEAD = (
     *("dimension", "system_a", "system_b", "share", "low", "high", "level", "decided", "ties"),
     "reason",
 )
-FEWEST = 10  # clusters from which a clustered variance says something
+FEWEST = LEAST[MEAN]  # clusters from which intervals between them hold
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,6 +227,7 @@ PAIR_CROWDS = (
     PairCrowd("Zipf 1.5, 12 judges", judges=12, active="zipf 1.5"),
     PairCrowd("Zipf 2, 30 judges", active="zipf 2"),
     PairCrowd("one of 10 does 80 %", judges=10, active="one 80"),
+    PairCrowd("6 topics", topics=6, prompt=0.5),
     PairCrowd("10 topics", topics=10, prompt=0.5),
     PairCrowd("40 topics, Zipf 1.5", topics=40, prompt=0.5, votes=480, active="zipf 1.5"),
     PairCrowd("3 judges agree", merits=(0.0,) * 5, votes=900, each=3, taste=0.0, prompt=1.2),

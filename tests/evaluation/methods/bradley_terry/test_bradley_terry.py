@@ -303,10 +303,10 @@ def test_votes_of_effectively_fewer_than_three_judges_have_no_interval_and_it_is
     assert any("an interval needs 3" in note for note in found.diagnostics["notes"])
 
 
-def test_votes_on_fewer_than_ten_pairs_are_not_clustered_by_pair() -> None:
+def test_votes_on_fewer_than_five_pairs_are_not_clustered_by_pair() -> None:
     with pytest.raises(bt.TooFewPairs):
-        fit(crowd(1, 200, 4), cluster="pair")
-    assert fit(crowd(1, 200, 5), cluster="pair").converged
+        fit(crowd(1, 200, 3), cluster="pair")
+    assert fit(crowd(1, 200, 4), cluster="pair").converged
 
 
 @pytest.mark.parametrize(("won", "lost"), [(2_000_000, 2), (2_000_000, 0)])
@@ -511,10 +511,10 @@ def test_without_a_finite_fit_it_is_said_what_to_do_and_no_matrix_is_named(
     assert fit(data, **{**params, "regularisation": 0.2}).converged
 
 
-def test_intervals_between_fewer_than_ten_judges_are_refused_and_from_ten_on_given() -> None:
-    for judges in (1, 2, 9):
-        with pytest.raises(bt.TooFewJudges, match=f"{judges} judges.*need 10 or more"):
+def test_intervals_between_fewer_than_five_judges_are_refused_and_from_five_on_given() -> None:
+    for judges in (1, 2, 4):
+        with pytest.raises(bt.TooFewJudges, match=f"{judges} judges.*need 5 or more"):
             fit(crowd(3, judges=judges), cluster="judge")
-    assert np.isfinite(fit(crowd(3, judges=10), cluster="judge").estimates["player"]["low"]).all()
+    assert np.isfinite(fit(crowd(3, judges=5), cluster="judge").estimates["player"]["low"]).all()
     # Votes that name no judge stand for themselves.
     assert np.isfinite(fit(crowd(3), cluster="judge").estimates["player"]["low"]).all()

@@ -103,7 +103,7 @@ def test_a_board_by_effectively_fewer_than_three_workers_has_no_intervals_and_sa
     assert any("workers, but a few did most" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("topics", "by"), [(12, "topic"), (6, "pair"), (1, "")])
+@pytest.mark.parametrize(("topics", "by"), [(12, "topic"), (5, "topic"), (4, "pair"), (1, "")])
 def test_texts_are_clusters_where_several_stand_for_the_same_two_systems(
     topics: int, by: str
 ) -> None:
