@@ -287,5 +287,4 @@ def test_quantiles_of_intervals_come_from_one_place() -> None:
 
 
 # Still to go through inference.py; nothing is added.
-QUANTILES_LEFT = {
-}
+QUANTILES_LEFT = {}

@@ -179,8 +179,9 @@ def _fit(
         before = r
         sums = np.bincount(first, weight * covariance * r[second], workers)
         sums += np.bincount(second, weight * covariance * r[first], workers)
-        information = np.bincount(first, weight * r[second] ** 2, workers)
-        information += np.bincount(second, weight * r[first] ** 2, workers)
+        both = np.bincount(first, weight * r[second] ** 2, workers)
+        both = both + np.bincount(second, weight * r[first] ** 2, workers)
+        information = np.asarray(both, dtype=np.float64)
         new = sums / np.maximum(information, 1e-9)
         r = np.clip((new + before) / 2, -1.0, 1.0)
         weight = _lighter(pairs, covariance, base, r)

@@ -50,9 +50,7 @@ class Row:
 
 def first(*ranks: tuple[int, int] | None, others: tuple[Row, ...] = ()) -> Verdict:
     """Who is first of A, B, C ... whose best and worst possible ranks are these."""
-    rows = [
-        Row(name, *(span or (None, None))) for name, span in zip("ABCDEF", ranks, strict=False)
-    ]
+    rows = [Row(name, *(span or (None, None))) for name, span in zip("ABCDEF", ranks, strict=False)]
     return first_place([*rows, *others], noun="systems", by="9 votes")
 
 
