@@ -31,6 +31,7 @@ STANDINGS = {BETTER: "better", UNKNOWN: "unknown", ONE_LABEL: "one_label"}
 WORSE = "worse"  # the whole interval lies below chance
 NOT_SCORED = "not_scored"
 FEWEST = 3  # workers that share items, from which competence is told
+COPIES = "some workers give each other's labels (look-alikes)"
 TOO_FEW = "competence needs 3 workers who share items"
 MOST_PAIRS = 1000  # of workers that a run keeps
 SURE = 0.9  # a posterior below is worth a look
@@ -67,7 +68,8 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
     rows = []
     for row, standing in _standings(result):
         scored, reliable = standing != NOT_SCORED, row["reliable"]
-        why = "" if row["low"] is not None else "the run gives no interval"
+        missing = COPIES if len(result.estimates["look_alikes"]) else "the run gives no interval"
+        why = "" if row["low"] is not None else missing
         rows.append(
             {
                 "worker_id": frozen.workers[row["worker"]],
@@ -371,17 +373,18 @@ def recipe(run: Run, frozen: LabelsDataset, result: Result) -> Row:
     }
 
 
-def beside_models(run: Run, frozen: LabelsDataset) -> Row:
+def beside_models(run: Run, frozen: LabelsDataset, result: Result) -> Row:
     """Agreement that no model of labels gives: of every two workers, and in the further fields.
 
     And which workers agree more than their quality explains.
     """
-    data = frozen.data
     return {
         "pairs": _pairs(frozen),
         "other_fields": _other_fields(run, frozen),
-        look_alikes.FIGURE: look_alikes.figure(
-            data.worker, data.item, data.label, ids=frozen.workers
+        look_alikes.FIGURE: look_alikes.figure_of_pairs(
+            result.estimates["look_alikes"],
+            tested=result.diagnostics["look_alikes_tested"],
+            ids=frozen.workers,
         ),
     }
 

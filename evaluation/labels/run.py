@@ -74,7 +74,7 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
     rows, told = results.content(run, done.frozen, done.result)
-    return Outcome(rows, {**told, **results.beside_models(run, done.frozen)})
+    return Outcome(rows, {**told, **results.beside_models(run, done.frozen, done.result)})
 
 
 def fail(run: Run, done: Computed) -> str:

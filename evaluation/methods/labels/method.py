@@ -75,6 +75,10 @@ are there where ``ordered`` (interval: labels that read as numbers), own where t
 they agree raises agreement even in noise: "better" says how those left agree, not that the crowd
 does.
 
+``look_alikes``, a row a pair of workers who agree beyond what their quality explains (columns of
+workers/copies.py). In a part of the crowd with such pairs nobody has an interval of competence, and
+nobody is told apart from guessing or from the median.
+
 ``compare``, a row a method: method (index), right (items labelled right; level labels count as
 their share, as drawing one would), n (items with a known answer and votes), low, high (Wilson),
 differ (items whose label is not the majority's, of those that have both), brier, calibration
@@ -138,7 +142,8 @@ from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.kinds import by_kind
 from evaluation.methods.labels.same_label import same_label
 from evaluation.methods.labels.workers import Skills
-from evaluation.methods.workers.claims import family_bounds
+from evaluation.methods.workers.claims import MEDIAN_GAP, family_bounds
+from evaluation.methods.workers.copies import LookAlikes, look_alikes
 
 NAME, VERSION = "labels", "1.5"
 BETTER, UNKNOWN, ONE_LABEL = 0, 1, 2
@@ -148,6 +153,12 @@ MACE_SHOWN = (
 )
 NAMES = {"dawid_skene": "Dawid-Skene", "mace": "MACE", "glad": "GLAD"}
 LEAVES_MAJORITY = "leaves-majority"
+LOOK_ALIKES = "look-alikes"  # code of a finding
+LOOK_ALIKES_SAID = (
+    "Some workers give each other's labels (look-alikes), so no competence has an interval."
+)
+# What workers' rows lack where some of them are look-alikes.
+UNSURE_BESIDE = ("low", "high", "mace_low", "mace_high", "reliable", *MEDIAN_GAP)
 LEAVES_MAJORITY_SAID = (
     "{name}: labels leave the majority on {differ} of {items} items ({share:.0%}): check some of "
     "them by hand before you use them"
@@ -253,7 +264,8 @@ def fit(
 
     Diagnostics: ``components``, ``workers_not_scored``, ``items_without_votes``, ``warnings`` of
     the models, each beginning with its name, ``findings`` (code LEAVES_MAJORITY: a method whose
-    labels leave the majority on more than a tenth of the items), ``r_hat`` by model, and
+    labels leave the majority on more than a tenth of the items; LOOK_ALIKES: workers copy),
+    ``look_alikes_tested`` pairs, ``r_hat`` by model, and
     ``held_out``, the mean log chance of a left-out vote by model.
 
     Raises
@@ -267,14 +279,15 @@ def fit(
     if settings["distance"] is not None:
         checked_distance(settings["distance"], len(data.labels))
     fits = _fits(data, settings, rng=rng, hooks=hooks or Hooks())
-    estimates = _tables(data, fits, known, settings, rng=rng)
+    copies = look_alikes(data.worker, data.item, data.label, workers=len(data.workers))
+    estimates = _tables(data, fits, known, copies, settings, rng=rng)
     if time is not None:
         estimates |= _over_time(data, fits, estimates["worker"], time, settings["level"])
     if columns:
         agrees = drift.agrees_with_others(data, fits.counts, fits.dawid_skene)
         estimates |= by_kind(data, agrees, columns, settings, rng=rng.spawn(1)[0])
     converged = fits.dawid_skene.converged and fits.mace.converged and fits.glad.converged
-    diagnostics = _diagnostics(data, fits, settings)
+    diagnostics = _diagnostics(data, fits, copies, settings)
     return PARAMS.result(settings, estimates, diagnostics, converged=converged)
 
 
@@ -282,12 +295,13 @@ def _tables(
     data: Labels,
     fits: _Fits,
     gold: IntArray,
+    copies: LookAlikes,
     settings: dict[str, Any],
     *,
     rng: np.random.Generator,
 ) -> dict[str, Table]:
     skills, level = fits.skills, settings["level"]
-    worker = _worker_table(data, fits, gold, settings)
+    worker = _unsure_beside(copies, _worker_table(data, fits, gold, settings))
     agreement = agreement_table(
         data,
         worker["group"] == BETTER,
@@ -316,7 +330,26 @@ def _tables(
         "compare": label_items.compare_table(fits.found, gold, level, fits.held_out),
         "reliability": label_items.reliability_table(fits.found, gold, level),
         "summary": _summary(worker, item, agreement),
+        "look_alikes": copies.pair,
     }
+
+
+def _unsure_beside(copies: LookAlikes, worker: Table) -> Table:
+    """The workers' table without certainty in the parts of the crowd that have look-alikes.
+
+    All models take workers as independent given the truth. Those who copy pull the labels to their
+    own, so that intervals of everybody beside them held .20 of the time at a stated .95.
+    """
+    named = np.concatenate([copies.pair["worker_a"], copies.pair["worker_b"]])
+    beside = (worker["component"] > 0) & np.isin(worker["component"], worker["component"][named])
+    if not beside.any():
+        return worker
+    columns = {name: column.copy() for name, column in worker.columns.items()}
+    for name in UNSURE_BESIDE:
+        columns[name][beside] = np.nan
+    columns["against_chance"][beside] = 0
+    columns["group"][beside & (worker["group"] == BETTER)] = UNKNOWN
+    return Table(columns)
 
 
 def _over_time(
@@ -511,7 +544,9 @@ def _summary(worker: Table, item: Table, agreement: Table) -> Table:
     )
 
 
-def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _diagnostics(
+    data: Labels, fits: _Fits, copies: LookAlikes, settings: Mapping[str, Any]
+) -> dict[str, Any]:
     counts, scored = fits.counts, fits.counts.worker_part > 0
     r_hat = {"mace": fits.mace.diagnostics.get("r_hat")}
     draws = fits.skills.draws
@@ -527,6 +562,9 @@ def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict
         warnings += [f"Dawid-Skene: {text}" for text in mace_tables.unsettled(draws, scored)]
     findings = _findings(fits.found)
     warnings += [LEAVES_MAJORITY_SAID.format(**one) for one in findings]
+    if len(copies.pair):
+        findings.append({"code": LOOK_ALIKES, "pairs": len(copies.pair)})
+        warnings.append(LOOK_ALIKES_SAID)
     return {
         "components": mace_tables.components_of(data, counts.worker_part, counts.item_part),
         **mace_tables.left_out(data, counts.worker_part),
@@ -540,6 +578,7 @@ def _diagnostics(data: Labels, fits: _Fits, settings: Mapping[str, Any]) -> dict
         "r_hat": r_hat,
         "warnings": warnings,
         "findings": findings,
+        "look_alikes_tested": copies.tested,
         "held_out": {name: float(log.mean()) for name, log in fits.held_out.items()},
     }
 

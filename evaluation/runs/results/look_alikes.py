@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from crowdqc.numbers import percent
-from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.workers.copies import look_alikes
 from evaluation.models import Run
 from evaluation.runs.adapters import adapter_of
@@ -31,14 +31,19 @@ def figure(
     Arguments as there.
     """
     found = look_alikes(worker, item, label, workers=len(ids), per=per)
+    return figure_of_pairs(found.pair, tested=found.tested, ids=ids)
+
+
+def figure_of_pairs(pair: Table, *, tested: int, ids: Sequence[int]) -> dict[str, Any]:
+    """The same from the table of a method that looked for them itself."""
     rows = [
         {
             "workers": [ids[row["worker_a"]], ids[row["worker_b"]]],
             **{name: row[name] for name in ("shared", "agreement", "expected", "p")},
         }
-        for row in found.pair.rows()
+        for row in pair.rows()
     ]
-    return {"rows": rows, "tested": found.tested}
+    return {"rows": rows, "tested": tested}
 
 
 def figure_of_scales(

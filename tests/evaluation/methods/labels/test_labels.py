@@ -88,7 +88,7 @@ def test_every_table_has_the_columns_and_rows_that_pages_are_built_on() -> None:
     tables = found.estimates
     assert set(tables) == {
         "worker", "confusion", "item", "posterior", "class", "agreement", "compare", "reliability",
-        "summary",
+        "summary", "look_alikes",
     }  # fmt: skip
     columns = {
         "worker": "worker n competence low high chance mace mace_low mace_high glad known_n "

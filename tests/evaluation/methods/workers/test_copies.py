@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from evaluation.methods.core.base import IntArray
+from evaluation.methods.labels import method as labels
 from evaluation.methods.workers.copies import FAMILY_ERROR, LookAlikes, look_alikes
+from tests.studies.coverage.crowds import LabelCrowd, draw_labels
 
 Votes = tuple[IntArray, IntArray, IntArray]
 
@@ -107,3 +109,15 @@ def test_few_workers_or_shared_items_are_not_tested() -> None:
 def test_a_large_crowd_takes_bounded_time_and_memory() -> None:
     found = look_alikes(*crowd(np.random.default_rng(4), 1000, 1000, 50, bots=3), workers=1000)
     assert found.tested > 0
+
+
+def test_nobody_is_told_from_guessing_beside_workers_who_copy() -> None:
+    """Their copies pull the labels along: honest workers looked like guessers."""
+    copying = LabelCrowd("copies", workers=15, copiers=0.4, items=60, votes=15)
+    drawn = draw_labels(copying, np.random.default_rng(4))
+    found = labels.fit(drawn.data, rng=np.random.default_rng(0))
+    assert len(found.estimates["look_alikes"]) >= 10
+    worker = found.estimates["worker"]
+    assert np.isnan(worker["low"]).all() and not worker["against_chance"].any()
+    assert (worker["group"] != labels.BETTER).all()
+    assert found.diagnostics["findings"][-1]["code"] == labels.LOOK_ALIKES
