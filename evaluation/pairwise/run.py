@@ -87,7 +87,7 @@ def fit(run: Run, frozen: PairsDataset | RatingsDataset, hooks: Hooks) -> Comput
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
     rows, told = pair_results.content(run, done.frozen, done.result, done.more)
-    return Outcome(rows, told | _look_alikes(run, done.frozen))
+    return Outcome(rows, told, beside=_look_alikes(run, done.frozen))
 
 
 def _look_alikes(run: Run, frozen: PairsDataset | RatingsDataset) -> dict[str, Any]:

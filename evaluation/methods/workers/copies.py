@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, IntArray, Table

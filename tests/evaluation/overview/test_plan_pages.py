@@ -37,7 +37,7 @@ def test_a_free_text_task_says_how_many_answers_per_question_do() -> None:
     task = factories.make_task(n=8)
     text = text_of(plan_page(task))
     assert "per question reach a correlation of .90 on average, in simulated crowds." in text
-    assert "Answers per question" in text and "planning 1.1, f2: 8 answers a worker" in text
+    assert "Answers per question" in text and "planning 1.2, f2: 8 answers a worker" in text
     asked = text_of(plan_page(task, query="?target=0.5&per_worker=4"))
     assert "wanted, .50" in asked and "4 answers per worker" in asked
     assert "less than or equal to 0.999" in text_of(plan_page(task, query="?target=3&per_worker=4"))
@@ -47,7 +47,8 @@ def test_a_pairwise_task_says_how_many_judges_tell_two_systems_apart() -> None:
     task = pair_corpus.make_task(topics=4, sources=3, redundancy=3)
     text = text_of(plan_page(task))
     assert "The chance falls at first" not in text
-    assert "The chance falls at first" in text_of(
+    # From two pairs intervals were too narrow, so that more judges had less of a chance.
+    assert "The chance falls at first" not in text_of(
         plan_page(task, query="?target=80&gap=0.5&pairs=2")
     )
     assert "Not reached with 4 pairs: 9 judges per pair tell two systems apart" in text
