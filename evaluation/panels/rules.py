@@ -119,7 +119,6 @@ class Choice:
     wanted: RuleRequest
     adjusted: bool  # ranked by question-adjusted scores
     by_overlap: bool  # the run compares no workers; their intervals are held against each other
-    level: str = "95%"
     sentences: list[str] = field(default_factory=list)
 
     @property
@@ -221,12 +220,18 @@ def choose(run: Run, wanted: RuleRequest) -> Choice:
         elif not row.sure:
             row.place = FEW
     made = Choice(rows, wanted, is_question_adjusted(run, wanted.part), by_overlap)
-    {Rule.TOP: _top, Rule.THRESHOLD: _threshold, Rule.HAND: _hand}[Rule(wanted.rule)](made, board)
+    apply_rule(made, board)
     for row in rows:
         if row.gone:
             row.place = GONE
     made.sentences += _aside(made)
     return made
+
+
+def apply_rule(made: Choice, board: list[Row]) -> None:
+    """Place the rows of a board, all with intervals, by the rule that was asked for."""
+    of = {Rule.TOP: _top, Rule.THRESHOLD: _threshold, Rule.HAND: _hand}
+    of[Rule(made.wanted.rule)](made, board)
 
 
 def _check(wanted: RuleRequest) -> None:
@@ -279,20 +284,19 @@ def _top(made: Choice, board: list[Row]) -> None:
 
 
 def _threshold(made: Choice, board: list[Row]) -> None:
-    """Whose whole interval lies at or above the threshold; its border is in the interval."""
+    """Whose bounds, for all workers at once, lie at or above the threshold; its border is within."""
     limit = made.wanted.threshold or 0.0
-    for row in board:
-        low, high = row.low or 0.0, row.high or 0.0
+    for row, low, high in zip(board, *bounds_of_all(board), strict=True):
         row.place = IN if low >= limit else OUT
         row.border = low < limit <= high
     border = [row for row in board if row.border]
     if border:
         made.sentences.append(
             _(
-                "Of %(border)s it cannot be said on which side of the threshold they stand: "
-                "it lies within their %(level)s interval. They are not chosen."
+                "Of %(border)s it cannot be said on which side of the threshold they stand, with "
+                "all workers held against it at once. They are not chosen."
             )
-            % {"border": names(border), "level": made.level}
+            % {"border": names(border)}
         )
 
 

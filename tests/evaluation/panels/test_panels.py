@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -17,7 +18,7 @@ from evaluation.models import Run, Selection, SystemScore, WatchNote, WorkerScor
 from evaluation.panels import choosing as screening
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import watch as panel_watch
-from evaluation.panels.rules import RuleRequest
+from evaluation.panels.rules import Choice, Row, RuleRequest
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import texts as corpus
@@ -87,8 +88,27 @@ def test_a_threshold_is_held_against_the_lower_end_and_names_whose_interval_hold
     row = next(row for row in found.rows if row.worker == best.worker_id)
     assert (row.place, row.border) == ("not chosen", True)
     assert row.name in found.sentences[0]
-    below = panel_choice.choose(run, RuleRequest("threshold", threshold=best.low))
-    assert next(row for row in below.rows if row.worker == best.worker_id).chosen
+    # A lower end of one interval alone is no bound of all: it lets nobody in.
+    alone = panel_choice.choose(run, RuleRequest("threshold", threshold=best.low))
+    assert not next(row for row in alone.rows if row.worker == best.worker_id).chosen
+    of_all = panel_choice.bounds_of_all([row for row in alone.rows if row.sure])[0]
+    clear = panel_choice.choose(run, RuleRequest("threshold", threshold=min(of_all)))
+    assert all(row.chosen for row in clear.rows if row.sure)
+
+
+def test_a_threshold_lets_in_somebody_just_under_it_in_few_studies() -> None:
+    """By each one's own interval somebody of 30 got in in more than half of them."""
+    rng, wrong, studies, workers, se = np.random.default_rng(7), 0, 400, 30, 0.05
+    for _ in range(studies):
+        estimates = (0.699 + se * rng.standard_normal(workers)).tolist()
+        board = [
+            Row(at, f"w{at}", 1, x, x - 1.96 * se, x + 1.96 * se, 50, None, None, "")
+            for at, x in enumerate(estimates)
+        ]
+        made = Choice(board, RuleRequest("threshold", threshold=0.7), False, False)
+        panel_choice.apply_rule(made, board)
+        wrong += bool(made.chosen)
+    assert wrong / studies < 0.05
 
 
 def test_one_button_pressed_twice_is_one_selection_and_lets_nobody_in_again(run: Run) -> None:
