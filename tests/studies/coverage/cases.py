@@ -88,7 +88,8 @@ def label_study(crowd: LabelCrowd, rng: Rng) -> tuple[Outcome, Outcome, Outcome]
     )
     k = len(crowd.prior)
     true = (drawn.competence * k - 1) / (k - 1)
-    told = (true >= 0) & shown  # MACE has no true value of who is worse than guessing
+    # Who guesses has a chance of 0 to know, which no interval of a chance holds.
+    told = (true > 1e-9) & shown
     by_mace = Outcome.of_bounds(
         row["mace_low"][told],
         row["mace_high"][told],

@@ -19,9 +19,12 @@ EXPLAINED = {
     "live, every look": "`covered`: the intervals of all looks hold at once.",
     "Bradley-Terry by judge": "`false`: equal systems are told apart, or others the wrong way "
     "round.",
-    "board by topic and judge": "`false`: as above.",
+    "board by topic and judge": "`false`: as above. Fewer than 5 judges are taken as they are: the "
+    "truth is what these would say.",
 }
-EXPLAINED["competence (MACE)"] = EXPLAINED["competence (labels)"]
+EXPLAINED["competence (MACE)"] = (
+    "Of those who know something; `bias`: mean of estimate minus truth."
+)
 
 
 def measured() -> dict[str, list[dict[str, Any]]]:
