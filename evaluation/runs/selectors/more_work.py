@@ -71,7 +71,7 @@ def items_in_words(task: Task, n: int) -> str:
 
 
 def one_more_each(task: Task, *, worth: bool = False) -> str:
-    """How many answers one more on each item is, what they cost and what they bring.
+    """How many answers one more on each item is, what they cost and what they bring; "" for none.
 
     ``worth``: as what to do only where the choice is worth that price.
     """
@@ -79,6 +79,8 @@ def one_more_each(task: Task, *, worth: bool = False) -> str:
     if version is None:
         return ""
     items = _asked(task, version)
+    if not items:
+        return ""
     price = price_of(task, version)
     told = {
         "items": items_in_words(task, items),
@@ -274,7 +276,9 @@ def worth_waiting(out: StillOut | None) -> str:
 
 
 def none_come(out: StillOut) -> str:
-    """Why there is nothing to wait for."""
+    """Why there is nothing to wait for; "" where nothing was asked for."""
+    if not out.wanted:
+        return ""
     told = {"n": answers_in_words(out.task, out.wanted)}
     if out.n:
         return _("No: the task is closed, so nothing more comes in.")

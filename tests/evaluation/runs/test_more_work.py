@@ -94,6 +94,12 @@ def test_few_judgments_still_to_come_are_not_worth_waiting_for(task: Task) -> No
     )
 
 
+def test_nothing_is_said_of_work_where_no_item_asks_for_any(task: Task) -> None:
+    task.items.update(expected={"quality": "left"}, redundancy=0, held=0)
+    assert said_of_waiting(task) == ""
+    assert more_work.one_more_each(task) == ""
+
+
 def test_one_more_on_each_item_is_priced_with_the_fee_and_says_how_many_to_invite(
     task: Task,
 ) -> None:
