@@ -22,9 +22,7 @@ EXPLAINED = {
     "board by topic and judge": "`false`: as above. Fewer than 5 judges are taken as they are: the "
     "truth is what these would say.",
 }
-EXPLAINED["competence (MACE)"] = (
-    "Of those who know something; `bias`: mean of estimate minus truth."
-)
+EXPLAINED["competence (MACE)"] = "Of those who know something; `bias`: estimate minus truth."
 
 
 def measured() -> dict[str, list[dict[str, Any]]]:
