@@ -66,7 +66,7 @@ from evaluation.methods.bradley_terry.fit import (
 )
 from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
-from evaluation.methods.core.inference import t_for_normal, t_quantile
+from evaluation.methods.core.inference import family_level, t_for_normal, t_quantile
 
 DENSE = 4_000_000  # scores up to this many numbers are worked on as a plain matrix
 SAMPLES, TOGETHER = 128, 16  # of the diagonal of a covariance without blocks; columns at once
@@ -297,6 +297,11 @@ def from_sandwich(
     )
 
 
+def _rank_level(settings: dict[str, Any]) -> float:
+    """Level of ranks and groups: they hold on all of ``family`` boards (default 1) at once."""
+    return family_level(settings["level"], settings.get("family", 1))
+
+
 def _widening(clusters: Clusters) -> FloatArray:
     """Factors (k,) of standard errors: as of a mean of n single votes; shares widen clusters'."""
     if clusters.single:
@@ -331,7 +336,7 @@ def from_covariance(
         se,
         merit - reach,
         merit + reach,
-        *_ranks(layout, merit, draws, nodes, wide=wide, level=level, hooks=hooks),
+        *_ranks(layout, merit, draws, nodes, wide=wide, level=_rank_level(settings), hooks=hooks),
         error,
         found.point.shared - far,
         found.point.shared + far,
@@ -376,7 +381,7 @@ def bootstrapped(
     return Spread(
         draws.std(axis=0) * wide,
         *_percentiles(draws, _reach(nodes, level) * wide),
-        *_ranks(layout, merit, draws, nodes, wide=wide, level=level, hooks=hooks),
+        *_ranks(layout, merit, draws, nodes, wide=wide, level=_rank_level(settings), hooks=hooks),
         shared.std(axis=0),
         *_percentiles(shared, _reach(whole, level) * wide_shared),
         nodes,

@@ -148,7 +148,8 @@ def boards(
     """The systems by dimension and by all together, from ``people``'s votes.
 
     ``competence`` (workers, d): every vote weighs as much as its worker's on that dimension, and
-    those of unknown competence are left out; None: all weigh the same.
+    those of unknown competence are left out; None: all weigh the same. Ranks and groups hold on
+    all boards at once (``family_of``); intervals of single merits do not.
     """
     size = len(data.dimensions)
     votes = votes_of(data, people, competence)
@@ -158,6 +159,7 @@ def boards(
     shared: list[tuple[dict[str, int], Table]] = []
     notes, clusters, freedom, converged = _left_out(data, people), {}, {}, True
     rngs = rng.spawn(size + 1)
+    settings = {**settings, "family": family_of(votes)}
     for k in range(EVERY, size):
         hooks.step(STAGE, k + 1, size + 1)
         name = "all dimensions" if k == EVERY else data.dimensions[k]
@@ -182,6 +184,12 @@ def boards(
         converged,
         freedom,
     )
+
+
+def family_of(votes: Sequence[BoardVotes]) -> int:
+    """How many boards there are to compare: one a dimension with votes, and of all together."""
+    known = sum(len(one.a) > 0 for one in votes)
+    return known + 1 if known > 1 else 1
 
 
 def votes_of(
@@ -315,6 +323,7 @@ def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
         "ties": "davidson",
         "level": settings["level"],
         "resamples": settings["resamples"],
+        "family": settings.get("family", 1),
         "regularisation": settings["regularisation"],
     }
 

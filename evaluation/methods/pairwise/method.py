@@ -43,7 +43,7 @@ from evaluation.methods.pairwise.strata import STAGE as STRATA
 from evaluation.methods.pairwise.strata import strata
 from evaluation.methods.pairwise.tables import EVERY, votes_behind
 
-NAME, VERSION = "pairwise", "1.4"
+NAME, VERSION = "pairwise", "1.5"
 PARAMS = Params(
     NAME,
     (

@@ -12,7 +12,12 @@ from evaluation.methods.bradley_terry.fit import Model
 from evaluation.methods.bradley_terry.fragility import Change, fragility
 from evaluation.methods.bradley_terry.method import Confounded
 from evaluation.methods.core.base import DataError, FloatArray, Hooks, IntArray, Table, of_rows
-from evaluation.methods.core.inference import normal_quantile, normal_score, t_for_normal
+from evaluation.methods.core.inference import (
+    family_level,
+    normal_quantile,
+    normal_score,
+    t_for_normal,
+)
 from evaluation.methods.core.votes import FIRST, SECOND
 from evaluation.methods.pairwise.boards import (
     SHARED,
@@ -21,6 +26,7 @@ from evaluation.methods.pairwise.boards import (
     Boards,
     BoardVotes,
     board_of,
+    family_of,
     votes_of,
 )
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
@@ -76,6 +82,8 @@ def resistance(
     votes = votes_of(data, people, competence)
     every = BoardVotes.joined(votes)
     known = set(board.system["dimension"].tolist())
+    settings = {**settings, "family": family_of(votes)}
+    level = family_level(settings["level"], settings["family"])  # of ranks
     controlled: list[tuple[dict[str, int], Table]] = []
     style: list[tuple[dict[str, int], Table]] = []
     rows: dict[str, list[dict[str, Any]]] = {"top": [], "change": [], "change_vote": []}
@@ -95,7 +103,7 @@ def resistance(
                 controlled.append(({"dimension": k}, found.player))
                 style.append(({"dimension": k}, found.shared))
         model = _model(board, k, settings)
-        _fragile(data, own, k, model, rows=rows, level=settings["level"], freedom=board.freedom[k])
+        _fragile(data, own, k, model, rows=rows, level=level, freedom=board.freedom[k])
     hooks.step(STAGE, len(votes) + 1, len(votes) + 1)
     tables = {
         "controlled": stacked(controlled, SYSTEM),

@@ -7,7 +7,7 @@ import pytest
 
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.pairwise import method as pairwise
-from evaluation.methods.pairwise.boards import Boards
+from evaluation.methods.pairwise.boards import Boards, family_of, votes_of
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
 from evaluation.methods.pairwise.resistance import votes_needed
 
@@ -63,6 +63,35 @@ def crowd(
     )
 
 
+def of_many_dimensions(seed: int, dimensions: int, names: int | None = None) -> Judgments:
+    """Two equal systems on 100 topics, three votes each; dimensions past ``names`` are empty."""
+    rng = np.random.default_rng(seed)
+    topics, workers = 100, 30
+    pair = np.tile(np.arange(topics), 3)
+    vote = rng.choice([0, 2], (len(pair), dimensions))
+    vote[:, dimensions if names is None else names :] = -1
+    shown = ShownVotes.build(
+        rng.integers(workers, size=len(pair)),
+        pair,
+        rng.random(len(pair)) < 0.5,
+        np.arange(1, len(pair) + 1),
+        vote,
+        workers=[f"w{n}" for n in range(workers)],
+        pairs=[str(n) for n in range(topics)],
+        dimensions=[f"d{n}" for n in range(dimensions)],
+    )
+    return Judgments.build(
+        shown,
+        2 * np.arange(topics),
+        2 * np.arange(topics) + 1,
+        topic=np.repeat(np.arange(topics), 2),
+        system=np.tile([0, 1], topics),
+        candidates=[str(n) for n in range(2 * topics)],
+        topics=[f"t{n}" for n in range(topics)],
+        systems=["a", "b"],
+    )
+
+
 def ranked(data: Judgments, resamples: int = 200) -> Boards:
     return pairwise.rank_systems(data, rng=np.random.default_rng(0), resamples=resamples)
 
@@ -94,6 +123,19 @@ def test_boards_of_uneven_workers_hold_what_they_claim(zipf: float, workers: int
     covered, apart = held(zipf, workers, 500)
     assert np.isnan(covered) or covered >= 0.93
     assert apart <= 0.07
+
+
+def test_equal_systems_are_first_on_no_dimension_of_a_page() -> None:
+    """At .95 over the page: of 40, two expected, and a third of them at .95 a dimension."""
+    boards = [ranked(of_many_dimensions(seed, 7), 500).system for seed in range(40)]
+    assert sum(bool((board["rank_low"] > 1).any()) for board in boards) <= 5
+
+
+def test_ranks_of_one_dimension_stay_as_they_are() -> None:
+    """Also where the other dimensions have no votes: their boards say nothing."""
+    for names, family in ((1, 1), (2, 3)):
+        data = of_many_dimensions(0, 3, names)
+        assert family_of(votes_of(data, data.votes.once(), None)) == family
 
 
 def test_a_board_by_effectively_fewer_than_three_workers_has_no_intervals_and_says_why() -> None:
