@@ -287,3 +287,12 @@ def parse_real(raw: object, low: float = -1e15, high: float = 1e15) -> float | N
     except (ValueError, OverflowError):
         return None
     return value if low <= value <= high else None
+
+
+def by_size(name: str) -> tuple[bool, float, str]:
+    """A key that sorts names: numbers by size, before words."""
+    try:
+        value = float(name)
+    except ValueError:
+        value = math.nan
+    return (False, value, name) if math.isfinite(value) else (True, 0.0, name)

@@ -24,10 +24,9 @@ class Verdict:
     ``tops``: the methods whose labels are right most often on them, and ``told_apart``: every
     other method's interval lies below theirs, on the same items.
 
-    What a count may be said to mean: ``better`` are those whose interval lies above guessing, of
-    whom some are there by chance (about 3 in 100 of those who do not look, ADR 24); ``unknown``
-    may label well and have given too few labels; ``one_label`` gave one label always or nearly
-    always, which says nothing of their reasons.
+    What a count may be said to mean: ``better`` are surely better than guessing, all workers
+    compared at once (claims.py); ``unknown`` may label well and have given too few labels;
+    ``one_label`` gave one label always or nearly always, which says nothing of their reasons.
     """
 
     workers: int

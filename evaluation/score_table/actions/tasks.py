@@ -31,6 +31,7 @@ from annotation.models import Candidate, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.task_types.labels.fields import CHOOSE_ONE, NOTHING, UNSURE
 from crowdqc.errors import Invalid
+from crowdqc.numbers import by_size
 
 FIELD, SCALE, DIMENSION = "label", "score", "preference"
 MOST_ASKED = 20  # answers that a task may ask for per item
@@ -42,9 +43,9 @@ def make_labels(
     *, by: User, project: Project, title: str, checked: CheckedRows, column: str, name: str
 ) -> Made:
     """A labels task whose one field offers the labels of the table. Raises Invalid."""
-    labels = [label for label, _ in checked.about["labels"]]
-    known = {one["gold"] for one in checked.good if one["gold"]} - set(labels)
-    options = _options([*labels, *sorted(known)])
+    labels = {label for label, _ in checked.about["labels"]}
+    known = {one["gold"] for one in checked.good if one["gold"]}
+    options = _options(sorted(labels | known, key=by_size))
     if len(options) < 2:
         raise Invalid(
             "The table has fewer than 2 different labels.",

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from annotation.files.reading.importer import CheckedRows
 from crowdqc.numbers import count, plural
+from evaluation.labels.results import FEWEST
 from evaluation.methods.core.base import IntArray, Result, Table
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels import method
 from evaluation.methods.labels.verdict import Verdict, verdict
+from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.score_table.reports.text import (
     Options,
     Report,
     board,
+    in_order,
     index_of,
     interval,
     number,
     warnings_of,
 )
 
-ABOUT_GROUPS = "Of workers who label without looking, about 3 in 100 are called better by chance."
 LABEL_COLUMNS = (
     "label",
     "true",
@@ -36,6 +40,7 @@ LABEL_COLUMNS = (
     "mistake_to",
     "same_label",
 )
+COMPETENCE = ("competence", "low", "high", "reliable")
 SHOWN = "dawid_skene"  # the method whose label is an item's label
 GROUPS = (
     "better than guessing",
@@ -47,7 +52,7 @@ GROUPS = (
 def report(checked: CheckedRows, options: Options) -> Report:
     """Labels as the main run of a labels task scores them. Raises DataError, BadParameter."""
     data, gold = labels_of(checked)
-    result = method.fit(
+    fitted = method.fit(
         data,
         rng=np.random.default_rng(options.seed),
         gold=gold,
@@ -55,6 +60,7 @@ def report(checked: CheckedRows, options: Options) -> Report:
         reliable=options.reliable,
         ordered=options.ordered,
     )
+    result = _without_few(fitted)
     names = {
         "worker": data.workers,
         "item": data.items,
@@ -65,6 +71,23 @@ def report(checked: CheckedRows, options: Options) -> Report:
     return Report(list(_lines(data, result)), _with_label(result), names, about)
 
 
+def _without_few(result: Result) -> Result:
+    """The same without competences of crowds below FEWEST, as in the rows of a run."""
+    worker, confusion = result.estimates["worker"], result.estimates["confusion"]
+    part = worker["component"]
+    few = (part > 0) & (np.bincount(part)[part] < FEWEST)
+    masked: dict[str, Any] = {
+        name: np.where(few, np.nan, worker[name]) for name in (*COMPETENCE, *MEDIAN_GAP)
+    }
+    masked["component"] = np.where(few, 0, part)
+    kept = ~np.isin(confusion["worker"], worker["worker"][few])
+    tables = {
+        "worker": Table({**worker.columns, **masked}),
+        "confusion": Table({name: values[kept] for name, values in confusion.columns.items()}),
+    }
+    return replace(result, estimates={**result.estimates, **tables})
+
+
 def _with_label(result: Result) -> dict[str, Table]:
     """All tables; that of items begins with ``label``, the one that pages show."""
     item = result.estimates["item"]
@@ -73,11 +96,11 @@ def _with_label(result: Result) -> dict[str, Table]:
 
 
 def labels_of(checked: CheckedRows) -> tuple[Labels, IntArray]:
-    """Labels and known answers (items,), -1 for none."""
-    rows = list(checked.good)
-    known = {row["item"]: row["gold"] for row in rows if row["gold"]}
-    workers, worker = index_of([row["worker"] for row in rows])
-    items, item = index_of([row["item"] for row in rows])
+    """Labels and known answers (items,), -1 for none; in the order of a run, whose draws it has."""
+    rows = sorted(checked.good, key=lambda row: (row["item"], row["worker"]))
+    known = {row["item"]: row["gold"] for row in checked.good if row["gold"]}
+    workers, worker = in_order({row["worker"] for row in rows})
+    items, item = in_order({row["item"] for row in rows})
     labels, label = index_of([*(row["label"] for row in rows), *known.values()])
     data = Labels.build(
         [worker[row["worker"]] for row in rows],
@@ -106,16 +129,16 @@ def sentences(found: Verdict) -> Iterator[str]:
     """The verdict in words."""
     yield (
         f"{count(found.better)} of {plural(found.workers, 'worker')} "
-        f"{verb(found.better, 'labels', 'label')} better than guessing (by the 95% interval), "
+        f"{verb(found.better, 'labels', 'label')} better than guessing, "
         f"{count(found.unknown)} cannot be told from guessing, "
         f"{count(found.one_label)} always or nearly always "
         f"{verb(found.one_label, 'gives', 'give')} one label."
     )
-    yield ABOUT_GROUPS
     if found.not_scored:
-        alone = "shares no item with others and has no score"
-        several = "share no item with others and have no score"
-        yield f"{plural(found.not_scored, 'worker')} {verb(found.not_scored, alone, several)}."
+        yield (
+            f"{plural(found.not_scored, 'worker')} {verb(found.not_scored, 'is', 'are')} not "
+            f"scored: competence needs {FEWEST} workers who share items."
+        )
     if found.reliable is not None:
         alone = "has a 95% interval that lies above the threshold"
         several = "have 95% intervals that lie above the threshold"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crowdqc.files.cells import csv_lines
-from crowdqc.numbers import count, plural
+from crowdqc.numbers import by_size, count, plural
 from evaluation.methods.core.base import Hooks, Result, Table
 from evaluation.methods.core.ranking import leaders
 
@@ -58,16 +58,14 @@ def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
 
 def index_of(values: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     """Names in order, and the place of each."""
-    names = sorted(set(values), key=_natural)
+    names = sorted(set(values), key=by_size)
     return names, {name: at for at, name in enumerate(names)}
 
 
-def _natural(name: str) -> tuple[bool, float, str]:
-    """Numbers by size, before words."""
-    try:
-        return (False, float(name), name)
-    except ValueError:
-        return (True, 0.0, name)
+def in_order(values: Collection[str]) -> tuple[list[str], dict[str, int]]:
+    """Names as a run numbers them, by their characters, and the place of each."""
+    names = sorted(set(values))
+    return names, {name: at for at, name in enumerate(names)}
 
 
 def board(title: str, rows: Iterator[Sequence[str]]) -> Iterator[str]:

@@ -68,7 +68,7 @@ def test_csv_tsv_json_lines_a_matrix_and_parquet_give_one_verdict(tmp_path: Path
         )
     ]
     assert said[0] == said[1] == said[2] == said[3] == said[4]
-    assert "5 of 6 workers label better than guessing (by the 95% interval)" in said[0]
+    assert "5 of 6 workers label better than guessing," in said[0]
     assert "1 always or nearly always gives one label." in said[0]
     assert "25 known answers" in said[0]
 
@@ -80,7 +80,7 @@ def test_workers_stand_by_group_and_the_not_scored_come_last(tmp_path: Path) -> 
     assert [line.split()[0] for line in lines[-2:]] == ["w5", "a0"]
     assert all(line.endswith("better than guessing") for line in lines[:-2])
     assert lines[-1].endswith("not scored")
-    assert "1 worker shares no item with others and has no score." in said
+    assert "1 worker is not scored: competence needs 3 workers who share items." in said
     assert "5 of 7 workers" in said
 
 
