@@ -74,13 +74,13 @@ CHANGES = {
         "%(early)s of the first %(early_n)s labels agree with the others’ and %(late)s of the last "
         "%(late_n)s labels; no change can be told."
     ),
-    "rose": gettext_lazy(
-        "Agreement rose: %(early)s of the first %(early_n)s labels agree with the others’, and "
-        "%(late)s of the last %(late_n)s labels. The later items may also have been easier."
-    ),
-    "fell": gettext_lazy(
-        "Agreement fell: %(early)s of the first %(early_n)s labels agree with the others’, and "
-        "%(late)s of the last %(late_n)s labels. The later items may also have been harder."
+    # Which of the two it is due to, the worker or the items, nobody can tell.
+    **dict.fromkeys(
+        ("rose", "fell"),
+        gettext_lazy(
+            "Agreement differs between early and late items: %(early)s of the first %(early_n)s "
+            "labels agree with the others’, and %(late)s of the last %(late_n)s labels."
+        ),
     ),
 }
 
