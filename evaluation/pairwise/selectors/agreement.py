@@ -28,11 +28,10 @@ from evaluation.pairwise.run import CHECKS
 from evaluation.pairwise.selectors.hard import read_hard, wait_for
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
-    TENTATIVE,
     Fact,
     Note,
     agreement_in_words,
-    figure_to_read,
+    agrees_enough,
     graph_words,
     note_of,
     order_facts,
@@ -191,7 +190,7 @@ def agreement(
     second, read_pairs = None, None
     if reading is None or reading.raw is None:
         second = next_steps.plan(task, _("Let a second worker judge the same pairs."))
-    elif read_worker is None and figure_to_read(reading) < TENTATIVE:
+    elif read_worker is None and not agrees_enough(reading):
         known = bool(tests) and not unknown
         read_pairs = read_hard(runs.core, checks, known=known, out=out)
     return Agreement(

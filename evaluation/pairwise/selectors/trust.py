@@ -105,7 +105,13 @@ def agreement_in_words(mean: Figures | None) -> str:
     honest = mean.crossfit if known and mean.crossfit is not None else mean.raw
     low, high = (mean.cross_low, mean.cross_high) if known else (mean.low, mean.high)
     told = {"value": score(honest, 2)}
-    if low is None or high is None or strength_of(low) == strength_of(high):
+    if low is None or high is None:
+        said = _(
+            "How far judges agree is not sure: %(value)s, where 0 is chance and 1 is full "
+            "agreement."
+        )
+        return said % told
+    if strength_of(low) == strength_of(high):
         return str(strength_of(honest)) % told
     told["interval"] = interval(low, high, 2)
     return (
@@ -115,6 +121,15 @@ def agreement_in_words(mean: Figures | None) -> str:
         )
         % told
     )
+
+
+def agrees_enough(mean: Figures | None) -> bool:
+    """Whether the whole interval of the figure to be read allows tentative conclusions."""
+    if mean is None:
+        return False
+    known = mean.crossfit is not None and mean.corrected is not None
+    low = mean.cross_low if known else mean.low
+    return low is not None and low >= TENTATIVE
 
 
 def figure_to_read(mean: Figures) -> float:
