@@ -284,7 +284,7 @@ def _top(made: Choice, board: list[Row]) -> None:
 
 
 def _threshold(made: Choice, board: list[Row]) -> None:
-    """Whose bounds, for all workers at once, lie at or above the threshold; its border is within."""
+    """Whose bounds lie at or above the threshold, all workers at once; its border is within."""
     limit = made.wanted.threshold or 0.0
     for row, low, high in zip(board, *bounds_of_all(board), strict=True):
         row.place = IN if low >= limit else OUT

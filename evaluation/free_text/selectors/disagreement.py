@@ -99,7 +99,7 @@ def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verd
             "leave it out where not. Reword a question that can be understood in two ways if you "
             "ask it again."
         )
-        head = _("People agree least on these questions: %(numbers)s.") % told
+        head = _("Lowest agreement: questions %(numbers)s.") % told
         found = Verdict(head, found.sentence)
     else:
         said = _("Read the questions with the lowest agreement before you use their best answers.")

@@ -191,9 +191,7 @@ def against_medians(sides: Sequence[int]) -> Verdict:
         said = _("Better than most workers in %(above)s of %(of)s scored tasks, not by chance.")
         if len(sides) == 1:
             said = _("Better than most workers in the one scored task, and not by chance.")
-        return Verdict(said % told).then(
-            NextStep(_("Nothing to do: this worker’s scores are good."))
-        )
+        return Verdict(said % told).then(NextStep(_("Nothing to do.")))
     said = _("Worse than most workers in %(below)s of %(of)s scored tasks, not by chance.")
     if len(sides) == 1:
         said = _("Worse than most workers in the one scored task, and not by chance.")

@@ -197,7 +197,7 @@ def test_questions_are_numbered_and_those_of_least_agreement_named(
     order = sorted(range(len(found)), key=lambda at: found[at].extra["agreement"])
     text = page(client, "task_results_questions", task.project_id, task.pk, query="?sort=agreement")
     least = ", ".join(str(at + 1) for at in order[:3])
-    assert f"People agree least on these questions: {least}." in text
+    assert f"Lowest agreement: questions {least}." in text
     assert re.findall(r'data-label="No.">(\d+)<', text) == [str(at + 1) for at in order]
 
 
