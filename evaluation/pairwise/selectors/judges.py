@@ -139,18 +139,6 @@ FIGURES = (
 )
 CORRECTED = "Table 9, corrected"
 ALL = gettext_noop("All together")
-LESS, MORE, ALIKE = "less", "more", "alike"  # than one person, held against the same majority
-AGREES = {
-    LESS: gettext_noop(
-        "goes with the majority of people less often than one person does (%(model)s, %(person)s)"
-    ),
-    MORE: gettext_noop(
-        "goes with the majority of people more often than one person does (%(model)s, %(person)s)"
-    ),
-    ALIKE: gettext_noop(
-        "goes with the majority of people as often as one person does (%(model)s, %(person)s)"
-    ),
-}
 Row = Mapping[str, Any]
 
 
@@ -180,23 +168,6 @@ class JudgeLine:
     rho: float | None
     reason: str  # why there is no interval
     plot: SafeString
-
-    @property
-    def like_a_person(self) -> str:
-        """How it stands to one person, held against the same majority."""
-        ends = (self.majority.low, self.majority.high, self.person.low, self.person.high)
-        if None in ends or self.majority.low is None or self.person.low is None:
-            return ""
-        if self.majority.high is not None and self.majority.high < self.person.low:
-            return LESS
-        if self.person.high is not None and self.majority.low > self.person.high:
-            return MORE
-        return ALIKE
-
-    @property
-    def person_word(self) -> str:
-        """Where one person stands, if the two can be told apart."""
-        return {LESS: _("higher"), MORE: _("lower")}.get(self.like_a_person, "")
 
 
 def judges(
@@ -282,11 +253,6 @@ def _judge(
         told.append(
             _("same label in both orders on %(same)s of %(pairs)s")
             % {"same": percent(every.same), "pairs": plural(every.pairs_both, "pair")}
-        )
-    if every.like_a_person:
-        told.append(
-            _(AGREES[every.like_a_person])
-            % {"model": percent(every.majority.value), "person": percent(every.person.value)}
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""

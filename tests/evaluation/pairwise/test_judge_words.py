@@ -1,0 +1,32 @@
+"""A model's share with the majority stands beside one person's, and is not compared with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.charts import agreement as drawn
+from evaluation.pairwise.selectors.judges import _judge
+
+
+@pytest.mark.parametrize("ends", [(0.5, 0.9), (0.91, 0.99), (0.1, 0.2)])
+def test_intervals_of_a_model_and_of_a_person_are_no_comparison(
+    ends: tuple[float, float],
+) -> None:
+    low, high = ends
+    row = {
+        "dimension": "",
+        "machine": 1,
+        "majority": (low + high) / 2,
+        "majority_low": low,
+        "majority_high": high,
+        "majority_n": 90,
+        "same": 0.9,
+        "pairs_both": 40,
+    }
+    bare = ("alpha", "decisive", "consistency")
+    row |= {f"{name}{end}": None for name in bare for end in ("", "_low", "_high", "_n")}
+    row |= {"n": 90, "neutral": 0.1, "rho": None, "reason": ""}
+    person = {"majority": 0.7, "majority_low": 0.6, "majority_high": 0.8, "majority_n": 90}
+    scale = drawn.Scale.around([low, high], width=drawn.WIDE, count=4, include=[0.5])
+    told = _judge("Tern", [row], {"": person}, {}, scale=scale, board=None)
+    assert told["sentence"] == "Same label in both orders on 90% of 40 pairs."
