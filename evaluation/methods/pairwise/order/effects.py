@@ -181,7 +181,9 @@ def _alphas(
     }
 
 
-def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95) -> Table:
+def neutral_drift(
+    data: ShownVotes, *, split: int = 7, confidence: float = 0.95, family: int = 0
+) -> Table:
     """Do workers turn to the neutral label as they go on? Intervals clustered by worker.
 
     A row per dimension that anybody was neutral on, and one for all of these together:
@@ -189,8 +191,8 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
     ``difference`` (late - early) with ``se``, ``low``, ``high``; ``slope`` a position within
     workers (so that who answers more does not count) with ``slope_low``, ``slope_high``;
     ``workers``; ``reason``. The row of all has its interval at ``confidence``; those of the
-    dimensions hold all at once (Bonferroni over ``family`` of them). Raises BadParameter (also
-    without a neutral label).
+    dimensions hold all at once (Bonferroni over ``family`` of them). With a ``family``, each row's
+    holds together with so many others. Raises BadParameter (also without a neutral label).
     """
     if len(data.labels) % 2 == 0:
         raise BadParameter(
@@ -204,9 +206,9 @@ def neutral_drift(data: ShownVotes, *, split: int = 7, confidence: float = 0.95)
             return of_rows([{"dimension": ALL, **_no_drift("nobody was ever neutral")}])
         neutral = (side[:, columns] == 0).sum(axis=1).astype(np.float64)
         given = (~np.isnan(side[:, columns])).sum(axis=1).astype(np.float64)
-        family = 1 if name == ALL else len(offered)
-        found = _drift(data, first, neutral, given, family_level(confidence, family))
-        rows.append({"dimension": name, **found, "family": family})
+        own = family or (1 if name == ALL else len(offered))
+        found = _drift(data, first, neutral, given, family_level(confidence, own))
+        rows.append({"dimension": name, **found, "family": own})
     return of_rows(rows)
 
 
@@ -242,7 +244,7 @@ def _no_drift(reason: str) -> dict[str, Any]:
 
 
 def side_preference(
-    data: ShownVotes, *, confidence: float = 0.95, units: Units | None = None
+    data: ShownVotes, *, confidence: float = 0.95, units: Units | None = None, family: int = 0
 ) -> Table:
     """Does the right side win more often than the left, whatever stands there?
 
@@ -252,7 +254,8 @@ def side_preference(
     clustered by worker and by unit (the pairs unless topics are given: what is better wins once on
     either side, which is no noise), ``n`` decisive votes, ``pairs``, ``workers``, ``reason``. The
     row of all has its interval at ``confidence``; those of the dimensions hold all at once
-    (Bonferroni over ``family`` of them).
+    (Bonferroni over ``family`` of them). With a ``family``, each row's holds together with so many
+    others.
     """
     side, units = data.side(), units or Units.pairs(data)
     rows = []
@@ -264,12 +267,12 @@ def side_preference(
         weight, pairs = _balance(data, given)
         wins = (side[:, columns] == 1).sum(axis=1) * weight
         decisive = np.isin(side[:, columns], (-1, 1)).sum(axis=1)
-        family = 1 if name == ALL else len(data.dimensions)
+        own = family or (1 if name == ALL else len(data.dimensions))
         found = share(
             wins,
             decisive * weight,
             data.worker,
-            family_level(confidence, family),
+            family_level(confidence, own),
             crossed=units.of[data.pair],
             nouns=("workers", units.noun),
         )
@@ -283,7 +286,7 @@ def side_preference(
                 "n": int(decisive[weight > 0].sum()),
                 "pairs": pairs,
                 "workers": found.clusters,
-                "family": family,
+                "family": own,
                 "reason": "no pair was judged both ways round" if not pairs else found.reason,
             }
         )

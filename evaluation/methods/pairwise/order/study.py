@@ -44,14 +44,20 @@ def order_tables(
     votes, names, level = data.votes, data.dimensions, settings["level"]
     drawing = {"resamples": settings["resamples"], "confidence": level, "units": data.units}
     one, two = rng.spawn(2)
+    # Side and drift, each of every dimension and of all; one dimension is all.
+    family = 2 * (len(names) + 1 if len(names) > 1 else 1)
     straight, by_worker = _straight(votes, level)
     return {
         "position": by_position(votes, level),
         "drift": numbered(
-            neutral_drift(votes, split=settings["early"], confidence=level), names, every=True
+            neutral_drift(votes, split=settings["early"], confidence=level, family=family),
+            names,
+            every=True,
         ),
         "side": numbered(
-            side_preference(votes, confidence=level, units=data.units), names, every=True
+            side_preference(votes, confidence=level, units=data.units, family=family),
+            names,
+            every=True,
         ),
         "within_item": numbered(within_item_alpha(votes, rng=one, **drawing), names),
         "across_item": numbered(

@@ -36,7 +36,7 @@ class Side:
     n: int
     reason: str
     plot: SafeString
-    family: int  # dimensions whose intervals hold all at once; 0: a run from before these
+    family: int  # intervals that hold all at once; 0: a run from before these
 
     @property
     def points(self) -> tuple[float, float] | None:
@@ -172,7 +172,7 @@ def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
     family = max((row.family for row in rows), default=0)
     if family < 2:
         return ""
-    return _("Bonferroni over %(dimensions)s") % {"dimensions": plural(family, "dimension")}
+    return _("Bonferroni over %(intervals)s") % {"intervals": plural(family, "interval")}
 
 
 def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
@@ -207,9 +207,9 @@ def side_note(sides: Sequence[Side]) -> str:
         rest = _("Pairs shown both ways round cancel it; a pair shown one way carries it.")
         return joined(lean, _where(sides), rest)
     if any(side.tells for side in sides[1:]):
-        said = _("Over all dimensions there is no measurable lean to a side.")
+        said = _("Over all dimensions a lean to a side is not shown.")
         return joined(said, _where(sides))
-    return _("There is no measurable lean to a side, over all dimensions or on any.")
+    return _("A lean to a side is not shown, over all dimensions or on any.")
 
 
 def drift_note(drifts: Sequence[Drift]) -> str:
@@ -230,6 +230,6 @@ def drift_note(drifts: Sequence[Drift]) -> str:
         )
         return joined(said, _where(drifts), rest)
     if any(drift.tells for drift in drifts[1:]):
-        said = _("Over all dimensions the share of neutral answers does not change measurably.")
+        said = _("Over all dimensions a change of the share of neutral answers is not shown.")
         return joined(said, _where(drifts))
-    return _("The share of neutral answers does not change measurably with the position.")
+    return _("A change of the share of neutral answers with the position is not shown.")

@@ -175,8 +175,8 @@ def test_one_statement_covers_all_rows_and_names_its_correction() -> None:
     every, plain = side("All together", 0.48, 0.53, 1), side("Deep", 0.45, 0.53)
     said = side_note([every, side("Clear", 0.51, 0.6), plain])
     assert said == (
-        "Over all dimensions there is no measurable lean to a side. By dimension it shows on Clear "
-        "(Bonferroni over 2 dimensions)."
+        "Over all dimensions a lean to a side is not shown. By dimension it shows on Clear "
+        "(Bonferroni over 2 intervals)."
     )
     assert side_note([every, plain, plain]).endswith("over all dimensions or on any.")
     leaning = side_note([side("All together", 0.51, 0.53, 1), plain, plain])
@@ -188,7 +188,7 @@ def test_one_statement_covers_all_rows_and_names_its_correction() -> None:
         Drift("Clear", 0.3, 0.4, 0.1, 0.02, 0.2, 0.0, "", 2),
         Drift("Deep", 0.3, 0.3, 0.0, -0.1, 0.1, 0.0, "", 2),
     ]
-    assert "does not change measurably. By dimension it shows on Clear" in drift_note(drifts)
+    assert "neutral answers is not shown. By dimension it shows on Clear" in drift_note(drifts)
 
 
 def test_few_topics_and_figures_that_never_vary_have_a_reason() -> None:

@@ -13,7 +13,9 @@ from evaluation.methods.core.base import BadParameter, BadShape, BadVector, Tabl
 from evaluation.methods.core.units import ratio
 from evaluation.methods.pairwise.judgments import MISSING, ShownVotes
 from evaluation.methods.pairwise.order import effects as order
+from evaluation.methods.pairwise.order.study import order_tables
 from tests.evaluation.methods.agreement.data import real_votes, shown_crowd
+from tests.evaluation.methods.pairwise.studies import study
 
 
 def row(table: Table, name: str = "all") -> dict[str, Any]:
@@ -202,3 +204,16 @@ def test_table_5_and_the_sharper_tests_come_out_on_the_real_votes() -> None:
     side = row(order.side_preference(data))
     assert side["right"] == pytest.approx(0.521, abs=5e-4) and side["low"] > 0.5
     assert order.straight_lining(data).share.estimate == pytest.approx(0.196, abs=5e-4)
+
+
+def test_side_and_drift_of_all_dimensions_hold_at_once_in_a_study() -> None:
+    """Two effects on each of three dimensions and on all: eight intervals on one page."""
+    judged = study(rng(), topics=9, dimensions=3)
+    settings = {"early": 7, "level": 0.95, "resamples": 100}
+    found = order_tables(judged, settings, rng=rng())
+    side = found["side"].rows()
+    assert [row["family"] for row in (*side, *found["drift"].rows())] == [8] * len(
+        (*side, *found["drift"].rows())
+    )
+    alone = order.side_preference(judged.votes, units=judged.units).rows()[0]
+    assert side[0]["low"] < alone["low"] and side[0]["high"] > alone["high"]
