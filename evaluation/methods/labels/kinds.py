@@ -3,7 +3,7 @@
 A worker's figure in a kind is the share of their labels there that the other labels of the item
 make most likely (as of drift.py, the own label left out): competence by Dawid-Skene needs more
 labels than one kind has. That it differs between two kinds is said where Fisher's exact test
-rejects that both shares are equal, at a level shared by all workers and pairs of kinds of a column.
+rejects that both shares are equal, at a level shared by all workers, pairs of kinds and columns.
 The test cannot tell a worker who is weak in a kind from a kind that is hard: the others' labels
 say how hard it is.
 
@@ -41,6 +41,8 @@ KIND = (
 WORKER = ("column", "kind", "worker", "n", "agree", "low", "high", "reason")
 SHIFT = ("column", "worker", "kind_a", "kind_b", "a", "b")
 Row = dict[str, Any]
+# A kind, and each worker's labels in it that could be held against others, and that agree.
+_Counted = tuple[str, NDArray[np.int64], NDArray[np.int64]]
 
 
 def by_kind(
@@ -60,17 +62,21 @@ def by_kind(
     kinds: list[Row] = []
     workers: list[Row] = []
     shifts: list[Row] = []
+    boards: dict[str, list[_Counted]] = {}
+    split: dict[str, tuple[Column, list[NDArray[np.bool_]], list[int]]] = {}
     for name, given in columns.items():
         column = checked_column(name, given, len(data.items), "items")
         parts = [column.of[data.item] == at for at in range(len(column.names))]
-        sizes = [len(np.unique(data.item[part])) for part in parts]
+        split[name] = column, parts, [len(np.unique(data.item[part])) for part in parts]
+    many = [sizes for _, _, sizes in split.values() if not not_split(sizes, "items")]
+    own = family_level(level, sum(size >= FEWEST for sizes in many for size in sizes))
+    for name, (column, parts, sizes) in split.items():
         why = not_split(sizes, "items")
         if why:
             none: Row = {"items": 0, "votes": 0, "workers": 0, **_nothing(why)}
             kinds.append({"column": name, "kind": "", **none})
             continue
-        own = family_level(level, sum(size >= FEWEST for size in sizes))
-        counted: list[tuple[str, NDArray[np.int64], NDArray[np.int64]]] = []
+        counted = boards[name] = []
         for kind, part, size in zip(column.names, parts, sizes, strict=True):
             if not size:
                 continue
@@ -85,7 +91,10 @@ def by_kind(
                 counted.append((kind, *_counts(data, agrees, part)))
             kinds.append({"column": name, "kind": kind, **row})
         workers += [{"column": name, **row} for row in _workers(counted, own)]
-        shifts += [{"column": name, **row} for row in _shifts(counted, level)]
+    tried = {name: _tried(counted) for name, counted in boards.items()}
+    limit = 1 - family_level(level, sum(map(len, tried.values())))
+    for name, couples in tried.items():
+        shifts += [{"column": name, **row} for row in _shifts(couples, limit)]
     return {
         "kind": of_rows(kinds, KIND),
         "kind_worker": of_rows(workers, WORKER),
@@ -110,9 +119,7 @@ def _counts(
     return n.astype(np.int64), hits.round().astype(np.int64)
 
 
-def _workers(
-    counted: Sequence[tuple[str, NDArray[np.int64], NDArray[np.int64]]], level: float
-) -> list[Row]:
+def _workers(counted: Sequence[_Counted], level: float) -> list[Row]:
     rows = []
     for kind, n, hits in counted:
         for worker in np.flatnonzero(n).tolist():
@@ -128,16 +135,17 @@ def _workers(
     return rows
 
 
-def _shifts(
-    counted: Sequence[tuple[str, NDArray[np.int64], NDArray[np.int64]]], level: float
-) -> list[Row]:
-    """Workers whose share differs between two kinds, beyond chance."""
-    tried = [
+def _tried(counted: Sequence[_Counted]) -> list[tuple[int, _Counted, _Counted]]:
+    """The workers and two kinds with enough labels in both."""
+    return [
         (worker, one, other)
         for one, other in combinations(counted, 2)
         for worker in np.flatnonzero((one[1] >= FEWEST) & (other[1] >= FEWEST)).tolist()
     ]
-    limit = 1 - family_level(level, len(tried))
+
+
+def _shifts(tried: Sequence[tuple[int, _Counted, _Counted]], limit: float) -> list[Row]:
+    """Workers whose share differs between two kinds, beyond chance."""
     rows = []
     for worker, (a, n, hits), (b, m, others) in tried:
         agreed, given = np.array([hits[worker], others[worker]]), np.array([n[worker], m[worker]])

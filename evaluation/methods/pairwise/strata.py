@@ -7,13 +7,13 @@ vote itself, which therefore says in every stratum what it would say anyway (lea
 cross-fitting).
 
 Every stratum is a board of its own, clustered as the whole one is (``boards``). Its intervals,
-ranks and groups are at a level that makes those of all strata of one column hold together
+ranks and groups are at a level that makes those of all strata of all columns hold together
 (Bonferroni over strata; within a board over pairs of systems, as everywhere).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -96,8 +96,8 @@ def strata(
 
     ``stratum_system``, merits as ``system``. ``shift``, systems whose merit (against the average of
     the stratum) differs between two strata: difference (a - b), with an interval at ``level`` for
-    all systems and pairs of strata of the column at once. Its standard error is the sum of both, as
-    people judge in several strata; that holds however the two go together.
+    all systems and pairs of strata of all columns at once. Its standard error is the sum of both,
+    as people judge in several strata; that holds however the two go together.
     """
     known = set(board.system["dimension"].tolist())
     votes = votes_of(data, people, competence)
@@ -114,14 +114,16 @@ def strata(
         columns = {DIFFICULTY: (terciles(split), DEGREES)}
         for name, column in data.columns.items():
             columns[name] = column.of[own.pair], column.names
-        for (name, (of, names)), drawn in zip(
-            columns.items(), rngs[k].spawn(len(columns)), strict=True
-        ):
-            parts = [
+        parts = {
+            name: [
                 _part(own, of == at, stratum, split if name == DIFFICULTY else None)
                 for at, stratum in enumerate(names)
             ]
-            found = _column(data, parts, settings, rng=drawn, hooks=hooks)
+            for name, (of, names) in columns.items()
+        }
+        together = _Together.of(parts.values())
+        for name, drawn in zip(parts, rngs[k].spawn(len(parts)), strict=True):
+            found = _column(data, parts[name], settings, together, rng=drawn, hooks=hooks)
             for table, lines in found.items():
                 rows[table] += [{"dimension": k, "column": name, **line} for line in lines]
     hooks.step(STAGE, len(votes) + 1, len(votes) + 1)
@@ -138,6 +140,20 @@ class _Part:
 
     votes: BoardVotes
     told: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Together:
+    """How many boards, and pairs of them, the columns of a dimension have."""
+
+    boards: int
+    couples: int
+
+    @classmethod
+    def of(cls, columns: Iterable[Sequence[_Part]]) -> _Together:
+        sizes = [[one.told["pairs"] for one in parts] for parts in columns]
+        many = [sum(size >= FEWEST for size in own) for own in sizes if not not_split(own, "pairs")]
+        return cls(sum(many), sum(n * (n - 1) // 2 for n in many))
 
 
 def _part(votes: BoardVotes, rows: NDArray[np.bool_], name: str, split: FloatArray | None) -> _Part:
@@ -157,6 +173,7 @@ def _column(
     data: Judgments,
     parts: Sequence[_Part],
     settings: dict[str, Any],
+    together: _Together,
     *,
     rng: np.random.Generator,
     hooks: Hooks,
@@ -166,7 +183,7 @@ def _column(
     if why := not_split([one.told["pairs"] for one in parts], "pairs"):
         blank = {**_part(parts[0].votes, np.zeros(len(parts[0].votes.a), bool), "", None).told}
         return {"stratum": [{**blank, "level": np.nan, "reason": why}]}
-    level = family_level(settings["level"], len(enough))
+    level = family_level(settings["level"], together.boards)
     told, merits, boards = [], [], []
     for part, drawn in zip(parts, rng.spawn(len(parts)), strict=True):
         if not part.told["votes"]:
@@ -188,19 +205,21 @@ def _column(
                 {"stratum": part.told["stratum"], **dict(zip(MERIT[3:], row, strict=True))}
                 for row in zip(*columns, strict=True)
             ]
-    return {"stratum": told, "stratum_system": merits, "shift": _shifts(boards, settings["level"])}
+    shifts = _shifts(boards, settings["level"], together.couples)
+    return {"stratum": told, "stratum_system": merits, "shift": shifts}
 
 
-def _shifts(boards: Sequence[tuple[_Part, Table]], level: float) -> list[dict[str, Any]]:
+def _shifts(
+    boards: Sequence[tuple[_Part, Table]], level: float, tried: int
+) -> list[dict[str, Any]]:
     """Systems whose place against the average differs between two strata."""
     systems = len(boards[0][1]) if boards else 0
-    couples = list(combinations(boards, 2))
     found = []
-    for (one, a), (other, b) in couples:
+    for (one, a), (other, b) in combinations(boards, 2):
         both = (a["component"] == 1) & (b["component"] == 1)
         both &= np.isfinite(a["low"]) & np.isfinite(b["low"])  # else too few clusters
         freedom = np.where(both, np.minimum(a["freedom"], b["freedom"]), 1.0)
-        far = t_quantile(level, freedom, systems * len(couples)) * (a["se"] + b["se"])
+        far = t_quantile(level, freedom, systems * tried) * (a["se"] + b["se"])
         difference = a["estimate"] - b["estimate"]
         for at in np.flatnonzero(both & (np.abs(difference) > far)).tolist():
             found.append(

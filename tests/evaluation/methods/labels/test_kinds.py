@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.kinds import column_of
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels.kinds import by_kind
@@ -61,3 +62,18 @@ def test_kinds_of_fewer_than_ten_items_are_no_boards_and_the_reason_is_given() -
     [row] = found["kind"].rows()
     assert row["kind"] == "" and row["reason"] == "fewer than two kinds have 10 items"
     assert not len(found["kind_worker"])
+
+
+def test_columns_of_items_share_one_level() -> None:
+    rng = np.random.default_rng(2)
+    data = Labels.build(
+        np.tile([0, 1], ITEMS),
+        np.repeat(np.arange(ITEMS), 2),
+        rng.integers(0, 2, 2 * ITEMS),
+        workers=["a", "b"],
+        items=[str(at) for at in range(ITEMS)],
+        labels=("no", "yes"),
+    )
+    wide = {str(n): column_of([str(at // 2**n % 2) for at in range(ITEMS)]) for n in range(3)}
+    rows = by_kind(data, np.ones(len(data)), wide, SETTINGS, rng=rng)["kind"].rows()
+    assert [row["level"] for row in rows] == [family_level(0.95, 6)] * 6

@@ -37,10 +37,12 @@ def by_topic(data: Judgments, names: tuple[str, ...], of_topic: Any) -> Judgment
     return replace(data, columns={"category": column})
 
 
-def test_a_stratum_is_the_board_of_its_votes_alone_at_the_level_of_all_strata() -> None:
+def test_a_stratum_is_the_board_of_its_votes_alone_at_the_level_of_all_columns() -> None:
     data = by_topic(study(RNG(1), topics=24), ("prose", "code"), np.arange(24) % 2)
     found = split(data)
-    level = family_level(QUICK["level"], 2)
+    shown = [row for row in of(found["stratum"], dimension=EVERY) if row["level"] is not None]
+    assert {row["column"] for row in shown} == {"category", DIFFICULTY}
+    level = family_level(QUICK["level"], len(shown))
     for at, name in enumerate(("prose", "code")):
         rows = data.columns["category"].of[data.votes.pair] == at
         alone = data.take(rows)
