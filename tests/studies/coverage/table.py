@@ -40,7 +40,7 @@ def tables(methods: Sequence[str] = (), level: int = 2) -> str:
         parts += ["", f"{'#' * level} {method[0].upper()}{method[1:]}", ""]
         parts += [EXPLAINED[method], ""] if method in EXPLAINED else []
         extra = [own[0]["extra_name"]] if own[0]["extra_name"] else []
-        head = ["design", "given", "covered", "width", "false", "power", *extra]
+        head = ["design", "data sets", "given", "covered", "width", "false", "power", *extra]
         head += ["covered in 0.1.0", "false in 0.1.0"]
         parts += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for one in own:
@@ -94,7 +94,13 @@ def cell(one: Mapping[str, Any], extra: bool) -> list[str]:
     covered = "no interval"
     if one["covered"] is not None:
         covered = f"{figure(one['covered'])} ± {figure(one['error'])}"
-    row = [one["design"], figure(one["given"], 2), covered, figure(one["width"])]
+    row = [
+        one["design"],
+        str(one["simulations"]),
+        figure(one["given"], 2),
+        covered,
+        figure(one["width"]),
+    ]
     row += [figure(one["false_sure"]), figure(one["power"], 2)]
     return [*row, figure(one["extra"])] if extra else row
 
