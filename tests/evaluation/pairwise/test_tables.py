@@ -251,5 +251,8 @@ def test_pages_cost_the_same_number_of_queries_at_two_sizes(
     # Who or what decides the top is named by a query, where somebody does.
     boards = counted.pop("pair_results")
     assert max(boards) - min(boards) <= 1 and max(boards) <= 33, boards
+    # Two queries price what to do next, where somebody's votes are to be read.
+    people = counted.pop("pair_workers")
+    assert max(people) - min(people) <= 2 and max(people) <= 30, people
     assert all(len(seen) == 1 for seen in counted.values()), counted
     assert max(max(seen) for seen in counted.values()) <= 40, counted
