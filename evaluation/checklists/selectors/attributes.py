@@ -235,27 +235,11 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         if one is None:
             continue
         inside = interval(one["low"], one["high"], 2)
-        by = score(abs(one["estimate"]), 2)
-        if one["low"] <= 0 <= one["high"]:
-            made.append(
-                gettext(
-                    "%(label)s: people’s and models’ attributes cannot be separated (%(inside)s)."
-                )
-                % {"label": label, "inside": inside}
-            )
-        else:
-            said = (
-                gettext(
-                    "%(label)s: those of people are less alike than those of models, by %(by)s "
-                    "(%(inside)s)."
-                )
-                if one["high"] < 0
-                else gettext(
-                    "%(label)s: those of models are less alike than those of people, by %(by)s "
-                    "(%(inside)s)."
-                )
-            )
-            made.append(said % {"label": label, "by": by, "inside": inside})
+        by = score(one["estimate"], 2)
+        made.append(
+            gettext("%(label)s, people less models: %(by)s (%(inside)s).")
+            % {"label": label, "by": by, "inside": inside}
+        )
     if not told["differences"] and told["conditions"]:
         made.append(
             gettext(
