@@ -66,7 +66,11 @@ def surest(rows: Sequence[Row]) -> tuple[int, Claim]:
 
 
 def _claim(rho: Row, family: int) -> Claim:
-    """A correlation's interval, stretched so that all ``family`` of them hold at once."""
+    """A correlation's interval, stretched so that all ``family`` of them hold at once.
+
+    It reaches 0 where the signs of the sources' correlations could be chance (``flip_p``; runs
+    before it was kept have none): t is too sure of few coarse correlations.
+    """
     low, high, n = rho["low"], rho["high"], _usable(rho)
     if low is None or high is None or n < LEAST:
         low = high = None
@@ -75,6 +79,9 @@ def _claim(rho: Row, family: int) -> Claim:
         stretch = float(t_quantile(LEVEL, freedom, family)) / float(t_quantile(LEVEL, freedom))
         value = rho["estimate"]
         low, high = value - stretch * (value - low), value + stretch * (high - value)
+        p = rho.get("flip_p")
+        if p is not None and p * family > 1 - LEVEL:
+            low, high = min(low, 0.0), max(high, 0.0)
     return Claim(
         "correlation with human scores",
         float("nan") if rho["estimate"] is None else rho["estimate"],

@@ -143,8 +143,9 @@ def correlation_rows(
     """Every kind of correlation in both settings, a row each; NaN where one is not defined.
 
     ``scores``, ``human`` and ``article`` (n,) have a row a text. Rows hold kind, setting
-    ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n.
-    There is no interval under five articles with a correlation. Raises as ``sample_level``.
+    ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n;
+    those of articles ``flip_p``, of ``sign_flip_p``. There is no interval under five articles with
+    a correlation. Raises as ``sample_level``.
     """
     rows = []
     none = float("nan")
@@ -166,6 +167,7 @@ def correlation_rows(
                 "articles": s.articles,
                 "undefined": s.undefined,
                 "n": p.n,
+                "flip_p": sign_flip_p(s.by_article.value[s.by_article.defined]),
             }
         )
         rows.append(
@@ -179,9 +181,35 @@ def correlation_rows(
                 "articles": p.articles,
                 "undefined": int(np.isnan(p.estimate)),
                 "n": p.n,
+                "flip_p": none,
             }
         )
     return rows
+
+
+MOST_FLIPPED = 30  # articles up to which all signs are tried
+
+
+def sign_flip_p(values: FloatArray) -> float:
+    """Two-sided p of a mean of ``values`` (n,) over all 2^n choices of their signs (Fisher 1935).
+
+    Exact where values are symmetric about 0, also where they are few and coarse. The sums of one
+    half are counted against those of the other. NaN without values and beyond 30 of them, from
+    where a t interval holds.
+    """
+    if not 0 < len(values) <= MOST_FLIPPED:
+        return float("nan")
+    sums = []
+    for half in (values[::2], values[1::2]):
+        found = np.zeros(1)
+        for value in half:
+            found = np.concatenate([found - value, found + value])
+        sums.append(found)
+    least = abs(float(values.sum())) - SAME
+    if least <= 0:
+        return 1.0
+    far = sums[1].size - np.searchsorted(np.sort(sums[1]), least - sums[0])
+    return float(2 * far.sum() / 2 ** len(values))
 
 
 def jackknife_error(left_out: FloatArray) -> float:

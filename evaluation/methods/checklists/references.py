@@ -47,6 +47,7 @@ CORRELATION = (
     "articles",
     "undefined",
     "n",
+    "flip_p",
 )
 SCORES = "texts"
 

@@ -66,6 +66,7 @@ CORRELATION = (
     "articles",
     "undefined",
     "n",
+    "flip_p",
 )
 AGREED = ("question", "n", "shared", "yes_share", "alpha", "low", "high", "reason")
 WITH_PEOPLE = ("answerer", "question", "n", "same", "kappa", "low", "high", "reason")

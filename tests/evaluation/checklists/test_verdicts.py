@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from annotation.models import Task
 from annotation.models.tasks import TaskState
 from evaluation.checklists.selectors import verdicts
-from evaluation.checklists.selectors.attributes import more_diverse
+from evaluation.checklists.selectors.attributes import more_diverse, sentences
 from evaluation.checklists.selectors.checks import Board, Line
 from evaluation.checklists.selectors.verdicts import follows, surest, wait_for
 from evaluation.methods.checklists.correlation import correlation_rows
@@ -77,6 +77,32 @@ def test_scores_without_relation_hardly_ever_follow_human_scores(answerers: int)
     assert wrong <= 0.05 * studies + 2
 
 
+@pytest.mark.parametrize("texts", [3, 4])
+def test_coarse_scores_of_few_texts_hardly_ever_follow_human_scores(texts: int) -> None:
+    rng, wrong, studies = np.random.default_rng(texts), 0, 150
+    article = np.repeat(np.arange(10), texts)
+    for _ in range(studies):
+        human = rng.integers(0, 3, len(article))
+        rows = [
+            correlation_rows(rng.normal(size=len(article)), human, article)[0] for _ in range(20)
+        ]
+        wrong += surest(rows)[1].is_sure
+    assert wrong <= 0.05 * studies + 2
+
+
+def test_coarse_scores_that_follow_human_scores_are_still_found() -> None:
+    rng, found = np.random.default_rng(7), 0
+    article = np.repeat(np.arange(15), 4)
+    for _ in range(20):
+        human = rng.integers(0, 3, len(article))
+        rows = [
+            correlation_rows(human + rng.normal(scale=0.5, size=len(article)), human, article)[0]
+        ]
+        claim = surest(rows * 5)[1]
+        found += claim.is_sure and claim.direction > 0
+    assert found == 20
+
+
 def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_cost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -111,3 +137,10 @@ def test_diversity_is_claimed_over_all_dimensions_at_once() -> None:
     none = {"rouge": {"low": -0.1, "high": 0.1}}
     assert "on 1 of 1 dimensions" in more_diverse([one]).sentence
     assert "cannot be separated" in more_diverse([one, *[none] * 9]).sentence
+
+
+def test_differences_of_one_dimension_are_figures_without_a_claim() -> None:
+    side = {"estimate": -0.03, "low": -0.05, "high": -0.01, "reason": ""}
+    [said] = sentences({"differences": {"rouge": side}, "conditions": []})
+    assert "people less models: −.03" in said
+    assert "less alike" not in said
