@@ -33,7 +33,12 @@ import scipy
 from numpy.typing import NDArray
 
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
-from evaluation.methods.core.inference import family_level, t_for_normal, too_few_clusters
+from evaluation.methods.core.inference import (
+    bell_mccaffrey,
+    family_level,
+    t_for_normal,
+    too_few_clusters,
+)
 from evaluation.methods.core.units import LEAST, MEAN
 
 VERSION = "1.1"
@@ -183,10 +188,8 @@ class _Clusters:
 
     @property
     def freedom(self) -> FloatArray:
-        """Bell and McCaffrey's degrees of freedom (k,), as ``inference.bell_mccaffrey``."""
-        bent = self.share**2 / (1 - self.share)
-        curved = bent.sum(axis=0) ** 2 - (bent**2).sum(axis=0)
-        return np.asarray(1 / ((self.share**2).sum(axis=0) + curved), dtype=np.float64)
+        """Bell and McCaffrey's degrees of freedom (k,)."""
+        return bell_mccaffrey(self.share)
 
     @property
     def too_few(self) -> str:

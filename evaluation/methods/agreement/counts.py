@@ -373,7 +373,7 @@ def bounds(
     known = draws[np.isfinite(draws)]
     size, reason = float(n), too_few(n, noun, kind)
     if mass is not None and not reason:
-        size = bell_mccaffrey(mass / mass.sum()) + 1
+        size = float(bell_mccaffrey(mass / mass.sum())) + 1
         reason = too_few_clusters(n, effective_clusters(mass), noun, LEAST[kind])
     if not reason and (not len(known) or np.ptp(known) < SAME):
         reason = ALL_SAME

@@ -17,7 +17,6 @@ import numpy as np
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import bag_of_words, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
-from evaluation.methods.checklists.correlation import jackknife_error
 from evaluation.methods.core.base import (
     BadShape,
     FloatArray,
@@ -26,7 +25,7 @@ from evaluation.methods.core.base import (
     Texts,
     of_rows,
 )
-from evaluation.methods.core.inference import t_quantile
+from evaluation.methods.core.inference import jackknife_spread
 from evaluation.methods.core.params import Params, flag, resamples
 from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
@@ -293,10 +292,10 @@ def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, family: i
     gaps = _r(one[both], grades[both]) - _r(base[both], grades[both])
     if not np.isfinite(gaps).all():
         return told(float(gaps[0]), "one side is the same for nearly every worker")
-    error = jackknife_error(gaps[1:])
-    if error < SAME:
+    spread = jackknife_spread(gaps[1:])
+    if spread.se < SAME:
         return told(float(gaps[0]), ALL_SAME)
-    return told(float(gaps[0]), "", float(t_quantile(LEVEL, n - 1, family)) * error)
+    return told(float(gaps[0]), "", spread.reach(LEVEL, family))
 
 
 METHOD = PARAMS.as_method("Compare methods", Crowd, fit)

@@ -489,10 +489,7 @@ def _apart(
     k = len(merit)
     if k < 2:
         return np.zeros((k, k), dtype=bool)
-    deviation = draws - draws.mean(axis=0)
-    cov = deviation.T @ deviation / len(draws)
-    spread = np.diag(cov)
-    error = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * cov, 0.0))
+    error = bootstrap.difference_errors(draws)
     usable = error > 1e-12
     critical = float(np.quantile(bootstrap.largest(draws - merit, error, usable), level))
     known = nodes.has_interval

@@ -212,12 +212,6 @@ def sign_flip_p(values: FloatArray) -> float:
     return float(2 * far.sum() / 2 ** len(values))
 
 
-def jackknife_error(left_out: FloatArray) -> float:
-    """Standard error from estimates (k,) that each leave out one of k units (Efron 1982, 3.2)."""
-    k = len(left_out)
-    return float(np.sqrt((k - 1) / k * ((left_out - left_out.mean()) ** 2).sum()))
-
-
 def _numbered(metric: Any, human: Any, article: Any) -> tuple[NDArray[np.int64], int]:
     """Articles that occur, numbered from 0 without gaps; checks everything."""
     sides = check_sides(metric, human, article)

@@ -106,10 +106,7 @@ def separable(
     k = len(point)
     if k < 2:
         return np.zeros((k, k), dtype=bool)
-    deviation = draws - draws.mean(axis=0)
-    cov = deviation.T @ deviation / len(draws)
-    spread = np.diag(cov)
-    error = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * cov, 0.0))
+    error = difference_errors(draws)
     usable = error > 1e-12
     fewer = np.minimum(n[:, None], n[None, :])
     factor = t_quantile(level, np.maximum(fewer, 2) - 1.0, k * (k - 1) // 2)
@@ -118,6 +115,14 @@ def separable(
     apart = np.where(usable, difference > factor * error, difference > 1e-9)
     np.fill_diagonal(apart, False)
     return apart
+
+
+def difference_errors(draws: FloatArray) -> FloatArray:
+    """Standard errors (k, k) of the difference of every two columns of draws (b, k)."""
+    deviation = draws - draws.mean(axis=0)
+    cov = deviation.T @ deviation / len(draws)
+    variance = np.diag(cov)
+    return np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * cov, 0.0))
 
 
 def largest(shift: FloatArray, error: FloatArray, usable: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -38,7 +38,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from evaluation.methods.core.base import BadParameter, FloatArray, IntArray
+from evaluation.methods.core.base import FloatArray, IntArray
 
 LEAST_EFFECTIVE = 3.0  # effective clusters below which there is no interval
 Correction = Literal["CR2", "CR3"]
@@ -65,29 +65,6 @@ def family_level(level: float, family: int) -> float:
     return 1 - (1 - level) / max(1, family)
 
 
-def max_t_quantile(
-    correlation: FloatArray,
-    level: float,
-    freedom: float,
-    rng: np.random.Generator,
-    *,
-    draws: int = 10_000,
-) -> float:
-    """Critical value of the largest |t| over contrasts with this correlation (k, k).
-
-    A multivariate t with one number of degrees of freedom, by simulation (Hothorn, Bretz and
-    Westfall 2008). Narrower than Bonferroni where contrasts are correlated.
-    """
-    k = len(correlation)
-    if k == 0:
-        raise BadParameter("there is no contrast to compare")
-    values, vectors = np.linalg.eigh(correlation)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = rng.standard_normal((draws, k)) @ root.T
-    scale = np.sqrt(rng.chisquare(freedom, draws) / freedom)
-    return float(np.quantile(np.abs(normal).max(axis=1) / scale, level))
-
-
 def effective_clusters(size: FloatArray | IntArray) -> float:
     """Kish's effective number of clusters, (sum n)^2 / sum n^2, from sizes (g,); 0 without any."""
     size = np.asarray(size, dtype=np.float64)
@@ -95,19 +72,18 @@ def effective_clusters(size: FloatArray | IntArray) -> float:
     return float(size.sum()) ** 2 / squares if squares else 0.0
 
 
-def bell_mccaffrey(share: FloatArray) -> float:
-    """Degrees of freedom of a clustered variance of a mean, from shares of information (g,).
+def bell_mccaffrey(share: FloatArray) -> FloatArray:
+    """Degrees of freedom of clustered variances of means, from shares of information (g, ...).
 
     Satterthwaite's approximation under independent rows (Bell and McCaffrey 2002; Imbens and
     Kolesar 2016, section 4), in closed form for one parameter:
-    1 / (sum p^2 + (sum b)^2 - sum b^2) with b = p^2 / (1 - p). Equal shares give g - 1. Fewer
-    than two clusters give 0.
+    1 / (sum p^2 + (sum b)^2 - sum b^2) with b = p^2 / (1 - p). Equal shares give g - 1. A cluster
+    with all of the information gives 0.
     """
-    share = share[share > 0]
-    if len(share) < 2:
-        return 0.0
-    b = share**2 / (1 - share)
-    return float(1 / (np.square(share).sum() + b.sum() ** 2 - np.square(b).sum()))
+    alone = share >= 1
+    b = share**2 / np.where(alone, 1.0, 1 - share)
+    squares = np.square(share).sum(axis=0) + b.sum(axis=0) ** 2 - np.square(b).sum(axis=0)
+    return np.where(alone.any(axis=0), 0.0, 1 / squares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +155,7 @@ def cluster_spread(
     share = mass / mass.sum()
     power = 1 if correction == "CR2" else 2
     variance = float((np.square(summed) / (1 - share) ** power).sum())
-    return Spread(variance, bell_mccaffrey(share), clusters, effective, noun)
+    return Spread(variance, float(bell_mccaffrey(share)), clusters, effective, noun)
 
 
 def two_way_spread(
@@ -216,65 +192,6 @@ def mean_interval(
         return middle, float("nan"), float("nan")
     reach = float(t_quantile(level, n - 1, family)) * float(np.std(values, ddof=1)) / n**0.5
     return middle, middle - reach, middle + reach
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Regression:
-    """Least squares with clustered covariance.
-
-    ``estimate`` (p,), ``covariance`` (p, p), ``freedom`` (p,) of each coefficient.
-    """
-
-    estimate: FloatArray
-    covariance: FloatArray
-    freedom: FloatArray
-
-
-def cluster_regression(
-    x: FloatArray, y: FloatArray, cluster: IntArray, *, correction: Correction = "CR2"
-) -> Regression:
-    """Least squares of y (n,) on x (n, p) with CR2 or CR3 and Bell-McCaffrey degrees of freedom.
-
-    As Pustejovsky and Tipton (2018, J. Business and Economic Statistics 36) with an identity
-    working covariance: the residuals of a cluster are multiplied by (I - H_gg)^(-1/2), or by
-    (I - H_gg)^(-1). ``x`` must have full column rank.
-    """
-    bread: FloatArray = np.asarray(np.linalg.inv(x.T @ x), dtype=np.float64)
-    estimate = bread @ (x.T @ y)
-    residual = y - x @ estimate
-    _, place = np.unique(cluster, return_inverse=True)
-    clusters, p = int(place.max()) + 1, x.shape[1]
-    meat = np.zeros((p, p))
-    turned: list[tuple[NDArray[np.bool_], FloatArray]] = []
-    for g in range(clusters):
-        rows = place == g
-        own = x[rows]
-        values, vectors = np.linalg.eigh(np.eye(len(own)) - own @ bread @ own.T)
-        power = -0.5 if correction == "CR2" else -1.0
-        scaled = np.where(values > 1e-10, np.maximum(values, 1e-10) ** power, 0.0)
-        adjust: FloatArray = np.asarray((vectors * scaled) @ vectors.T, dtype=np.float64)
-        score = own.T @ adjust @ residual[rows]
-        meat += np.outer(score, score)
-        lever: FloatArray = np.asarray(adjust @ own @ bread, dtype=np.float64)
-        turned.append((rows, lever))
-    freedom = np.array([_freedom(x, bread, turned, j) for j in range(p)])
-    return Regression(estimate, bread @ meat @ bread, freedom)
-
-
-def _freedom(
-    x: FloatArray,
-    bread: FloatArray,
-    turned: list[tuple[NDArray[np.bool_], FloatArray]],
-    column: int,
-) -> float:
-    """Satterthwaite's degrees of freedom of one coefficient's variance under independent rows."""
-    columns = np.zeros((len(x), len(turned)))
-    for g, (rows, lever) in enumerate(turned):
-        own = lever[:, column]
-        columns[rows, g] += own
-        columns[:, g] -= x @ (bread @ (x[rows].T @ own))
-    inner = columns.T @ columns
-    return float(np.trace(inner) ** 2 / np.square(inner).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +314,7 @@ def jackknife_spread(
     centre = float((rest * without).sum() / rest.sum())
     power = 1 if correction == "CR2" else 0
     variance = float((rest**power * np.square(without - centre)).sum())
-    return Spread(variance, bell_mccaffrey(share), clusters, effective, noun)
+    return Spread(variance, float(bell_mccaffrey(share)), clusters, effective, noun)
 
 
 def scale_interval(

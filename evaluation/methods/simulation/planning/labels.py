@@ -385,6 +385,6 @@ def net_preference(votes: PairVotes, level: float) -> tuple[FloatArray, FloatArr
     of_workers = np.square(by_worker / np.where(share < 1, 1 - share, 1.0)).sum(axis=1)
     both = (residual**2).sum(axis=(1, 2))
     variance = np.maximum.reduce([of_items + of_workers - both, of_items, of_workers, both])
-    freedom = np.minimum(items - 1, [bell_mccaffrey(one) for one in share])
+    freedom = np.minimum(items - 1, bell_mccaffrey(share.T))
     reach = t_quantile(level, freedom) * np.sqrt(variance) / (items * per_item)
     return centre, centre - reach, centre + reach

@@ -12,14 +12,13 @@ from evaluation.methods.core.inference import (
     Claim,
     Spread,
     bell_mccaffrey,
-    cluster_regression,
     cluster_spread,
     effective_clusters,
-    max_t_quantile,
     t_quantile,
     two_way_spread,
 )
 from evaluation.methods.core.units import ratio, share
+from tests.evaluation.methods.core.regression import cluster_regression
 
 # What clubSandwich 0.5.8 (R) prints for ``rows()``, Satterthwaite tests.
 INTERCEPT = {"CR2": (0.231733823185, 3.742184321004), "CR3": (0.271549722985, 3.249611078429)}
@@ -61,6 +60,18 @@ def test_spread_of_a_mean_is_club_sandwichs(correction) -> None:
     assert found.freedom == pytest.approx(INTERCEPT["CR2"][1], abs=1e-6)
 
 
+@pytest.mark.parametrize("correction", ["CR2", "CR3"])
+def test_spread_of_a_ratio_is_that_of_the_second_implementation(correction) -> None:
+    """Through the origin, weights are the square roots of what is counted."""
+    _, y, g = rows()
+    below = 1.0 + np.arange(40) % 5
+    estimate = (below * y).sum() / below.sum()
+    spread = cluster_spread(below * (y - estimate) / below.sum(), below, g, correction=correction)
+    root = np.sqrt(below)
+    second = cluster_regression(root[:, None], root * y, g, correction=correction)
+    assert spread.variance == pytest.approx(second.covariance[0, 0], rel=1e-9)
+
+
 def test_equal_clusters_have_one_degree_of_freedom_less_than_there_are() -> None:
     assert bell_mccaffrey(np.full(12, 1 / 12)) == pytest.approx(11)
     assert effective_clusters(np.full(12, 7)) == pytest.approx(12)
@@ -77,15 +88,6 @@ def test_two_ways_never_claim_less_variance_than_one_way_or_single_votes() -> No
     assert both.variance >= cluster_spread(pull, ones, items).variance
     assert both.noun == "workers"
     assert both.freedom == pytest.approx(cluster_spread(pull, ones, people).freedom)
-
-
-def test_simultaneous_quantiles_lie_between_one_and_bonferroni() -> None:
-    rng = np.random.default_rng(5)
-    alone = t_quantile(0.95, 12)
-    found = max_t_quantile(np.full((6, 6), 0.5) + 0.5 * np.eye(6), 0.95, 12, rng, draws=100_000)
-    assert alone < found < t_quantile(0.95, 12, family=6)
-    same = max_t_quantile(np.ones((6, 6)), 0.95, 12, rng, draws=200_000)
-    assert same == pytest.approx(alone, abs=0.03)
 
 
 @pytest.mark.parametrize(
