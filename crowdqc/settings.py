@@ -100,6 +100,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "crowdqc.outbound.web_request.NoOutboundCalls",
     "crowdqc.web.forwarded.Forwarded",
+    "crowdqc.web.public.SameForAll",
     "crowdqc.web.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -112,6 +113,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "crowdqc.web.public.AnonymousLimit",
     "annotation.accounts.signing.middleware.SessionLimits",
     "crowdqc.web.bodies.BodyLimit",
     "crowdqc.web.middleware.DomainErrors",
@@ -243,6 +245,8 @@ CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "do
 # -- the front door -------------------------------------------------------------------------------
 # Addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
 CROWDQC_TRUSTED_PROXIES = env.list("CROWDQC_TRUSTED_PROXIES", default=[])
+# Requests a minute that one network may send to one web process without signing in; 0: no limit.
+CROWDQC_ANONYMOUS_REQUESTS = env.int("CROWDQC_ANONYMOUS_REQUESTS", default=600)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=PRODUCTION)
 if SESSION_COOKIE_SECURE:  # such a name is refused by browsers where another host sets it
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"

@@ -48,3 +48,5 @@ CELERY_BEAT_SCHEDULE: dict[str, object] = {}
 CELERY_WORKER_LOST_WAIT = 3.0
 # What make docs has built is none of the tests' business; tests/test_docs.py names its own.
 CROWDQC_DOCS = Path(os.environ["CROWDQC_TEST_HOME"]) / "docs"
+# All requests of a run come from one network; tests/security/test_anonymous.py sets its own.
+CROWDQC_ANONYMOUS_REQUESTS = 0

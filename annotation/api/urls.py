@@ -1,8 +1,6 @@
 """Addresses of the API, its schema and its page."""
 
 from django.urls import URLPattern, URLResolver, include, path
-from django.views.decorators.cache import cache_page
-from drf_spectacular.views import SpectacularAPIView
 from rest_framework.views import APIView
 
 from annotation.accounts.roles import api as roles
@@ -20,8 +18,6 @@ from annotation.api import (
 )
 from annotation.api.frame import docs
 from annotation.payouts.corrections import api as corrections
-
-SCHEMA_SECONDS = 3600  # it is the same until the code changes, and takes a while to make
 
 
 def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern | URLResolver]:
@@ -68,11 +64,7 @@ urlpatterns = [
         ("conversations/<int:conversation_id>/read", conversations.OwnRead, "own_read"),
         ("conversations/<int:conversation_id>/report", conversations.OwnReport, "own_report"),
     ),
-    path(
-        "schema/",
-        cache_page(SCHEMA_SECONDS)(SpectacularAPIView.as_view()),
-        name="api_schema",
-    ),
+    path("schema/", docs.schema, name="api_schema"),
     path("", docs.page, name="api_docs"),
     path("projects/<int:project_id>/", project.ProjectDetail.as_view(), name="api_project"),
     path("tasks/<int:task_id>/", staff.TaskDetail.as_view(), name="api_task"),

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import trans_real
+from django.views.decorators.http import require_safe
 from django.views.i18n import JavaScriptCatalog
 
 from crowdqc.errors import Missing
@@ -84,9 +85,19 @@ class Language:
                 translation.activate(own)
 
 
-def script_words(request: HttpRequest, language: str) -> HttpResponseBase:
+@cache
+def _script_words(language: str) -> bytes:
+    request = HttpRequest()
+    request.method = "GET"
+    with translation.override(language):
+        response = JavaScriptCatalog.as_view()(request)
+    assert isinstance(response, HttpResponse)
+    return response.content
+
+
+@require_safe
+def script_words(request: HttpRequest, language: str) -> HttpResponse:
     """What scripts say in a language, and its rule of plurals, as a script."""
     if not known(language):
         raise Missing(_("There is no such language."))
-    with translation.override(language):
-        return JavaScriptCatalog.as_view()(request)
+    return HttpResponse(_script_words(language), content_type='text/javascript; charset="utf-8"')

@@ -76,8 +76,12 @@ class SecurityHeaders:
         response = self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
+        if response.cookies:  # whatever a view said: a shared cache would give them to others
+            response.headers["Cache-Control"] = "no-store, private"
         # By what the request carries, so that no view has to think of it.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES or "HTTP_AUTHORIZATION" in request.META:
+        elif (
+            settings.SESSION_COOKIE_NAME in request.COOKIES or "HTTP_AUTHORIZATION" in request.META
+        ):
             response.headers.setdefault("Cache-Control", "no-store, private")
         return response
 

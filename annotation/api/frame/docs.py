@@ -1,18 +1,24 @@
-"""The API's page: its schema as a reference to read, made on the server."""
+"""The API's schema as a file, and as a page to read; both are made once a process."""
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+SECONDS = 3600  # that a browser or a proxy may keep the schema
+_lock = threading.Lock()  # requests that come at once have it made once
 VERBS = ("get", "post", "put", "patch", "delete")
 SECTIONS = {
     "token": "Sign in",
@@ -176,11 +182,16 @@ class Reader:
         )
 
 
-def sections() -> list[tuple[str, str, list[Endpoint]]]:
-    """(slug, title, endpoints) in the order of SECTIONS; the schema is the same until a restart."""
+@cache
+def _schema() -> dict[str, Any]:
     from drf_spectacular.generators import SchemaGenerator
 
-    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return dict(SchemaGenerator().get_schema(request=None, public=True))
+
+
+def sections() -> list[tuple[str, str, list[Endpoint]]]:
+    """(slug, title, endpoints) in the order of SECTIONS."""
+    schema = _schema()
     reader = Reader(schema)
     found: dict[str, list[Endpoint]] = {slug: [] for slug in SECTIONS}
     for path, verbs in schema["paths"].items():
@@ -193,14 +204,46 @@ def sections() -> list[tuple[str, str, list[Endpoint]]]:
     return [(slug, SECTIONS.get(slug, slug), rows) for slug, rows in found.items() if rows]
 
 
-@lru_cache(maxsize=1)
-def sections_html() -> SafeString:
-    """All sections as they stand on the page: half a second's work, once a process."""
+@cache
+def _sections_html() -> SafeString:
     return render_to_string("annotation/api/_sections.html", {"sections": sections()})
+
+
+@cache
+def _schema_file(form: str) -> tuple[bytes, str]:
+    """The schema as "json" or "yaml", and its ETag."""
+    from drf_spectacular import renderers
+
+    renderer = renderers.OpenApiJsonRenderer if form == "json" else renderers.OpenApiYamlRenderer
+    body = renderer().render(_schema(), renderer_context={})
+    return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+@require_safe
+def schema(request: HttpRequest) -> HttpResponseBase:
+    """The OpenAPI schema: JSON where ``format`` or ``Accept`` asks for it, else YAML.
+
+    Nothing else of a request is looked at, so that nobody can have it made anew.
+    """
+    accepted = request.headers.get("Accept", "")
+    form = request.GET.get("format") or ("json" if "json" in accepted else "yaml")
+    form = "json" if form == "json" else "yaml"
+    with _lock:
+        body, etag = _schema_file(form)
+    plain = form == "json" and "openapi" not in accepted
+    media = "application/vnd.oai.openapi" + ("+json" if form == "json" else "")
+    response = HttpResponse(body, content_type="application/json" if plain else media)
+    response["Content-Disposition"] = f'inline; filename="crowdqc.{form}"'
+    response["Cache-Control"] = f"public, max-age={SECONDS}"
+    response["Vary"] = "Accept"
+    response["ETag"] = etag
+    return get_conditional_response(request, etag=etag, response=response) or response
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Every address with what it takes and what it gives."""
-    context = {"sections": sections_html(), "origin": request.build_absolute_uri("/").rstrip("/")}
+    with _lock:
+        told = _sections_html()
+    context = {"sections": told, "origin": request.build_absolute_uri("/").rstrip("/")}
     return render(request, "annotation/api/docs.html", context)

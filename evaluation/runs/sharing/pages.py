@@ -41,10 +41,10 @@ MOST_KEPT = 4 * 1024 * 1024  # bytes of a bundle that is held in memory
 _ONE = threading.Lock()  # a crowd that comes at once has a board rendered once a process
 
 
-def html_of(share: RunShare, request: HttpRequest, page: Any) -> str:
+def html_of(share: RunShare, context: dict[str, Any]) -> str:
     """The page, without the context of a request: no session, no navigation, no token of a form."""
-    shared = _shared(share.run)
-    return render_to_string(shared.template, {"request": request, **context_of(share, page)})
+    # An empty request: nothing of who asked first, nor of their query, is kept for others.
+    return render_to_string(_shared(share.run).template, {"request": HttpRequest(), **context})
 
 
 def context_of(share: RunShare, page: Any) -> dict[str, Any]:
@@ -75,15 +75,20 @@ def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
         *(share.pk, share.run_id, share.newer, share.run.task.current_id),  # type: ignore[attr-defined]
         *(share.bundled, bool(share.run.spoiled)),  # type: ignore[attr-defined]
     )
-    key = f"board:{':'.join(map(str, of))}:{form}:{page}"
-    found: tuple[bytes, str] | None = cache.get(key)
+    key = f"board:{':'.join(map(str, of))}"
+    # A page beyond the last one is the last one, so that nobody fills the cache with its copies.
+    at = min(page, cache.get(f"{key}:pages", page)) if form == "html" else 1
+    found: tuple[bytes, str] | None = cache.get(f"{key}:{form}:{at}")
     if found is None:
         with _ONE:
-            found = cache.get(key)
+            found = cache.get(f"{key}:{form}:{at}")
             if found is None:
-                body = _rendered(share, form, page).encode()
+                context = context_of(share, at)
+                body = _rendered(share, form, context).encode()
                 found = (body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
-                cache.set(key, found, KEPT)
+                pages = context["page"].paginator.num_pages if "page" in context else 1
+                cache.set(f"{key}:pages", pages, KEPT)
+                cache.set(f"{key}:{form}:{min(at, pages)}", found, KEPT)
     return found
 
 
@@ -104,11 +109,9 @@ def _kept_bundle(share: RunShare) -> tuple[bytes, str]:
     return body, f'"{row.sha256[:32]}"'
 
 
-def _rendered(share: RunShare, form: str, page: int) -> str:
+def _rendered(share: RunShare, form: str, told: dict[str, Any]) -> str:
     if form == "html":
-        # An empty request: nothing of who asked first, nor of their query, is kept for others.
-        return html_of(share, HttpRequest(), page)
-    told = context_of(share, page)
+        return html_of(share, told)
     run, sentence = share.run, told["verdict"].sentence
     if form == "svg":
         # With its year, as an image is looked at for longer than a page.

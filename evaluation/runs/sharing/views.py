@@ -100,7 +100,8 @@ def shared_results(request: HttpRequest, secret: str) -> HttpResponse:
     """What a link shows, the same to everybody: nothing of who looks enters the page."""
     limits.hold(limits.SHARED, limits.network(request), "Too many requests from this address.")
     share = selectors.get_shared(secret)
-    response = HttpResponse(pages.html_of(share, request, request.GET.get("page")))
+    context = pages.context_of(share, request.GET.get("page"))
+    response = HttpResponse(pages.html_of(share, context))
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response
 

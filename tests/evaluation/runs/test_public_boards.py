@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import time
 import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
@@ -17,11 +18,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.accounts.signing.middleware import SEEN
 from annotation.models import Answer, AuditEntry, Membership, Role, TextValue
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.bundles import public
 from evaluation.bundles.checking import verify
+from evaluation.labels.selectors import workers as worker_reads
 from evaluation.models import BoardBundle, Run, RunShare, SystemScore, WorkerScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs.sharing import actions
@@ -163,6 +166,34 @@ def test_a_second_look_costs_two_queries_and_an_unchanged_board_nothing_to_send(
         assert len(seen) <= 2 and second.content == first.content
         again = Client().get(address("our-study", form), headers={"If-None-Match": first["ETag"]})
         assert again.status_code == 304 and not again.content
+
+
+def test_pages_that_there_are_not_are_made_and_kept_once(
+    made: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_reads, "PER_PAGE", 3)  # six workers: two pages
+    publish(get(made["labels"]))
+    bodies = [Client().get(f"{address('our-study')}?page={page}").content for page in (1, 2, 99)]
+    assert bodies[0] != bodies[1] == bodies[2]
+    with CaptureQueriesContext(connection) as queries:
+        for page in range(100, 110):
+            assert Client().get(f"{address('our-study')}?page={page}").content == bodies[1]
+        assert Client().get(f"{address('our-study', 'svg')}?page=7").status_code == 200
+        first = len(queries)
+        assert Client().get(f"{address('our-study', 'svg')}?page=8").status_code == 200
+    assert len(queries) - first == 2
+
+
+def test_a_board_reads_no_session_and_sets_no_cookie(run: Run) -> None:
+    publish(run)
+    client = client_of(run.task)
+    session = client.session
+    session[SEEN] = int(time.time()) - 3600  # any page would note that it is used
+    session.save()
+    for form in FORMS:
+        response = client.get(address("our-study", form))
+        assert not response.cookies and "Cookie" not in response.headers.get("Vary", "")
+        assert response["Cache-Control"] == "public, max-age=60"
 
 
 def test_withdrawn_and_unknown_addresses_are_404_in_the_same_words_at_once(run: Run) -> None:

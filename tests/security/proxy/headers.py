@@ -26,9 +26,11 @@ def lacks(response: Any) -> list[str]:
     policy = response.headers.get("Content-Security-Policy", "")
     found += [f"{name} in the policy" for name in ("unsafe-", "*", "http:") if name in policy]
     stored = response.headers.get("Cache-Control", "")
-    # The API's schema is the same for everybody and says so.
-    public = stored == "max-age=3600"
     signed_in = settings.SESSION_COOKIE_NAME in response.wsgi_request.COOKIES
-    if signed_in and not public and "no-store" not in stored:
+    if signed_in and "no-store" not in stored:
         found.append(f"a signed-in page may be stored: {stored!r}")
+    if response.cookies and "no-store" not in stored:
+        found.append(f"an answer with a cookie may be stored: {stored!r}")
+    if "public" in stored and "Cookie" in response.headers.get("Vary", ""):
+        found.append("an answer for everybody varies by cookie")
     return found

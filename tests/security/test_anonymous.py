@@ -1,0 +1,122 @@
+"""What people without an account cost: limits on every address, and caches they cannot choose."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from annotation.accounts.signing.middleware import SEEN
+from annotation.api.frame import docs
+from crowdqc.web import public
+from crowdqc.web.middleware import SecurityHeaders
+from tests.support import factories
+from tests.support.everything import ROUTES
+
+# Answers that cost nothing, with the reason.
+UNLIMITED = {"healthz": "touches nothing, and says whether the process serves"}
+
+
+@pytest.fixture(autouse=True)
+def no_requests_yet() -> Iterator[None]:
+    """No request was counted before."""
+    public.anonymous.clear()
+    yield
+    public.anonymous.clear()
+
+
+def path_of(name: str) -> str:
+    """An address of a route; nothing needs to be there."""
+    return "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda m: "1" if m[1] == "int" else "x", ROUTES[name])
+
+
+@pytest.mark.django_db
+def test_every_address_is_limited_for_people_without_an_account(settings: Any) -> None:
+    settings.CROWDQC_ANONYMOUS_REQUESTS = 1
+    made_up = {
+        "nothing": Client(),
+        "session": Client(headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}={'a' * 32}"}),
+        "token": Client(headers={"Authorization": "Token made-up"}),
+        "bearer": Client(headers={"Authorization": "Bearer made-up"}),
+    }
+    assert Client().get("/no/such/page").status_code == 404  # the first, within the limit
+    open_addresses = [
+        f"{name} with {kind}: {response.status_code}"
+        for name in ROUTES.keys() - UNLIMITED.keys()
+        for kind, client in made_up.items()
+        if (response := client.get(path_of(name))).status_code != 429
+        or response["Retry-After"] not in map(str, range(1, 61))
+    ]
+    assert not open_addresses
+    assert Client().get("/no/such/page").status_code == 429
+    assert Client(REMOTE_ADDR="192.0.2.9").get("/login/").status_code == 200
+
+
+@pytest.mark.django_db
+def test_people_and_programs_who_signed_in_are_not_limited(settings: Any) -> None:
+    settings.CROWDQC_ANONYMOUS_REQUESTS = 1
+    person = factories.make_user()
+    token = factories.api_token(person, ("read",))
+    program = Client(headers={"Authorization": f"Token {token}"})
+    browser = Client()
+    browser.force_login(person)
+    for client, path in ((browser, "/projects/"), (program, "/api/projects/")):
+        assert [client.get(path).status_code for _ in range(4)] == [200] * 4
+
+
+def test_counters_of_many_networks_take_bounded_memory() -> None:
+    counter = public.Counter(most_networks=100)
+    waits = [counter.count(f"2001:db8:{n:x}::/64", 1) for n in range(1000)]
+    assert not any(waits) and len(counter._windows) == 100
+    assert counter.count("2001:db8:3e7::/64", 1) > 0  # the last one, still counted
+
+
+def test_the_schema_is_made_once_whatever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    real = SchemaGenerator.get_schema
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        made.append(1)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", counted)
+    docs._schema.cache_clear()
+    docs._schema_file.cache_clear()
+    queries = ("", "?x=1", "?x=2", "?lang=de", "?version=2", "?format=nonsense")
+    bodies = {Client().get(f"/api/schema/{query}").content for query in queries}
+    wanted = {"Accept": "application/json"}
+    first = Client().get("/api/schema/?x=3", headers=wanted)
+    assert first.json()["openapi"].startswith("3.")
+    assert len(bodies) == 1 and len(made) == 1
+    again = {**wanted, "If-None-Match": first["ETag"]}
+    assert Client().get("/api/schema/", headers=again).status_code == 304
+
+
+@pytest.mark.django_db
+def test_answers_for_everybody_read_no_session_and_set_no_cookie() -> None:
+    client = Client()
+    client.force_login(factories.make_user())
+    session = client.session
+    session[SEEN] = int(time.time()) - 3600  # any page would note that it is used
+    session.save()
+    for path in ("/api/schema/", "/words/de.js", "/healthz", "/readyz"):
+        response = client.get(path)
+        assert not response.cookies, path
+        assert "Cookie" not in response.headers.get("Vary", ""), path
+    assert client.get("/api/schema/")["Cache-Control"] == "public, max-age=3600"
+    assert client.get("/projects/").cookies  # here it is noted
+
+
+def test_an_answer_with_a_cookie_is_never_stored() -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        response = HttpResponse(headers={"Cache-Control": "public, max-age=60"})
+        response.set_cookie("sessionid", "x")
+        return response
+
+    assert SecurityHeaders(view)(HttpRequest())["Cache-Control"] == "no-store, private"
