@@ -9,17 +9,18 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 from django.utils import dateformat
 from django.utils.formats import get_format
 from django.utils.translation import get_language, gettext, ngettext, pgettext
 
+from crowdqc.money import SYMBOLS, as_decimal, round_money
+
 NBSP = "\u00a0"
 MINUS = "\u2212"
 EN_DASH = "\u2013"
 NONE = "none"
-SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 WORDS = (
     *("none", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -98,7 +99,7 @@ def amount(value: Number | None) -> str:
     """Money without its sign, two decimals: ``1,100.00``."""
     if value is None:
         return NONE
-    exact = Decimal(str(value)).quantize(Decimal("0.01"), rounding=ROUND_HALF_EVEN)
+    exact = round_money(value)
     return _localized(f"{MINUS}{-exact:,}" if exact < 0 else f"{exact:,}")
 
 
@@ -113,7 +114,7 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
         return NONE
     text = amount(value)
     if whole:
-        text = amount(Decimal(str(value)).quantize(Decimal(1)))[:-3]
+        text = amount(round_money(value, 0))[:-3]
     if not _is_english():
         return f"{text}{NBSP}{currency_sign(currency)}"
     symbol = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
@@ -122,7 +123,7 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
 
 def small_money(value: Number, currency: str = "EUR") -> str:
     """An amount with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``."""
-    exact = Decimal(str(value))
+    exact = as_decimal(value)
     sign = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
     if exact == 0:
         return f"{sign}0"
@@ -246,6 +247,7 @@ def ago(value: datetime | None, *, now: datetime | None = None) -> str:
 
 LARGEST = 2**63 - 1  # of a row's id, and of every whole number that the database keeps
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_GROUPED_OR_FINE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _EXACT = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
 
 
@@ -266,13 +268,16 @@ def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
 
 
 def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | None:
-    """An amount or a measure from outside, without an exponent; a comma may be its point."""
+    """A measure from outside, without an exponent; a comma may be its point.
+
+    None for "1,250" too, which may be 1250: it is not guessed. Amounts: ``crowdqc.money``.
+    """
     if isinstance(raw, bool) or not isinstance(raw, str | int | float | Decimal):
         return None
     text = str(raw).strip()
-    if not _EXACT.fullmatch(text):
+    if not _EXACT.fullmatch(text) or _GROUPED_OR_FINE.fullmatch(text):
         return None
-    value = Decimal(text.replace(",", "."))
+    value = as_decimal(text.replace(",", "."))
     return value if low <= value <= high else None
 
 

@@ -43,7 +43,7 @@ WRITES = {
     "update_or_create",
     "select_for_update",
 }
-LOOKED_AT = {"writer", "DictWriter", "to_csv", "loads", "load"}
+LOOKED_AT = {"writer", "DictWriter", "to_csv", "loads", "load", "quantize", "DecimalField"}
 
 
 @cache
@@ -218,6 +218,7 @@ def from_outside() -> list[Path]:
 
 # Numbers of our own, and of files that only a manager's command reads.
 INSIDE = (
+    "crowdqc/money.py",
     "crowdqc/numbers.py",
     "crowdqc/files/json_input.py",
     "crowdqc/devstack",
@@ -245,6 +246,29 @@ def test_numbers_from_outside_are_read_by_the_bounded_parser() -> None:
             if "time()" not in made  # our own clock
         ]
     assert not wrong
+
+
+READS_MONEY = ("crowdqc/money.py", "crowdqc/web/fields.py")
+MEASURES = ("annotation/task_types/labels/rules.py", "annotation/task_types/known.py")
+
+
+def test_amounts_are_read_and_rounded_in_one_place() -> None:
+    """A second reader would book "1,250" as something else; ``as_decimal`` is for our own rows."""
+    doors = set(from_outside())
+    wrong = []
+    for path in sources(*PACKAGES):
+        name, found = path.relative_to(ROOT).as_posix(), read(path)
+        if name in (*READS_MONEY, *MEASURES) or "/migrations/" in name:
+            continue
+        wrong += [f"{name}:{line} {made}" for line, made in found.numbers if "Decimal(" in made]
+        wrong += [
+            f"{name}:{line} {made}"
+            for line, made in found.attributes
+            if made.endswith((".quantize", "forms.DecimalField", "serializers.DecimalField"))
+        ]
+        if path in doors and name != "crowdqc/numbers.py":
+            wrong += [f"{name}:{line}" for line, alias in found.aliases if alias == "as_decimal"]
+    assert not wrong, "use crowdqc.money or the fields of crowdqc.web.fields"
 
 
 def test_json_from_outside_is_read_by_the_bounded_reader() -> None:

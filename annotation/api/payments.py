@@ -24,6 +24,7 @@ from annotation.payouts.selectors import payments as paying
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import trial_balances
 from crowdqc.errors import Missing
+from crowdqc.web.fields import PlainMoneyField
 
 
 class LedgerOut(serializers.ModelSerializer[LedgerEntry]):
@@ -89,25 +90,25 @@ class CorrectIn(Body):
     task = serializers.IntegerField()
     debit = serializers.CharField(max_length=60, help_text="A worker debited is owed less")
     credit = serializers.CharField(max_length=60, help_text="A worker credited is owed more")
-    amount = serializers.DecimalField(max_digits=8, decimal_places=2, min_value=0)
+    amount = PlainMoneyField(max_digits=8, decimal_places=2, min_value=0)
     memo = serializers.CharField(max_length=300, help_text="Why")
 
 
 class AccountOut(serializers.Serializer[Any]):
     code = serializers.CharField()
     name = serializers.CharField()
-    debit = serializers.DecimalField(max_digits=14, decimal_places=2)
-    credit = serializers.DecimalField(max_digits=14, decimal_places=2)
-    balance = serializers.DecimalField(max_digits=14, decimal_places=2)
+    debit = PlainMoneyField(max_digits=14, decimal_places=2)
+    credit = PlainMoneyField(max_digits=14, decimal_places=2)
+    balance = PlainMoneyField(max_digits=14, decimal_places=2)
 
 
 class TrialOut(serializers.Serializer[Any]):
     """The books of one currency; both sides are the same."""
 
     currency = serializers.CharField()
-    debit = serializers.DecimalField(max_digits=14, decimal_places=2)
-    credit = serializers.DecimalField(max_digits=14, decimal_places=2)
-    owed = serializers.DecimalField(max_digits=14, decimal_places=2, help_text="To workers, still")
+    debit = PlainMoneyField(max_digits=14, decimal_places=2)
+    credit = PlainMoneyField(max_digits=14, decimal_places=2)
+    owed = PlainMoneyField(max_digits=14, decimal_places=2, help_text="To workers, still")
     accounts = AccountOut(many=True, help_text="Workers as one")
     workers = AccountOut(many=True, help_text="Each by itself")
 

@@ -26,6 +26,7 @@ from annotation.records.selectors import audit
 from annotation.records.selectors.audit_words import FAMILIES
 from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing
+from crowdqc.web.fields import PlainMoneyField
 
 SETTINGS = (
     "name",
@@ -46,14 +47,14 @@ class SettingsIn(Body):
     """Any of a project's settings; those left out stay. Those of money need the scope `pay`."""
 
     name = serializers.CharField(max_length=120, required=False)
-    budget = serializers.DecimalField(
+    budget = PlainMoneyField(
         max_digits=12, decimal_places=2, min_value=0, required=False, allow_null=True
     )
-    hourly_floor = serializers.DecimalField(
+    hourly_floor = PlainMoneyField(
         max_digits=8, decimal_places=2, min_value=0, required=False, allow_null=True
     )
     single_approval = serializers.BooleanField(required=False, help_text="For the owner to set")
-    correction_limit = serializers.DecimalField(
+    correction_limit = PlainMoneyField(
         max_digits=8,
         decimal_places=2,
         min_value=0,

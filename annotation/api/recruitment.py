@@ -21,6 +21,7 @@ from annotation.recruitment.actions import ways_in as actions
 from annotation.work.actions import visits
 from crowdqc.errors import Conflict
 from crowdqc.outbound.addresses import site_of
+from crowdqc.web.fields import PlainMoneyField
 
 
 def _word(help_text: str, length: int) -> serializers.CharField:
@@ -68,7 +69,7 @@ class RecruitmentChange(Body):
         max_length=3,
         help_text="Of the study; it must be the project's. Empty: as the platform says",
     )
-    fee_percent = serializers.DecimalField(
+    fee_percent = PlainMoneyField(
         max_digits=5, decimal_places=2, min_value=0, max_value=100, required=False
     )
     token = _word("Of the platform's API; kept sealed, given out nowhere", 600)

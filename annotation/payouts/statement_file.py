@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Field, Problem, Row, guess, missing, refuse
 from annotation.files.reading.sheet import read
-from crowdqc.numbers import exact
+from crowdqc import money
 
 FIELDS = (
     Field(
@@ -44,7 +44,6 @@ KINDS = {
 }
 MOST = Decimal(1_000_000)
 MAX_ROWS = 20_000
-CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -116,13 +115,19 @@ def _row(
     def add_error(field: str, says: str, mend: str) -> None:
         wrong.append(Problem(row.line, columns.get(field, field), value.get(field, ""), says, mend))
 
-    amount, fee = _money(value.get("amount", "")), _money(value.get("fee", ""))
-    if amount is None or not amount:
-        add_error(
-            "amount", _("This is no amount."), _("An amount above 0 with two decimals, as 1.80.")
-        )
-    if value.get("fee") and fee is None:
-        add_error("fee", _("This is no amount."), _("An amount with two decimals, or nothing."))
+    currency = (value.get("currency") or currency).upper()[:3]
+
+    def parse_amount(field: str) -> Decimal | None:
+        try:
+            return money.parse(value.get(field, ""), currency, high=MOST)
+        except money.NotAnAmount as error:
+            add_error(field, _("This is no amount."), error.hint)
+            return None
+
+    amount = parse_amount("amount")
+    fee = parse_amount("fee") if value.get("fee") else None
+    if amount is not None and not amount:
+        add_error("amount", _("This is no amount."), _("An amount above 0, as 1.80."))
     kind = KINDS.get(value.get("kind", "").casefold())
     if kind is None:
         add_error("kind", _("There is no such kind."), _("base or bonus."))
@@ -143,18 +148,11 @@ def _row(
         participant=value.get("participant", "")[:120],
         kind=kind,
         amount=amount,
-        currency=(value.get("currency") or currency).upper()[:3],
+        currency=currency,
         fee=fee,
         paid_at=paid_at,
     )
     return told, []
-
-
-def _money(text: str) -> Decimal | None:
-    value = exact(text.strip().lstrip("€$£"), high=MOST)
-    if value is None or value != value.quantize(CENT):
-        return None
-    return value.quantize(CENT)
 
 
 def _moment(text: str) -> str | None:

@@ -7,18 +7,19 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from crowdqc.errors import Invalid
+from crowdqc.money import round_money
 
-MOST, CENT = Decimal(100_000), Decimal("0.01")
+MOST = Decimal(100_000)
 
 
 def clean_amount(value: Decimal, name: str) -> Decimal:
     """An amount of 0 or more in whole cents, or Invalid naming the field."""
-    if not value.is_finite() or not 0 <= value <= MOST or value != value.quantize(CENT):
+    if not value.is_finite() or not 0 <= value <= MOST or value != round_money(value):
         raise Invalid(
             _("%(name)s is not an amount.") % {"name": name},
             fields={name: _("0 or more, two decimals.")},
         )
-    return value.quantize(CENT)
+    return round_money(value)
 
 
 def clean_text(text: str, name: str, most: int) -> str:

@@ -11,6 +11,7 @@ from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms.entry_params import OUTCOMES
+from crowdqc.web.fields import MoneyField
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -143,7 +144,7 @@ class ProlificForm(RecruitmentForm):
         choices=[("", gettext_lazy("As Prolific says")), *CURRENCIES],
         help_text=gettext_lazy("Of the study. It must be the project’s, or nothing is sent."),
     )
-    fee_percent = forms.DecimalField(
+    fee_percent = MoneyField(
         label=gettext_lazy("Fee"),
         required=False,
         min_value=0,
@@ -153,7 +154,7 @@ class ProlificForm(RecruitmentForm):
         help_text=gettext_lazy(
             "What Prolific takes of each amount, to be held against its statements."
         ),
-        widget=forms.NumberInput(attrs={"class": "short num", "step": "any"}),
+        css="short num",
     )
 
     def clean_fee_percent(self) -> Any:

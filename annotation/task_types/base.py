@@ -19,8 +19,8 @@ from annotation.task_types.known import KnownField
 from annotation.task_types.label_studio import LabelStudio
 from annotation.task_types.missing import Missing, missing_questions
 from annotation.task_types.scales import truth
+from crowdqc import money
 from crowdqc.errors import Invalid
-from crowdqc.numbers import exact
 from crowdqc.web.terms import Words
 
 # Set in what ``check`` gets as settings for an answer given on the worker's page, which records
@@ -239,10 +239,7 @@ KNOWN_RULES = (
 
 def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
-    pay = exact(raw.get("quiz_pay") or 0, 0, MOST_QUIZ_PAY)
-    if pay is None or pay != round(pay, 2):
-        wrong = _("An amount from 0 to %(most)s, with two decimals.") % {"most": MOST_QUIZ_PAY}
-        raise Invalid(_("The pay for the quiz is no amount."), fields={"quiz_pay": wrong})
+    pay = money.parse(raw.get("quiz_pay") or 0, field="quiz_pay", high=MOST_QUIZ_PAY)
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
         "known_feedback": truth(raw.get("known_feedback", False)),

@@ -14,6 +14,7 @@ from annotation.api.frame.base import Body, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Role, Task
 from crowdqc.errors import Missing
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.live import actions as live
 from evaluation.live import selectors
 from evaluation.live.outputs import MOST_ROWS
@@ -37,7 +38,7 @@ class LiveIn(Body):
     max_judgments = serializers.IntegerField(
         default=live.DEFAULT_JUDGMENTS, min_value=1, max_value=live.MOST_JUDGMENTS
     )
-    budget = serializers.DecimalField(
+    budget = PlainMoneyField(
         **MONEY,
         required=False,
         allow_null=True,
@@ -65,7 +66,7 @@ class LimitsIn(Body):
     max_judgments = serializers.IntegerField(
         required=False, allow_null=True, default=None, max_value=live.MOST_JUDGMENTS
     )
-    budget = serializers.DecimalField(**MONEY, required=False, allow_null=True, default=None)
+    budget = PlainMoneyField(**MONEY, required=False, allow_null=True, default=None)
 
 
 class OutputIn(Body):
@@ -131,15 +132,15 @@ class LiveOut(serializers.Serializer[Any]):
     dimension = serializers.CharField()
     half_width = serializers.FloatField()
     max_judgments = serializers.IntegerField()
-    budget = serializers.DecimalField(**MONEY, allow_null=True)
+    budget = PlainMoneyField(**MONEY, allow_null=True)
     prompts = serializers.IntegerField()
     prompts_left = serializers.IntegerField(help_text="How many more fit in max_judgments")
     judgments_asked = serializers.IntegerField()
     judgments_taken = serializers.IntegerField(help_text="Given or in work")
     in_work = serializers.IntegerField(help_text="Assignments in work")
-    money = serializers.DecimalField(**MONEY, help_text="Of people and models")
+    money = PlainMoneyField(**MONEY, help_text="Of people and models")
     decided_by = serializers.CharField(help_text="people or models")
-    models_money = serializers.DecimalField(
+    models_money = PlainMoneyField(
         **MONEY, help_text="Of it for models, with what is held for calls in work"
     )
     models_in_work = serializers.IntegerField(help_text="Runs of models in work")

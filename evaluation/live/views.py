@@ -19,6 +19,7 @@ from annotation.formats.actions.export_files import request_export
 from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.web.fields import MoneyField
 from evaluation.live import actions as live
 from evaluation.live import selectors
 from evaluation.live.judging import selectors as judging
@@ -64,7 +65,7 @@ class OpenForm(forms.Form):
         ),
         widget=forms.NumberInput(attrs=MID),
     )
-    budget = forms.DecimalField(
+    budget = MoneyField(
         required=False,
         min_value=0,
         max_digits=12,
@@ -72,7 +73,7 @@ class OpenForm(forms.Form):
         help_text=gettext_lazy(
             "Pay for all assignments and calls to models together. Empty: no limit."
         ),
-        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+        css="mid num",
     )
     judges = forms.TypedMultipleChoiceField(
         label=gettext_lazy("Models as judges"),
@@ -103,11 +104,11 @@ class LimitsForm(forms.Form):
     max_judgments = forms.IntegerField(
         label=gettext_lazy("Maximum judgments"), required=False, widget=forms.NumberInput(attrs=MID)
     )
-    budget = forms.DecimalField(
+    budget = MoneyField(
         required=False,
         max_digits=12,
         decimal_places=2,
-        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+        css="mid num",
     )
 
 

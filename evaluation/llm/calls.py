@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from crowdqc.errors import Conflict
+from crowdqc.money import as_decimal
 from evaluation.llm import completion, engine, estimate, ledger, wording
 from evaluation.llm.ask import Ask, CapReached, Reply
 from evaluation.llm.completion import Completion
@@ -61,7 +61,7 @@ def ask_all(
 
 def _cap_of(run: Run) -> ledger.Cap | None:
     most = run.limits.get("cost")
-    return None if most is None else ledger.Cap(run.pk, Decimal(most), run.created_at)
+    return None if most is None else ledger.Cap(run.pk, as_decimal(most), run.created_at)
 
 
 def may_start(model: LanguageModel) -> None:

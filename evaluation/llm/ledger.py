@@ -18,6 +18,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
+from crowdqc.money import as_decimal
 from evaluation.models import CallState, Endpoint, LLMCall
 
 LEASE = dt.timedelta(seconds=30)  # renewed by whoever works on a call, three times in it
@@ -268,8 +269,8 @@ def _settle(endpoint: Endpoint, lease: uuid.UUID, settled: Sequence[Settled]) ->
         cursor.execute(SETTLING, [rows, now, lease, KEPT_TEXT, now])
         held = {row[0] for row in cursor.fetchall()}
     mine = [one for one in settled if one.id in held]
-    endpoint.spent += sum((Decimal(one.cost) for one in mine if one.cost), Decimal())
-    back = sum((Decimal(one.most) for one in mine), Decimal())
+    endpoint.spent += sum((as_decimal(one.cost) for one in mine if one.cost), Decimal())
+    back = sum((as_decimal(one.most) for one in mine), Decimal())
     endpoint.reserved = max(Decimal(), endpoint.reserved - back)
     return {one.id for one in settled} - held
 

@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
 
+from crowdqc.money import round_money
 from evaluation.llm.ask import Ask
 from evaluation.llm.completion import Completion, Outcome, Top
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA, PLAIN, Schema, WrongForm, telling
@@ -25,7 +26,7 @@ DEFAULT_LIMIT = 1024
 # Tokens beyond the texts: a chat template around each message, and what it adds before them.
 A_MESSAGE, A_REQUEST = 16, 64
 BYTES_A_TOKEN = 4  # of English, about; only for what is to be expected
-MILLION, STEP = Decimal(1_000_000), Decimal("0.00000001")
+MILLION, COST_PLACES = Decimal(1_000_000), 8
 TOPS = 20  # most probable tokens to be told, where the endpoint allows it
 VALUE = re.compile(r'\{\s*"[^"]*"\s*:\s*"?')
 Message = dict[str, str]
@@ -137,7 +138,7 @@ def cost_of(model: LanguageModel, tokens_in: int, tokens_out: int) -> Decimal | 
     if model.price_in is None or (model.price_out is None and tokens_out):
         return None
     total = model.price_in * tokens_in + (model.price_out or 0) * tokens_out
-    return (Decimal(total) / MILLION).quantize(STEP, ROUND_UP)
+    return round_money(total / MILLION, COST_PLACES, up=True)
 
 
 # -- reading ---------------------------------------------------------------------------------------

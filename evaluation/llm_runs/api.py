@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from annotation.access import get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.llm.selectors import calls as llm_calls
 from evaluation.llm.selectors import models as llm_models
 from evaluation.llm_runs import start as ask_start
@@ -61,10 +62,10 @@ class PreviewOut(serializers.Serializer[Any]):
     cached = serializers.IntegerField(help_text="Asked already; they cost nothing")
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
-    cost = serializers.DecimalField(
+    cost = PlainMoneyField(
         max_digits=16, decimal_places=8, allow_null=True, help_text="To be expected"
     )
-    at_most = serializers.DecimalField(max_digits=16, decimal_places=8, allow_null=True)
+    at_most = PlainMoneyField(max_digits=16, decimal_places=8, allow_null=True)
     minutes = serializers.FloatField(allow_null=True)
     problems = serializers.ListField(child=serializers.CharField())
     warnings = serializers.ListField(child=serializers.CharField())

@@ -14,6 +14,7 @@ from annotation.api.frame.base import Body, ById, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.official import effect as official_effect
 from evaluation.runs.api import (
@@ -145,22 +146,22 @@ class PanelEffectOut(serializers.Serializer[Any]):
 
 class BonusRowOut(serializers.Serializer[Any]):
     worker = serializers.CharField()
-    before = serializers.DecimalField(**MONEY)
-    after = serializers.DecimalField(**MONEY)
+    before = PlainMoneyField(**MONEY)
+    after = PlainMoneyField(**MONEY)
 
 
 class BonusesOut(serializers.Serializer[Any]):
     people = serializers.IntegerField()
-    before = serializers.DecimalField(**MONEY)
-    after = serializers.DecimalField(**MONEY)
+    before = PlainMoneyField(**MONEY)
+    after = PlainMoneyField(**MONEY)
     rows = BonusRowOut(many=True)
 
 
 class PendingOut(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     run = serializers.IntegerField(allow_null=True)
-    bonus = serializers.DecimalField(help_text="It stays so", **MONEY)
-    gives = serializers.DecimalField(
+    bonus = PlainMoneyField(help_text="It stays so", **MONEY)
+    gives = PlainMoneyField(
         allow_null=True, help_text="By the rule and this run, proposed anew", **MONEY
     )
 

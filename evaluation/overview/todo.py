@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 
 from django.urls import reverse
 from django.utils import timezone
@@ -18,6 +18,7 @@ from annotation.payouts.selectors.next_steps import may_approve
 from annotation.payouts.selectors.proposals import rejections_owed
 from annotation.work.selectors.speed import Pace
 from annotation.work.snapshots import judgments
+from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
@@ -226,8 +227,8 @@ def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
     floor = found.access.project.hourly_floor
     if floor is None or not one.collecting or not one.open_assignments:
         return ""
-    gaps = [(floor * Decimal(str(r.hours)) - r.pay) / r.assignments for r in rows]
-    more = max(gaps).quantize(CENT, rounding=ROUND_CEILING)
+    gaps = [(floor * as_decimal(r.hours) - r.pay) / r.assignments for r in rows]
+    more = round_money(max(gaps), up=True)
     if more <= 0 or more > 5 * max(one.pay, CENT):
         return ""  # somebody left the page open; a raise is not the answer
     cost = money(more * one.open_assignments, found.currency)

@@ -15,6 +15,7 @@ from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Exclusion, Role
 from annotation.panels.actions import exclusions
 from crowdqc.errors import Invalid, Missing
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.models import PanelWatch, RunSchedule, Selection, WatchNote
 from evaluation.panels import choosing as panels
 from evaluation.panels import rules as panel_choice
@@ -76,9 +77,7 @@ class WatchIn(Body):
     task = serializers.IntegerField()
     threshold = serializers.FloatField(required=False, allow_null=True)
     incentive_ranks = serializers.IntegerField(required=False, allow_null=True)
-    incentive = serializers.DecimalField(
-        max_digits=8, decimal_places=2, required=False, allow_null=True
-    )
+    incentive = PlainMoneyField(max_digits=8, decimal_places=2, required=False, allow_null=True)
     active = serializers.BooleanField(default=True)
 
 

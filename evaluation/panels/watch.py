@@ -21,6 +21,7 @@ from annotation.notifications.actions.notices import notify, people_of
 from annotation.panels.actions import panels
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.money import as_decimal
 from crowdqc.numbers import plural, score
 from evaluation.models import PanelWatch, Run, WatchNote
 from evaluation.panels import rules as panel_choice
@@ -262,7 +263,7 @@ def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple
         )
 
         found[note.worker_id] = (
-            amount + Decimal(str(note.detail["amount"])),
+            amount + as_decimal(note.detail["amount"]),
             f"{told}; {here}" if told else here,
         )
     return found
@@ -292,7 +293,7 @@ def take_incentives(batch: PayoutBatch) -> int:
         owed.setdefault(note.worker_id, []).append(note)
     bound = 0
     for worker, notes in owed.items():
-        total = sum(Decimal(str(note.detail["amount"])) for note in notes)
+        total = sum(as_decimal(note.detail["amount"]) for note in notes)
         line = next(
             (one for one in lines if one.assignment.worker_id == worker and one.bonus >= total),
             None,

@@ -19,6 +19,7 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.rules import approvers, require_decider
 from annotation.payouts.selectors import proposals as reads
 from crowdqc.errors import Conflict, Invalid, Missing
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.evidence import (
@@ -47,7 +48,7 @@ class WaitingOut(serializers.Serializer[Any]):
     assignment = serializers.IntegerField(source="assignment.pk")
     worker = serializers.CharField(source="assignment.worker.pseudonym")
     submitted_at = serializers.DateTimeField(source="assignment.submitted_at")
-    pay = serializers.DecimalField(source="assignment.pay", **MONEY)
+    pay = PlainMoneyField(source="assignment.pay", **MONEY)
     answers = serializers.IntegerField(source="facts.answers")
     declined = serializers.IntegerField(source="facts.declined", help_text="“I don’t know”")
     seconds = serializers.FloatField(allow_null=True, help_text="From opening to submitting")
@@ -66,10 +67,10 @@ class WaitingOut(serializers.Serializer[Any]):
 class LineIn(Body):
     assignment = serializers.IntegerField()
     decision = serializers.ChoiceField(PayoutLine.Decision.choices, default="approve")
-    base = serializers.DecimalField(
+    base = PlainMoneyField(
         required=False, **MONEY, help_text="Left out: the agreed pay; less needs a reason"
     )
-    bonus = serializers.DecimalField(
+    bonus = PlainMoneyField(
         required=False, **MONEY, help_text="Left out: what the task's rule gives"
     )
     reason_code = serializers.ChoiceField(list(payouts.REASONS), required=False)
@@ -84,7 +85,7 @@ class ProposeIn(Body):
 
 
 class ApproveIn(Body):
-    total = serializers.DecimalField(
+    total = PlainMoneyField(
         max_digits=12, decimal_places=2, help_text="The amount you saw; another is refused"
     )
     lines = serializers.ListField(
@@ -168,7 +169,7 @@ class PayoutOut(PayoutRowOut):
             "lines",
         )
 
-    @extend_schema_field(serializers.DecimalField(**MONEY))
+    @extend_schema_field(PlainMoneyField(**MONEY))
     def get_total(self, batch: PayoutBatch) -> str:
         return str(payouts.total(batch))
 
@@ -198,9 +199,9 @@ class PreviewLineOut(serializers.Serializer[Any]):
     decision = serializers.CharField()
     base = serializers.CharField()
     bonus = serializers.CharField()
-    rule_gives = serializers.DecimalField(source="given.amount", **MONEY)
+    rule_gives = PlainMoneyField(source="given.amount", **MONEY)
     rule_says = serializers.CharField(source="given.note")
-    hourly_under = serializers.DecimalField(
+    hourly_under = PlainMoneyField(
         source="under",
         allow_null=True,
         **MONEY,
@@ -214,22 +215,22 @@ class PreviewPayOut(serializers.Serializer[Any]):
     approve = serializers.IntegerField()
     hold = serializers.IntegerField()
     reject = serializers.IntegerField()
-    base = serializers.DecimalField(**MONEY)
-    bonus = serializers.DecimalField(**MONEY)
-    total = serializers.DecimalField(source="pay", **MONEY)
+    base = PlainMoneyField(**MONEY)
+    bonus = PlainMoneyField(**MONEY)
+    total = PlainMoneyField(source="pay", **MONEY)
     lines = PreviewLineOut(many=True)
 
 
 class RuleStepIn(Body):
     at = serializers.FloatField(help_text="Threshold, or rank")
-    bonus = serializers.DecimalField(**MONEY)
+    bonus = PlainMoneyField(**MONEY)
 
 
 class RuleIn(Body):
     bonus_by = serializers.ChoiceField(PayoutRule.BonusBy.choices)
     steps = RuleStepIn(many=True, required=False, help_text="The best first")
-    cap_each = serializers.DecimalField(required=False, allow_null=True, **MONEY)
-    cap_total = serializers.DecimalField(required=False, allow_null=True, **MONEY)
+    cap_each = PlainMoneyField(required=False, allow_null=True, **MONEY)
+    cap_total = PlainMoneyField(required=False, allow_null=True, **MONEY)
     top_up = serializers.BooleanField(default=False, help_text="To the project's hourly floor")
 
 

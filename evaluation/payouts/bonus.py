@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from annotation.models import PayoutRule
+from crowdqc.money import as_decimal
 from crowdqc.numbers import duration, money
 from crowdqc.numbers import score as digits
 from evaluation.models import WorkerScore
@@ -91,7 +92,7 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
         reached = f"reaches {digits(step['at'])}" if step else ""
     if step is None:
         return Bonus(note=f"no bonus: {told}, no step is reached{run}")
-    return Bonus(Decimal(step["bonus"]), f"{told} {reached}{run}")
+    return Bonus(as_decimal(step["bonus"]), f"{told} {reached}{run}")
 
 
 def _unknown(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:
@@ -144,7 +145,7 @@ def _capped_total(
     else:
         spare, over = left - sum(least), sum(most) - sum(least)
         paid = [a + (b - a) * spare // over for a, b in zip(least, most, strict=True)]
-    return [Decimal(one) / 100 for one in paid]
+    return [as_decimal(one) / 100 for one in paid]
 
 
 def _cents(amount: Decimal) -> int:

@@ -15,8 +15,8 @@ from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLi
 from annotation.payouts.actions.reasons import MIN_LESS
 from annotation.payouts.actions.rules import why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
-from crowdqc.errors import Invalid
-from crowdqc.numbers import LARGEST, exact, money
+from crowdqc.money import NotAnAmount, parse
+from crowdqc.numbers import money
 from evaluation.panels.watch import incentives_for, take_incentives
 from evaluation.payouts.bonus import Bonus, Frame, Payee, apply_rule
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
@@ -24,7 +24,6 @@ from evaluation.payouts.wage import WorkedTime, worked_time
 
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
-CENT = Decimal("0.01")
 MOST = Decimal(100_000)
 
 
@@ -54,6 +53,7 @@ class DraftLine:
     reason_code: str = ""
     reason: str = ""
     less: str = ""  # why the base is under the agreed pay
+    currency: str = ""
     errors: dict[str, str] = field(default_factory=dict)
     line: ProposedLine | None = None
     given: Bonus = field(default_factory=Bonus)  # what the rule gives it
@@ -71,8 +71,8 @@ class DraftLine:
     def is_less(self) -> bool:
         """Whether its base is under what was agreed, so that the worker is owed a reason."""
         try:
-            base = amount(self.base, self.evidence.assignment.pay)
-        except Invalid:
+            base = amount(self.base, self.evidence.assignment.pay, self.currency)
+        except NotAnAmount:
             return False
         return self.decision != Decision.REJECT and base < self.evidence.assignment.pay
 
@@ -115,6 +115,7 @@ def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[Dr
             evidence=row,
             decision=decision or (Decision.HOLD if row.look_first else Decision.APPROVE),
             base=str(row.assignment.pay),
+            currency=terms.frame.currency,
         )
         for row in rows
     ]
@@ -132,6 +133,7 @@ def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> lis
             reason_code=post.get(f"code_{row.assignment.pk}", ""),
             reason=post.get(f"reason_{row.assignment.pk}", ""),
             less=post.get(f"less_{row.assignment.pk}", ""),
+            currency=terms.frame.currency,
         )
         for row in rows
     ]
@@ -179,8 +181,8 @@ def _add_incentives(lines: Sequence[DraftLine], terms: Terms) -> None:
 
 def _payee(draft: DraftLine) -> Payee:
     try:
-        base = amount(draft.base, draft.evidence.assignment.pay)
-    except Invalid:
+        base = amount(draft.base, draft.evidence.assignment.pay, draft.currency)
+    except NotAnAmount:
         base = draft.evidence.assignment.pay
     return Payee(draft.evidence, base, draft.worked, draft.decision != Decision.REJECT)
 
@@ -246,24 +248,18 @@ def _note(draft: DraftLine, bonus: Decimal, terms: Terms) -> str:
     return f"written by hand; the rule gives {gives}"
 
 
-def amount(text: str, default: Decimal) -> Decimal:
-    """An amount as people write it, ``1.80`` or ``1,80``; Invalid when it is none."""
-    text = text.strip().replace(",", ".")
-    if not text:
+def amount(text: str, default: Decimal, currency: str = "") -> Decimal:
+    """An amount as people write it, or ``default`` for an empty field; raises NotAnAmount."""
+    if not text.strip():
         return default
-    value = exact(text, low=-LARGEST)
-    if value is None:
-        raise Invalid(_("An amount, as 1.80"))
-    if not 0 <= value <= MOST or value != value.quantize(CENT):
-        raise Invalid(_("0 or more, two decimals"))
-    return value.quantize(CENT)
+    return parse(text, currency, high=MOST)
 
 
 def _amount(draft: DraftLine, name: str, text: str, default: Decimal) -> Decimal | None:
     try:
-        return amount(text, default)
-    except Invalid as error:
-        draft.errors[name] = error.message
+        return amount(text, default, draft.currency)
+    except NotAnAmount as error:
+        draft.errors[name] = error.hint
         return None
 
 

@@ -7,15 +7,16 @@ one the time from opening to submitting stands, capped, since a page left open o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from typing import TypeGuard
 
 from django.utils.translation import gettext_noop
 
+from crowdqc.money import as_decimal, round_money
 from evaluation.payouts.selectors.evidence import Evidence
 
 CAP = 3  # times the middle time of the task
-CENT, HOUR = Decimal("0.01"), Decimal(3600)
+HOUR = Decimal(3600)
 # English, as notes of bonuses keep them; translated where they are shown.
 LOGGED = gettext_noop("active time in the log")
 OPENED = gettext_noop("from opening to submitting")
@@ -36,7 +37,7 @@ class WorkedTime:
 
     def rate(self, pay: Decimal) -> Decimal:
         """The pay by the hour."""
-        return (pay * HOUR / self._exact).quantize(CENT, rounding=ROUND_HALF_EVEN)
+        return round_money(pay * HOUR / self._exact)
 
     def is_under(self, pay: Decimal, floor: Decimal) -> bool:
         """Whether this pay is less than the floor, to the last digit."""
@@ -44,11 +45,11 @@ class WorkedTime:
 
     def needed(self, floor: Decimal) -> Decimal:
         """The least pay in whole cents that meets the floor."""
-        return (floor * self._exact / HOUR).quantize(CENT, rounding=ROUND_CEILING)
+        return round_money(floor * self._exact / HOUR, up=True)
 
     @property
     def _exact(self) -> Decimal:
-        return Decimal(str(round(self.seconds, 3)))
+        return as_decimal(round(self.seconds, 3))
 
 
 def worked_time(evidence: Evidence, usual: float | None) -> WorkedTime | None:

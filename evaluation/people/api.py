@@ -16,6 +16,7 @@ from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Membership, Role
 from annotation.work.selectors import api_rows as selectors
 from crowdqc.errors import Missing, NotAllowed
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.people import person_data
 from evaluation.people.selectors import domains
 from evaluation.people.selectors.card import worker_card
@@ -112,14 +113,14 @@ class CardPaymentsOut(serializers.Serializer[Any]):
     what = serializers.CharField()
     state = serializers.CharField()
     n = serializers.IntegerField()
-    amount = serializers.DecimalField(max_digits=12, decimal_places=2)
+    amount = PlainMoneyField(max_digits=12, decimal_places=2)
 
 
 class CardMoneyOut(serializers.Serializer[Any]):
-    approved = serializers.DecimalField(max_digits=12, decimal_places=2)
-    owed = serializers.DecimalField(max_digits=12, decimal_places=2)
-    left = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="Went out")
-    waiting = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="Undecided")
+    approved = PlainMoneyField(max_digits=12, decimal_places=2)
+    owed = PlainMoneyField(max_digits=12, decimal_places=2)
+    left = PlainMoneyField(max_digits=12, decimal_places=2, help_text="Went out")
+    waiting = PlainMoneyField(max_digits=12, decimal_places=2, help_text="Undecided")
     waiting_n = serializers.IntegerField()
     payments = CardPaymentsOut(many=True)
 

@@ -13,6 +13,7 @@ from annotation.access import get_task_by_id
 from annotation.api.frame.base import Body, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Role
+from crowdqc.web.fields import PlainMoneyField
 from evaluation.replacement import actions, next_items
 from evaluation.replacement.selectors import draws
 
@@ -51,7 +52,7 @@ class DrawOut(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="Ids of the items, which are handed out first"
     )
     answers = serializers.IntegerField(help_text="How many answers these items ask for")
-    pay = serializers.DecimalField(
+    pay = PlainMoneyField(
         max_digits=12, decimal_places=2, help_text="Of the assignments that they fill, at most"
     )
     created_at = serializers.DateTimeField()

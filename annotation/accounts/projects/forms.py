@@ -14,6 +14,7 @@ from annotation.accounts.security.stepup import ConfirmationNeeded
 from annotation.models import Role
 from crowdqc.currencies import USABLE
 from crowdqc.errors import DomainError
+from crowdqc.web.fields import MoneyField
 
 # The usual ones first.
 USUAL = ("EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "AUD")
@@ -89,14 +90,16 @@ class InvitationForm(forms.Form):
 
 class ProjectSettingsForm(forms.Form):
     name = TitleField(max_length=120)
-    budget = forms.DecimalField(
+    budget = MoneyField(
+        css="short num",
         required=False,
         min_value=0,
         max_digits=12,
         decimal_places=2,
         help_text=gettext_lazy("What the project may cost in total. Empty: no budget is set."),
     )
-    hourly_floor = forms.DecimalField(
+    hourly_floor = MoneyField(
+        css="short num",
         required=False,
         min_value=0,
         max_digits=8,
@@ -139,7 +142,8 @@ class ProjectSettingsForm(forms.Form):
             "Payouts then need no independent second person. Each such approval is marked."
         ),
     )
-    correction_limit = forms.DecimalField(
+    correction_limit = MoneyField(
+        css="short num",
         required=False,
         min_value=0,
         max_digits=8,

@@ -8,6 +8,7 @@ from annotation.accounts.tokens import actions as tokens
 from annotation.api.frame.base import Body
 from annotation.authoring.actions.tasks import MOVES
 from annotation.models import ApiToken, TaskVersion
+from crowdqc.web.fields import PlainMoneyField
 
 
 class ProjectIn(Body):
@@ -33,7 +34,7 @@ class DraftIn(Body):
     expected_minutes = serializers.IntegerField(
         required=False, help_text="What you expect an assignment to take; 0: no estimate"
     )
-    pay = serializers.DecimalField(max_digits=8, decimal_places=2, required=False)
+    pay = PlainMoneyField(max_digits=8, decimal_places=2, required=False)
     bonus_note = serializers.CharField(required=False, allow_blank=True)
     settings = serializers.DictField(required=False)
 

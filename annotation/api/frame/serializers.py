@@ -9,13 +9,14 @@ from rest_framework import serializers
 
 from annotation.models import Answer, ApiToken, Assignment, Item, Project, Role, Task, TaskVersion
 from annotation.task_types.think_aloud.type import ATTRIBUTE
+from crowdqc.web.fields import PlainMoneyField
 
 
 class ProjectOut(serializers.ModelSerializer[Project]):
     """A project of one's own; its budget and floor are for its staff."""
 
     roles = serializers.SerializerMethodField()
-    correction_limit = serializers.DecimalField(
+    correction_limit = PlainMoneyField(
         max_digits=8,
         decimal_places=2,
         allow_null=True,
@@ -225,7 +226,7 @@ class OfferOut(serializers.Serializer[Any]):
     title = serializers.CharField(source="task.current.title")
     questions = serializers.IntegerField(help_text="In the next assignment")
     left = serializers.IntegerField(help_text="Assignments that this worker could still take")
-    pay = serializers.DecimalField(max_digits=8, decimal_places=2)
+    pay = PlainMoneyField(max_digits=8, decimal_places=2)
     currency = serializers.CharField()
     lease_minutes = serializers.IntegerField(source="task.current.lease_minutes")
     needs_consent = serializers.BooleanField()
@@ -335,7 +336,7 @@ class OwnStateOut(serializers.Serializer[Any]):
     version = serializers.IntegerField()
     state = serializers.CharField()
     title = serializers.CharField()
-    pay = serializers.DecimalField(max_digits=8, decimal_places=2)
+    pay = PlainMoneyField(max_digits=8, decimal_places=2)
     currency = serializers.CharField()
     expires_at = serializers.DateTimeField()
     seconds_left = serializers.IntegerField()

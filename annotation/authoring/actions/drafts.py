@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -15,10 +14,11 @@ from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.base import whole_number
+from crowdqc import money
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.numbers import LARGEST, exact
 
 MAX_TITLE = 160
+MOST_PAY = 10_000
 RULES = {  # field: default, least, most
     "redundancy": (5, 1, 500),
     "items_per_assignment": (8, 1, 500),
@@ -98,26 +98,6 @@ def as_title(text: str, most: int = MAX_TITLE) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def clean_money(raw: Any, name: str) -> Decimal:
-    """An amount of 0 to 10,000 in whole cents; a comma may stand for the point."""
-    amount = exact(raw, low=-LARGEST)
-    if amount is None:
-        raise Invalid(
-            _("%(name)s is not an amount.") % {"name": name},
-            fields={name: _("An amount, as 1.80.")},
-        )
-    if not 0 <= amount <= 10_000:
-        raise Invalid(
-            _("%(name)s is out of range.") % {"name": name}, fields={name: _("0 to 10,000.")}
-        )
-    if amount != amount.quantize(Decimal("0.01")):
-        raise Invalid(
-            _("%(name)s is finer than a cent.") % {"name": name},
-            fields={name: _("Two decimals at most.")},
-        )
-    return amount.quantize(Decimal("0.01"))
-
-
 def clean_rules(
     raw: Mapping[str, Any], task_type: Any, previous: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -141,7 +121,7 @@ def clean_rules(
         if name in raw:
             clean[name] = whole_number(raw, name, default, low, high)
     if "pay" in raw:
-        clean["pay"] = clean_money(raw["pay"], "pay")
+        clean["pay"] = money.parse(raw["pay"], field="pay", high=MOST_PAY)
     if "settings" in raw:
         clean["settings"] = task_type.clean_settings({**previous, **raw["settings"]})
     return clean

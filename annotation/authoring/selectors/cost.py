@@ -15,6 +15,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.task_types.base import QUIZ_TRIES
 from annotation.task_types.rating.type import by_document
+from crowdqc.money import as_decimal, round_money
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 
@@ -23,7 +24,7 @@ def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
     """What ``pay`` for so many minutes comes to an hour; None where no time is known."""
     if not minutes:
         return None
-    return (pay * 60 / Decimal(str(minutes))).quantize(Decimal("0.01"))
+    return round_money(pay * 60 / as_decimal(minutes))
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         minutes=minutes,
         measured=measured,
         floor=task.project.hourly_floor,
-        quiz=Decimal(version.settings["quiz_pay"] if version.settings.get("quiz_items") else 0),
+        quiz=as_decimal(version.settings["quiz_pay"] if version.settings.get("quiz_items") else 0),
     )
 
 

@@ -26,6 +26,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
+from crowdqc.money import as_decimal, round_money
 
 ZERO = Decimal("0.00")
 MONEY: DecimalField = DecimalField(max_digits=14, decimal_places=2)
@@ -219,7 +220,7 @@ def median_hourly(project: Project) -> Decimal | None:
     """The middle of base pay by the hour over submitted assignments; None before the first."""
     rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
     found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
-    return None if found is None else Decimal(str(found)).quantize(Decimal("0.01"))
+    return None if found is None else round_money(found)
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class HourlyPay:
 
     @property
     def rate(self) -> Decimal:
-        return (self.pay / Decimal(str(self.hours))).quantize(Decimal("0.01"))
+        return round_money(self.pay / as_decimal(self.hours))
 
 
 def hourly_pay(project: Project) -> list[HourlyPay]:

@@ -15,8 +15,9 @@ from annotation.accounts.security.stepup import needs_stepup
 from annotation.models import PayoutRule, Task, User
 from annotation.payouts.actions.rules import require_proposer
 from annotation.records.actions.audit import record
-from annotation.records.cleaning import clean_amount
+from annotation.records.cleaning import MOST, clean_amount
 from annotation.task_types import get_type
+from crowdqc import money
 from crowdqc.errors import Invalid
 from crowdqc.numbers import LARGEST, exact
 
@@ -64,7 +65,7 @@ def set_rule(
         name: None if value is None else clean_amount(value, name)
         for name, value in (("cap_each", cap_each), ("cap_total", cap_total))
     }
-    kept = [] if bonus_by == By.NONE else _clean_steps(bonus_by, steps)
+    kept = [] if bonus_by == By.NONE else _clean_steps(bonus_by, steps, task.project.currency)
     rule, _made = PayoutRule.objects.update_or_create(
         task=task,
         defaults={
@@ -94,7 +95,9 @@ def set_rule(
     return rule
 
 
-def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _clean_steps(
+    bonus_by: str, steps: Sequence[Mapping[str, Any]], currency: str
+) -> list[dict[str, Any]]:
     """The steps, each harder than the next and paid more; Invalid names the first that is not."""
     if not 1 <= len(steps) <= MAX_STEPS:
         raise Invalid(
@@ -103,13 +106,16 @@ def _clean_steps(bonus_by: str, steps: Sequence[Mapping[str, Any]]) -> list[dict
         )
     kept: list[dict[str, Any]] = []
     for number, step in enumerate(steps, 1):
-        at, bonus = _at(bonus_by, step.get("at"), number), _bonus(step.get("bonus"), number)
+        at, bonus = (
+            _at(bonus_by, step.get("at"), number),
+            _bonus(step.get("bonus"), currency, number),
+        )
         if kept:
             before = kept[-1]
             harder = before["at"] < at if bonus_by == By.RANK else before["at"] > at
             if not harder:
                 _wrong(f"at_{number}", gettext("Write the best step first."))
-            if Decimal(before["bonus"]) <= bonus:
+            if money.as_decimal(before["bonus"]) <= bonus:
                 _wrong(f"bonus_{number}", gettext("Less than the step above it."))
         kept.append({"at": at, "bonus": str(bonus)})
     return kept
@@ -130,15 +136,12 @@ def _at(bonus_by: str, raw: Any, number: int) -> int | float:
     return float(value)
 
 
-def _bonus(raw: Any, number: int) -> Decimal:
+def _bonus(raw: Any, currency: str, number: int) -> Decimal:
     field = f"bonus_{number}"
-    read = exact(raw, low=-LARGEST)
-    if read is None:
-        _wrong(field, gettext("An amount, as 0.50."))
     try:
-        value = clean_amount(read, field)
-    except Invalid:
-        _wrong(field, gettext("An amount, as 0.50."))
+        value = money.parse(raw, currency, field=field, high=MOST)
+    except money.NotAnAmount as error:
+        _wrong(field, error.hint)
     if not value:
         _wrong(field, gettext("More than 0."))
     return value

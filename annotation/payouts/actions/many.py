@@ -14,10 +14,12 @@ from annotation.payouts.actions.proposals import approve_payout, total
 from annotation.payouts.actions.rules import reason_cannot_decide
 from annotation.payouts.selectors.proposals import proposed_lines
 from crowdqc.errors import DomainError, Invalid
-from crowdqc.numbers import exact, money, parse_whole, plural
+from crowdqc.money import parse_plain
+from crowdqc.numbers import money, parse_whole, plural
 
 NOTHING = gettext_lazy("No pay is proposed for them.")
 REJECTS = gettext_lazy("It rejects work; open it and read the reasons first.")
+UNSEEN = Decimal("-1")  # no total is this
 Reasons = dict[int, str]
 Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
 
@@ -26,10 +28,10 @@ def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
     """The amounts that a page asked about, from its fields ``seen_`` and a proposal's id."""
     found = {}
     for name, value in sent.items():
-        number, amount = parse_whole(name.removeprefix("seen_")), exact(value)
-        if number is None or amount is None:
+        number = parse_whole(name.removeprefix("seen_"))
+        if number is None:
             raise Invalid(_("An amount is not a number."), fields={name: _("Load the page again.")})
-        found[number] = amount
+        found[number] = parse_plain(value, field=name)
     return found
 
 
@@ -113,7 +115,7 @@ def _approve(by: User, batch: PayoutBatch, seen: Seen, lines: Sequence[int] | No
     """Approve a proposal, or these lines of it, for the amount that was seen; why not, or ""."""
     try:
         approve_payout(
-            by=by, batch=batch, expected_total=seen.get(batch.pk, Decimal(-1)), line_ids=lines
+            by=by, batch=batch, expected_total=seen.get(batch.pk, UNSEEN), line_ids=lines
         )
     except ConfirmationNeeded:
         raise

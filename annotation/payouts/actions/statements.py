@@ -34,6 +34,7 @@ from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_
 from annotation.payouts.statement_file import read_statement
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.money import as_decimal
 
 __all__ = ["ABOVE_LIMIT", "book_difference", "import_statement", "row_key", "write_row"]
 OPEN = (
@@ -150,8 +151,8 @@ class _Plan:
     def amount(self) -> Decimal:
         """What is booked beyond what two people approved."""
         if self.settles and self.payment is not None:
-            more = abs(Decimal(self.row["amount"]) - self.payment.amount)
-            return more + Decimal(self.row["fee"] or 0)
+            more = abs(as_decimal(self.row["amount"]) - self.payment.amount)
+            return more + as_decimal(self.row["fee"] or 0)
         return sum((amount for _, _, amount, _ in self.moves), books.ZERO)
 
 
@@ -238,7 +239,7 @@ def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment
     """A payment that had not left here and that the platform says it paid: it is done now."""
     if payment.held_until and payment.held_until > timezone.now():
         raise Conflict(gettext("This payment is being sent just now; try again in a few minutes."))
-    amount, fee = Decimal(row["amount"]), Decimal(row["fee"] or 0)
+    amount, fee = as_decimal(row["amount"]), as_decimal(row["fee"] or 0)
     confirm(
         payment=payment, by=by, amount=amount, fee=fee, memo=f"Statement {statement.name}"[:300]
     )
@@ -257,8 +258,8 @@ def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
     keys = {f"payment:{payment.pk}": books.ZERO, f"fee:{payment.pk}": books.ZERO}
     keys |= dict(LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount"))
     paid, fee = keys.values()
-    more_fee = books.ZERO if row["fee"] is None else Decimal(row["fee"]) - fee
-    return {"more": str(Decimal(row["amount"]) - paid), "more_fee": str(more_fee)}
+    more_fee = books.ZERO if row["fee"] is None else as_decimal(row["fee"]) - fee
+    return {"more": str(as_decimal(row["amount"]) - paid), "more_fee": str(more_fee)}
 
 
 def _moves(
@@ -272,7 +273,7 @@ def _moves(
     )
     left = f"paid:{through}"
     worker = books.payable_account(payment.worker_id) if payment else f"unknown:{through}"
-    more, fee = Decimal(row["more"]), Decimal(row["more_fee"])
+    more, fee = as_decimal(row["more"]), as_decimal(row["more_fee"])
     found = []
     for account, amount, suffix in ((worker, more, ""), (f"fees:{through}", fee, ":fee")):
         if amount > 0:

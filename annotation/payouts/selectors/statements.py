@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 from annotation.payouts.actions.statements import row_key
+from crowdqc.money import as_decimal
 
 PAGE = 50
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
@@ -110,4 +111,4 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
 
 def _came_true(row: dict[str, Any], settled: dict[str, Decimal]) -> bool:
     """Whether a payment that had not left when the file was read is booked so by now."""
-    return row["waits"] and settled.get(f"payment:{row['payment']}") == Decimal(row["amount"])
+    return row["waits"] and settled.get(f"payment:{row['payment']}") == as_decimal(row["amount"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -32,7 +31,7 @@ from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors.balance import account_names, correctable_accounts, trial_balances
 from annotation.payouts.selectors.proposals import rejections, rejections_owed
 from annotation.work.actions import answers
-from crowdqc import numbers
+from crowdqc import money, numbers
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.back import redirect_back
 
@@ -99,7 +98,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
             task=task,
             debit=sent.get("debit", ""),
             credit=sent.get("credit", ""),
-            amount=_amount(sent.get("amount", "")),
+            amount=money.parse(sent.get("amount", ""), access.project.currency),
             memo=sent.get("memo", ""),
             key=_key(sent.get("key", "")),
         )
@@ -110,13 +109,6 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
         return redirect(reverse("ledger", args=[project_id]) + "#corrections")
     messages.success(request, _("The correction is booked. What stood there stands as it was."))
     return redirect("ledger", project_id)
-
-
-def _amount(text: str) -> Decimal:
-    amount = numbers.exact(text, low=-numbers.LARGEST)
-    if amount is None:
-        raise Invalid(_("This is no amount."), fields={"amount": _("An amount, as 1.80.")})
-    return amount
 
 
 def _key(text: str) -> uuid.UUID:

@@ -23,6 +23,7 @@ from annotation.payouts.selectors.statements import page_of, statements_of, ways
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.files.cells import csv_lines
+from crowdqc.money import parse
 from crowdqc.numbers import parse_whole, plural
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -66,7 +67,8 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
         raise Missing(gettext("There is no proposal of this number in the project."))
     rows = list(balance.hand_payments(access.project, number))
     amount = sum((row.amount for row in rows), start=balance.ZERO)
-    if rows and request.POST.get("expected_total") != str(amount):
+    seen = parse(request.POST.get("expected_total", ""), field="expected_total") if rows else amount
+    if seen != amount:
         raise Conflict(
             gettext("The open payments are %(amount)s by now. Look again, then say so.")
             % {"amount": amount}

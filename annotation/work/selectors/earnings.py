@@ -23,6 +23,7 @@ from annotation.models import (
     User,
 )
 from annotation.models.assignments import AssignmentState
+from crowdqc.money import round_money
 from crowdqc.numbers import money, plural, short_date
 
 SHOWN = 50  # assignments listed of each kind
@@ -149,7 +150,7 @@ def _hourly(members: QuerySet[Membership]) -> tuple[Decimal | None, str, int]:
     ]
     if len(rates) < FEWEST:
         return None, currency, len(rates)
-    return Decimal(statistics.median(rates)).quantize(Decimal("0.01")), currency, len(rates)
+    return round_money(statistics.median(rates)), currency, len(rates)
 
 
 # -- what became of the work -----------------------------------------------------------------------

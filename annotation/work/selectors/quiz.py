@@ -15,6 +15,7 @@ from annotation.models import Assignment, Membership, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.base import QUIZ_TRIES as TRIES
 from annotation.work.selectors.known import Told, marked_of
+from crowdqc.money import as_decimal
 
 FAILED = gettext_lazy(
     "You have not passed the quiz of this task in two tries, so you cannot start it. The requester "
@@ -53,7 +54,9 @@ def terms_of(version: TaskVersion) -> Terms:
     own = version.settings
     if not own.get("quiz_items"):
         return Terms()
-    return Terms(own["quiz_items"], own["quiz_pass"], Decimal(own["quiz_pay"]), own["quiz_minutes"])
+    return Terms(
+        own["quiz_items"], own["quiz_pass"], as_decimal(own["quiz_pay"]), own["quiz_minutes"]
+    )
 
 
 def standings(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, Standing]:

@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Project, Task, TaskVersion
 from annotation.task_types import get_type
+from crowdqc.money import as_decimal, round_money
 
 READ_AT_MOST = 400  # words a minute
 EXPECTED_SHARE = 1 / 3  # of the requester's own estimate
@@ -64,8 +65,8 @@ class Pace:
     @property
     def hourly(self) -> Decimal | None:
         """The pay by the hour; None where no time could be measured."""
-        exact = Decimal(str(round(self.seconds, 3)))
-        return (self.pay * HOUR / exact).quantize(Decimal("0.01")) if exact > 0 else None
+        exact = as_decimal(round(self.seconds, 3))
+        return round_money(self.pay * HOUR / exact) if exact > 0 else None
 
 
 # Chinese and Japanese are written without spaces: three signs are read about as fast as two words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Sum
@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from annotation.models import Answer, Item, System, Task
 from annotation.work.snapshots.judgments import counting_rows
+from crowdqc.money import round_money
 from evaluation.llm import estimate
 from evaluation.llm.ask import SUBJECT
 from evaluation.llm.wording import unpriced
@@ -83,7 +84,7 @@ def money_of(evaluation: LiveEvaluation) -> Decimal:
     """What models cost and hold in reserve, rounded up to cents."""
     rows = LiveJudging.objects.filter(evaluation=evaluation)
     total = rows.aggregate(s=Sum(Coalesce("cost", "granted")))["s"] or Decimal()
-    return Decimal(total).quantize(CENT, ROUND_UP)
+    return round_money(total, up=True)
 
 
 def in_work(evaluation: LiveEvaluation) -> int:

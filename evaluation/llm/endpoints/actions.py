@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Project, User
 from annotation.records.actions.audit import record
+from crowdqc import money
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import exact, parse_whole
+from crowdqc.numbers import parse_whole
 from crowdqc.outbound import addresses
 from evaluation.llm.endpoints import keys
 from evaluation.models import CallUse, Endpoint, LanguageModel, LLMAttempt, Run
@@ -30,6 +31,7 @@ WHOLE: dict[str, tuple[int, int, bool]] = {
 }
 BUDGETS = ("soft_budget", "hard_budget")
 CHANGEABLE = ("name", "base_url", *WHOLE, *BUDGETS)
+PRICE_PLACES = 6
 MAX_BUDGET, MAX_PRICE = Decimal("9999999999"), Decimal("999999")
 
 
@@ -297,7 +299,7 @@ def _clean(name: str, value: Any) -> Any:
         return addresses.clean(str(value))
     if name in WHOLE:
         return _whole(name, value)
-    return _money(name, value, MAX_BUDGET, Decimal("0.01"))
+    return _money(name, value, MAX_BUDGET)
 
 
 def _whole(name: str, value: Any) -> int | None:
@@ -315,18 +317,14 @@ def _whole(name: str, value: Any) -> int | None:
     return number
 
 
-def _money(name: str, value: Any, most: Decimal, step: Decimal) -> Decimal | None:
+def _money(name: str, value: Any, most: Decimal, places: int = money.CENTS) -> Decimal | None:
     if value in (None, ""):
         return None
-    number = exact(value, high=most)
-    if number is None:
-        hint = _("A number from 0 to %(most)s, or empty.") % {"most": f"{most:,}"}
-        raise Invalid(_("%(name)s is not an amount.") % {"name": name}, fields={name: hint})
-    return number.quantize(step)
+    return money.parse(value, field=name, places=places, high=most)
 
 
 def _price(name: str, value: Any) -> Decimal | None:
-    return _money(name, value, MAX_PRICE, Decimal("0.000001"))
+    return _money(name, value, MAX_PRICE, PRICE_PLACES)
 
 
 def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField
+from crowdqc.web.fields import MoneyField
 from evaluation.models import Endpoint, LanguageModel
 
 NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
@@ -29,15 +30,15 @@ def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
     )
 
 
-def _money(label: str, help_text: str) -> forms.DecimalField:
-    return forms.DecimalField(
+def _money(label: str, help_text: str) -> MoneyField:
+    return MoneyField(
         label=gettext_lazy(label),
         required=False,
         min_value=0,
         decimal_places=2,
         max_digits=12,
         help_text=gettext_lazy(help_text),
-        widget=_short(step="any"),
+        css="short num",
     )
 
 
@@ -123,23 +124,23 @@ class KeyForm(forms.Form):
 class PriceForm(forms.Form):
     """Prices for a million tokens."""
 
-    price_in = forms.DecimalField(
+    price_in = MoneyField(
         label=gettext_lazy("Price of what is sent"),
         required=False,
         min_value=0,
         decimal_places=6,
         max_digits=12,
         help_text=gettext_lazy("0 for a model that costs nothing."),
-        widget=_short(step="any"),
+        css="short num",
     )
-    price_out = forms.DecimalField(
+    price_out = MoneyField(
         label=gettext_lazy("Price of what it answers"),
         required=False,
         min_value=0,
         decimal_places=6,
         max_digits=12,
         help_text=gettext_lazy("Empty: not known, so no cost can be told."),
-        widget=_short(step="any"),
+        css="short num",
     )
 
 

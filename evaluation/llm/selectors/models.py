@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
+from crowdqc.money import round_money
 from crowdqc.numbers import NBSP, amount, count, money, small_money
 from evaluation.llm import prompting
 from evaluation.llm.endpoints import keys
@@ -44,7 +45,7 @@ def price(value: Decimal | None) -> str:
     if value is None:
         return _("not known")
     plain = value.normalize()
-    return f"{plain:f}" if plain != plain.quantize(Decimal("0.01")) else amount(plain)
+    return f"{plain:f}" if plain != round_money(plain) else amount(plain)
 
 
 def abilities(model: LanguageModel) -> str:

@@ -19,6 +19,7 @@ from annotation.models import Exclusion, Membership, Panel, PanelMember, Role, T
 from annotation.panels.actions import exclusions
 from annotation.panels.actions import panels as actions
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
+from crowdqc.money import parse
 from crowdqc.numbers import parse_real, parse_whole, plural
 from evaluation.models import Run, WatchNote, WorkerScore
 from evaluation.pairwise.views.forms import ExclusionForm
@@ -26,7 +27,6 @@ from evaluation.panels import choosing as panels
 from evaluation.panels import rules as panel_choice
 from evaluation.panels import selectors as reads
 from evaluation.panels import watch as panel_watch
-from evaluation.payouts.form import amount
 from evaluation.runs import exclusion_preview
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.standing import run_standing
@@ -279,7 +279,7 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
             task=task,
             threshold=_number(given.get("threshold", ""), "threshold", parse_real),
             ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", parse_whole),
-            incentive=amount(raw, panel_watch.Decimal(0)) if raw else None,
+            incentive=parse(raw, access.project.currency, field="incentive") if raw else None,
             active=given.get("active", "on") == "on",
         )
     except REFUSED as error:

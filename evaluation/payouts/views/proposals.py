@@ -24,6 +24,7 @@ from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
+from crowdqc.money import parse
 from crowdqc.numbers import money, parse_whole, plural
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
@@ -261,12 +262,7 @@ def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
 def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Approve what is ticked, for the total that was seen."""
     access, batch = get_batch(request, project_id, number)
-    try:
-        expected = payout_form.amount(request.POST.get("expected_total", ""), payout_form.ZERO)
-    except Invalid as error:
-        raise Invalid(
-            gettext("The total is not an amount."), fields={"expected_total": "?"}
-        ) from error
+    expected = parse(request.POST.get("expected_total") or 0, field="expected_total")
     batch = payouts.approve_payout(
         by=access.user,
         batch=batch,

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_http_methods
 from annotation.access import get_task
 from annotation.models import PayoutRule
 from annotation.payouts.actions.bonus_rule import bases_of, set_rule
+from annotation.records.cleaning import MOST
 from crowdqc.errors import Invalid
-from evaluation.payouts.form import ZERO, amount
+from crowdqc.money import parse
 from evaluation.payouts.selectors.proposals import rule_words, score_name, why_no_bonus
 from evaluation.runs.official.selectors import official_run
 
@@ -32,7 +33,7 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     error: Invalid | None = None
     if request.method == "POST":
         try:
-            set_rule(by=access.user, task=task, **_sent(request))
+            set_rule(by=access.user, task=task, **_sent(request, task.project.currency))
         except Invalid as refused:
             error = refused
         else:
@@ -80,17 +81,14 @@ def _values(rule: PayoutRule | None) -> dict[str, Any]:
     return found
 
 
-def _sent(request: HttpRequest) -> dict[str, Any]:
+def _sent(request: HttpRequest, currency: str) -> dict[str, Any]:
     """The form as the action wants it; lines that are empty on both sides are none."""
     post = request.POST
     rows = [(post.get(f"at_{n}", ""), post.get(f"bonus_{n}", "")) for n in range(1, STEPS + 1)]
     caps = {}
     for name in ("cap_each", "cap_total"):
         text = post.get(name, "").strip()
-        try:
-            caps[name] = amount(text, ZERO) if text else None
-        except Invalid as error:
-            raise Invalid(_("A cap is no amount."), fields={name: error.message}) from error
+        caps[name] = parse(text, currency, field=name, high=MOST) if text else None
     return {
         "bonus_by": post.get("bonus_by", ""),
         "steps": [{"at": at, "bonus": bonus} for at, bonus in rows if at.strip() or bonus.strip()],
