@@ -103,6 +103,7 @@ MIDDLEWARE = [
     "crowdqc.web.public.SameForAll",
     "crowdqc.web.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
+    "crowdqc.web.health.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -153,6 +154,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
+DATABASES["default"]["ENGINE"] = "crowdqc.database.backend"
 _database = DATABASES["default"].setdefault("OPTIONS", {})
 # Rows are read to the end: no plan favours the first tenth. What is prepared looks rows up by keys.
 _plans = "-c cursor_tuple_fraction=1 -c plan_cache_mode=force_generic_plan"
@@ -161,17 +163,24 @@ _database["options"] = f"{_database.get('options', '')} {_plans}".strip()
 DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 3
 # A pooled connection is tested before use: none outlives a restart of the server.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-# Threads of one web process share these connections; jobs and tests open their own.
+# A server that is gone without a word is noticed: by a new connection, and by one that waits.
+for _name, _seconds in {
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}.items():
+    DATABASES["default"]["OPTIONS"].setdefault(_name, _seconds)
+# Threads of one web process share these connections (crowdqc.web.server); jobs, commands and tests
+# open their own, whatever is set here.
 CROWDQC_POOL = {
     "min_size": 1,
     "max_size": env.int("CROWDQC_POOL_SIZE", default=10),
-    "timeout": 10,
-    # The pool tries again ever later, up to half as long as the database was away; given up
-    # early, the next request tries at once.
-    "reconnect_timeout": 3,
+    "timeout": 1.0,  # seconds that a request waits for a connection
+    # The breaker tries until the database is back; the pool gives up, and is free to try then.
+    "reconnect_timeout": 0.5,
 }
-if env.bool("CROWDQC_POOL", default=False):
-    DATABASES["default"]["OPTIONS"]["pool"] = CROWDQC_POOL
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What all web processes must agree on, and may lose. Limits have a table of their own.
@@ -254,10 +263,13 @@ SESSION_ENGINE = "annotation.accounts.signing.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=PRODUCTION)
-# Health probes come over plain HTTP from inside the network.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+# Probes and scrapes come over plain HTTP from inside the network.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31536000 if PRODUCTION else 0)
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
+# Both bind more than this site: all names below it, and the lists that browsers are built with.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False)
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", default=False)
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # these are choices
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # crowdqc.web.bodies bounds whole requests; this bounds what of one is held in memory besides files.
@@ -269,7 +281,7 @@ EMAIL_URL = _required("EMAIL_URL") if PRODUCTION else ""
 EMAIL_CONFIG = env.email("EMAIL_URL", default="consolemail://")
 globals().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdqc@localhost")
-EMAIL_TIMEOUT = 20  # seconds that a mail server may take
+EMAIL_TIMEOUT = 10  # seconds that a mail server may take
 
 
 def _base_url() -> str:

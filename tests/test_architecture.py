@@ -115,6 +115,7 @@ SOCKETS = {
     "crowdqc/outbound/addresses.py": "looks names up",
     "crowdqc/devstack/postgres.py": "a unix socket",
     "crowdqc/devstack/supervisor.py": "listens, and asks its own web process",
+    "crowdqc/web/server.py": "looks at what came on its own connections",
 }
 
 

@@ -20,6 +20,10 @@ class AccountMail(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     mail_at = models.DateTimeField()
     mail_attempts = models.PositiveSmallIntegerField(default=0)
+    # When it was tried first: since then it is late, whenever the next try is.
+    mail_tried_at = models.DateTimeField(null=True, blank=True)
+    # Given up: the row stays for a while without address and text, so that it is counted.
+    given_up_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["mail_at"], name="account_mail_due")]

@@ -28,6 +28,8 @@ class Notice(models.Model):
     mail_at = models.DateTimeField(null=True, blank=True)
     mailed_at = models.DateTimeField(null=True, blank=True)
     mail_attempts = models.PositiveSmallIntegerField(default=0)
+    # When it was tried first: since then it is late, whenever the next try is.
+    mail_tried_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]

@@ -154,6 +154,8 @@ class Invitation(models.Model):
     bound_to = models.CharField(max_length=254, blank=True)
     mail_at = models.DateTimeField(null=True, blank=True)
     mail_attempts = models.PositiveSmallIntegerField(default=0)
+    # When it was tried first: since then it is late, whenever the next try is.
+    mail_tried_at = models.DateTimeField(null=True, blank=True)
     mailed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

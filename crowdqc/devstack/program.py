@@ -68,12 +68,8 @@ def _migrate(output: int) -> int:
 
 def serve(listener: int) -> int:
     """Serve pages at the socket until told to stop."""
-    from django.conf import settings
-    from django.db import connections
     from gunicorn.app.wsgiapp import WSGIApplication
 
-    # Threads of a web process share connections; jobs open their own.
-    connections["default"].settings_dict["OPTIONS"]["pool"] = settings.CROWDQC_POOL
     sys.argv = [
         *("gunicorn", "--config", "python:crowdqc.web.server", "--bind", f"fd://{listener}"),
         *("--graceful-timeout", "4", "crowdqc.wsgi:application"),

@@ -1,17 +1,22 @@
 """How gunicorn serves the app: ``gunicorn --config python:crowdqc.web.server crowdqc.wsgi``.
 
 The app is loaded once and forked, so that the processes share it. Where one listens comes from
-the command line; CROWDQC_WEB_PROCESSES and CROWDQC_WEB_THREADS say how many there are.
+the command line; CROWDQC_WEB_PROCESSES and CROWDQC_WEB_THREADS say how many there are. What holds
+for web processes alone is set here, so that no variable can bring it to a worker or a command.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import selectors
 import shutil
+import socket
 import struct
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -22,6 +27,9 @@ SLOT = struct.Struct("=ii")  # process id and its open connections; no process i
 _open = mmap.mmap(-1, SLOTS * SLOT.size)
 # For so long one that has more connections than another leaves a new one to it.
 WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.005, 0.02
+# Requests that have threads of their own: all others may be waiting for the database.
+PROBES = {path: (b"GET " + path, b"HEAD " + path) for path in (b"/healthz", b"/readyz")}
+HEAD_BYTES = 4096  # a probe's head comes at once and is shorter
 
 
 def _read(slot: int) -> tuple[int, int]:
@@ -29,12 +37,70 @@ def _read(slot: int) -> tuple[int, int]:
     return pid, number
 
 
+def _is_probe(head: bytes) -> bytes:
+    """Which probe a whole head of a request asks for; empty for any other request."""
+    for path, starts in PROBES.items():
+        if head.startswith(starts) and b"\r\n\r\n" in head:
+            return path
+    return b""
+
+
 class EvenThreads(ThreadWorker):
     """gunicorn's threads, with connections spread evenly over the processes.
 
     All processes wait at one socket, and the kernel wakes them in no fair order: of ten clients
     that keep their connection, two went to one process and eight to the other.
+
+    A connection takes a thread when something has come on it, and probes have threads of their own.
     """
+
+    def init_process(self) -> None:
+        """Make the threads of the probes, then serve."""
+        self.probes = {path: ThreadPoolExecutor(1, path.decode()) for path in PROBES}
+        super().init_process()
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Hand a request to a thread; wait without one for a connection that is still silent."""
+        if conn.initialized and conn.parser.unreader.buf.getvalue():
+            super().enqueue_req(conn)  # of a request that came with the one before it
+            return
+        try:
+            head = conn.sock.recv(HEAD_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            self._wait_for_data(conn)
+            return
+        except OSError:
+            head = b""  # the thread finds what is wrong
+        if path := _is_probe(head):
+            future = self.probes[path].submit(self.handle, conn)
+            future.add_done_callback(
+                lambda done: self.method_queue.defer(self.finish_request, conn, done)
+            )
+        else:
+            super().enqueue_req(conn)
+
+    def _wait_for_data(self, conn: Any) -> None:
+        """As gunicorn itself does with a connection on which nothing came for a while."""
+        conn.sock.setblocking(False)
+        conn.set_timeout()
+        self.pending_conns.append(conn)
+        readable = partial(self.on_pending_socket_readable, conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, readable)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """End connections on which nothing came as soon as those that are merely kept."""
+        super()._cap_keepalive(deadline)
+        for conn in self.pending_conns:
+            conn.timeout = min(conn.timeout, deadline)
+
+    def is_parent_alive(self) -> bool:
+        """Free the address at once where the parent was killed; what has begun is finished."""
+        alive: bool = super().is_parent_alive()
+        if not alive:
+            self.set_accept_enabled(False)
+            while self.sockets:
+                self.sockets.pop().close()
+        return alive
 
     def notify(self) -> None:
         """Say that this process lives, and how many connections it has; called in every turn."""
@@ -76,6 +142,14 @@ def on_exit(server: Any) -> None:
     """What was counted ends with the server; Prometheus knows of counters that begin anew."""
     if _counts:
         shutil.rmtree(_counts, ignore_errors=True)
+
+
+def post_fork(server: Any, worker: EvenThreads) -> None:
+    """Have the threads of a web process share connections; jobs and commands open their own."""
+    from django.conf import settings
+    from django.db import connections
+
+    connections.settings["default"]["OPTIONS"]["pool"] = settings.CROWDQC_POOL
 
 
 def child_exit(server: Any, worker: EvenThreads) -> None:

@@ -94,14 +94,17 @@ def _database() -> Iterator[Family]:
 def _mail() -> Iterator[Family]:
     found = figures.mail()
     yield _one("mail_waiting", "Mails that wait to be sent.", found["waiting"])
-    said = "How long the first mail in line is overdue; 0 where none is."
+    said = "How long the oldest mail has been due or tried; 0 where none is late."
     yield _one("mail_overdue_seconds", said, found["oldest"] or 0.0)
-    yield _one("mail_failed_day", "Notices of the past day given up as mail.", found["failed"])
+    said = "Mails given up in the past day, by kind."
+    yield _gauge("mail_failed_day", said, found["given_up"].items(), "kind")
 
 
 def _hooks() -> Iterator[Family]:
     found = figures.hooks()
     yield _one("webhooks_waiting", "Webhook deliveries that wait.", found["waiting"])
+    said = "How long the oldest delivery has waited; 0 where none does."
+    yield _one("webhooks_oldest_seconds", said, found["oldest"] or 0.0)
     said = "Webhook deliveries of the past day that were given up."
     yield _one("webhooks_failed_day", said, found["failed"])
 

@@ -65,7 +65,6 @@ def scratch_database() -> Iterator[dict[str, str]]:
             "DATABASE_URL": urlunsplit(parts._replace(path=f"/{name}")),
             "SECRET_KEY": "for benchmarks only",
             "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
-            "CROWDQC_POOL": "1",
             "LOG_LEVEL": "ERROR",
         }
         python(environment, "manage.py", "migrate", "--verbosity", "0")
@@ -89,7 +88,7 @@ def python(environment: dict[str, str], *arguments: str) -> str:
 
 def fill(environment: dict[str, str], **sizes: int) -> dict[str, Any]:
     """What ``tests.bench.service.fill`` made of the database: sessions, addresses, ids."""
-    plain = {**environment, "CROWDQC_POOL": "0"}
+    plain = environment
     found: dict[str, Any] = json.loads(
         python(plain, "-m", "tests.bench.service.fill", json.dumps(sizes))
     )

@@ -8,7 +8,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from annotation import jobs
@@ -16,6 +17,7 @@ from crowdqc.celery import app
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue, oldest_waiting, queue_states
 from crowdqc.jobs.queues import ROLES
+from crowdqc.web import health
 from tests.support.processes import empty_queue
 
 pytestmark = [pytest.mark.db, pytest.mark.django_db(transaction=True)]
@@ -37,7 +39,7 @@ def test_ready_with_a_fresh_heartbeat(client: Client) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
-    assert set(answer.json()["parts"]) == {"database", "broker", "worker", "queues"}
+    assert set(answer.json()["parts"]) == set(health.PARTS)
 
 
 def test_not_ready_without_a_worker(client: Client) -> None:
@@ -88,11 +90,38 @@ def test_not_ready_when_the_last_heartbeat_is_from_before_the_clock_was_set_back
 
 
 def test_a_database_that_is_down_is_reported_without_its_address(client: Client) -> None:
-    with patch("crowdqc.web.health.connection.cursor", side_effect=OperationalError("secret host")):
+    with patch.dict(connection.settings_dict, {"HOST": "/no/such/place", "NAME": "secret"}):
         answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["parts"]["database"] == {"ok": False, "problem": "does not answer"}
     assert b"secret" not in answer.content
+
+
+def test_not_ready_while_a_migration_is_not_applied(client: Client) -> None:
+    """A new program takes no requests before its tables are there; once they are, it stays so."""
+    applied = MigrationRecorder(connection).migration_qs.order_by("-pk")
+    last = applied.get(pk=applied[0].pk)
+    health._seen_applied.clear()
+    last.delete()
+    try:
+        refused = client.get("/readyz?parts=migrations")
+        assert refused.status_code == 503
+        assert refused.json()["parts"] == {
+            "migrations": {"ok": False, "problem": "1 migrations are not applied"}
+        }
+    finally:
+        last.save(force_insert=True)
+    assert client.get("/readyz?parts=migrations").status_code == 200
+    with patch.dict(connection.settings_dict, {"HOST": "/no/such/place"}):
+        assert client.get("/readyz?parts=migrations").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz?parts=database"])
+def test_a_probe_needs_neither_a_name_of_the_site_nor_tls(
+    client: Client, settings: Any, path: str
+) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get(path, headers={"Host": "10.1.2.3:8000"}).status_code == 200
 
 
 @pytest.mark.queue

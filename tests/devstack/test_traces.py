@@ -48,7 +48,6 @@ def test_requests_jobs_and_queries_are_traced_without_addresses_values_or_messag
     environment = os.environ | {
         "DATABASE_URL": test_database_url(),
         "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
-        "CROWDQC_POOL": "true",
     }
     command = [sys.executable, "-c", SCRIPT, SECRET]
     done = subprocess.run(

@@ -111,7 +111,7 @@ def main() -> None:
     from tests.bench.harness import python, scratch_database
 
     with scratch_database() as env:
-        inside = {**env, "CROWDQC_POOL": "0", "BROKER_URL": os.environ.get("BROKER_URL", "")}
+        inside = {**env, "BROKER_URL": os.environ.get("BROKER_URL", "")}
         print(python(inside, "-m", "tests.studies.encoding", str(texts), "inside"))
 
 

@@ -65,7 +65,7 @@ def instance(url: str | None) -> Iterator[str]:
         return
     with harness.scratch_database() as environment:
         print("Loading the demo", flush=True)
-        harness.python(environment | {"CROWDQC_POOL": "0"}, "manage.py", "load_demo")
+        harness.python(environment, "manage.py", "load_demo")
         with harness.served(environment, "crowdqc.wsgi:application", workers=1) as port:
             yield f"http://127.0.0.1:{port}"
 

@@ -108,7 +108,6 @@ def serving(code: Path, url: str, file: Path) -> Iterator[int]:
     environment = os.environ | {
         "DATABASE_URL": url,
         "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
-        "CROWDQC_POOL": "1",
         "PWD": str(code),
     }
     server = subprocess.Popen(command, cwd=code, env=environment)

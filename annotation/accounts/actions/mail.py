@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import time
+from smtplib import SMTPException
 from typing import Any
 
 from django.conf import settings
@@ -39,6 +40,8 @@ def send_due() -> int:
     """Send what is due, for some time at most; returns how many mails left."""
     began, sent = time.monotonic(), 0
     connection = get_connection()
+    if not _opened(connection):
+        return 0
     turns = (
         (outbox.claim, outbox.send),
         (_claim_notices, _send_notices),
@@ -52,6 +55,26 @@ def send_due() -> int:
             sent += bool(taken) and send(taken, connection)
     connection.close()
     return sent
+
+
+# While no mail server answers it is asked once in this time by a process: each of the jobs that
+# wait for it holds up all others of their queue. Nothing counts as tried meanwhile.
+PAUSE_SECONDS = 20.0
+_pause_until = 0.0
+
+
+def _opened(connection: Any) -> bool:
+    """Whether the mail server takes mail now."""
+    global _pause_until  # noqa: PLW0603
+    if time.monotonic() < _pause_until:
+        return False
+    try:
+        connection.open()
+    except (SMTPException, OSError) as error:
+        logger.warning("the mail server takes no mail: %s", type(error).__name__)
+        _pause_until = time.monotonic() + PAUSE_SECONDS
+        return False
+    return True
 
 
 def _next(tries: int, now: dt.datetime) -> dt.datetime | None:
@@ -80,8 +103,9 @@ def _claim_notices() -> list[Notice] | None:
     wanted = person.is_active and person.wants_mail and bool(person.email)
     for row in rows:
         row.mail_attempts += wanted
+        row.mail_tried_at = row.mail_tried_at or now
         row.mail_at = _next(row.mail_attempts, now) if wanted else None
-    Notice.objects.bulk_update(rows, ["mail_at", "mail_attempts"])
+    Notice.objects.bulk_update(rows, ["mail_at", "mail_attempts", "mail_tried_at"])
     return rows if wanted else []
 
 
@@ -128,7 +152,10 @@ def _claim_invitation() -> Invitation | None:
     found.mail_at = None if closed else _next(found.mail_attempts, now)
     kept = found.email if found.mail_at else ""
     Invitation.objects.filter(pk=found.pk).update(
-        mail_attempts=found.mail_attempts, mail_at=found.mail_at, email=kept
+        mail_attempts=found.mail_attempts,
+        mail_at=found.mail_at,
+        mail_tried_at=found.mail_tried_at or now,
+        email=kept,
     )
     if closed:
         found.email = ""

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Min, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -29,6 +30,7 @@ from annotation.models import (
     Payment,
     SecurityEvent,
 )
+from annotation.notifications.messages import MAX_TRIES, WAITS
 from crowdqc.celery import app
 from crowdqc.deployment.backup import records
 from crowdqc.jobs import worker
@@ -168,31 +170,54 @@ def encoder_rate() -> float:
 
 
 def mail() -> dict[str, Any]:
-    """Mail that is ``waiting``, how late the ``oldest`` is, and what ``failed`` for good."""
+    """Mail that is ``waiting``, how late the ``oldest`` is, and what was given up in the past day.
+
+    One is late since it was tried first, or since it was due where nothing was tried: the time of
+    the next try moves on with each failure.
+    """
     now = timezone.now()
-    due = dict(n=Count("pk"), oldest=Min("mail_at"))
+    since = Coalesce("mail_tried_at", "mail_at")
+    due = dict(
+        n=Count("pk"),
+        oldest=Min(
+            since, filter=Q(mail_tried_at=None, mail_at__lte=now) | Q(mail_tried_at__isnull=False)
+        ),
+    )
     parts = [
         Notice.objects.filter(mail_at__isnull=False).aggregate(**due),
         Invitation.objects.filter(mail_at__isnull=False).aggregate(**due),
-        AccountMail.objects.aggregate(**due),
+        AccountMail.objects.filter(given_up_at=None).aggregate(**due),
     ]
-    oldest = [part["oldest"] for part in parts if part["oldest"] and part["oldest"] <= now]
-    failed = Notice.objects.filter(
-        mail_at=None, mailed_at=None, mail_attempts__gt=0, created_at__gt=now - DAY
-    ).count()
+    oldest = [part["oldest"] for part in parts if part["oldest"]]
+    given_up = Q(mail_at=None, mailed_at=None, mail_attempts__gte=MAX_TRIES)
+    given_up &= Q(mail_tried_at__gt=now - DAY - sum(WAITS, dt.timedelta()))
+    kinds = {
+        "notice": Notice.objects.filter(given_up).count(),
+        "invitation": Invitation.objects.filter(given_up).count(),
+        "account": AccountMail.objects.filter(given_up_at__gt=now - DAY).count(),
+    }
     return {
         "waiting": sum(part["n"] for part in parts),
         "oldest": (now - min(oldest)).total_seconds() if oldest else None,
-        "failed": failed,
+        "given_up": kinds,
+        "failed": sum(kinds.values()),
     }
 
 
-def hooks() -> dict[str, int]:
-    """Deliveries to other systems: those that wait, and those given up in the past day."""
+def hooks() -> dict[str, Any]:
+    """Deliveries to other systems: those that wait and since when, and those given up in a day."""
     states = HookDelivery.State
-    waiting = HookDelivery.objects.filter(state=states.WAITING).count()
-    failed = HookDelivery.objects.filter(state=states.FAILED, created_at__gt=timezone.now() - DAY)
-    return {"waiting": waiting, "failed": failed.count()}
+    waiting = HookDelivery.objects.filter(state=states.WAITING).aggregate(
+        n=Count("pk"), oldest=Min("created_at")
+    )
+    now = timezone.now()
+    failed = HookDelivery.objects.filter(state=states.FAILED, created_at__gt=now - DAY)
+    oldest = waiting["oldest"]
+    return {
+        "waiting": waiting["n"],
+        "oldest": (now - oldest).total_seconds() if oldest else None,
+        "failed": failed.count(),
+    }
 
 
 def sign_ins() -> dict[str, int]:

@@ -287,10 +287,12 @@ def _work_waits(facts: Facts) -> list[dict[str, str]]:
     mail = facts.mail.value or {}
     if (mail.get("oldest") or 0.0) > MAIL_LATE:
         head = _("Mail is %(time)s late.") % {"time": duration(round(mail["oldest"]))}
-        found.append(_note("warn", head, _("Check EMAIL_URL and the mail server.")))
+        found.append(_note("bad", head, _("Check EMAIL_URL and the mail server.")))
     if mail.get("failed"):
         head = _("%(mails)s of the past day not sent.") % {"mails": plural(mail["failed"], "mail")}
-        found.append(_note("warn", head, _("Their notices stand in the application.")))
+        kinds = mail["given_up"]
+        text = _("Notices: %(notice)s, invitations: %(invitation)s, account mail: %(account)s.")
+        found.append(_note("warn", head, text % {kind: count(n) for kind, n in kinds.items()}))
     return found
 
 

@@ -75,7 +75,7 @@ def run() -> list[dict[str, Any]]:
     """Measure; see ``tests.bench.__main__`` for the fields."""
     found: list[dict[str, Any]] = []
     with harness.scratch_database() as environment:
-        plain = {**environment, "CROWDQC_POOL": "0"}
+        plain = environment
         told = json.loads(harness.python(plain, "-m", __name__, "fill").splitlines()[-1])
         peer = {
             **environment,

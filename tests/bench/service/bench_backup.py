@@ -27,7 +27,7 @@ PROJECTS = os.environ.get("BENCH_PROJECTS", "1")
 def run() -> list[dict[str, Any]]:
     """Measure; see ``tests.bench.__main__`` for the fields."""
     with harness.scratch_database() as environment, tempfile.TemporaryDirectory() as folder:
-        plain = {**environment, "CROWDQC_POOL": "0", "BENCH_PROJECTS": PROJECTS}
+        plain = {**environment, "BENCH_PROJECTS": PROJECTS}
         told = harness.python(plain, "-m", "tests.bench.service.million", "fill")
         judgments = json.loads(told.splitlines()[-1])["judgments"]
         url, here = plain["DATABASE_URL"], Path(folder)

@@ -23,7 +23,7 @@ def run() -> list[dict[str, Any]]:
     ):
         assert server.stdout is not None
         address = server.stdout.readline().strip()
-        plain = {**environment, "CROWDQC_POOL": "0"}
+        plain = environment
         try:
             told = json.loads(
                 harness.python(

@@ -38,7 +38,7 @@ def run() -> list[dict[str, Any]]:
                 "CROWDQC_IMPORT_MAX_BYTES": str(2**30),
                 "CROWDQC_IMPORT_MAX_ROWS": str(2 * ROWS),
             }
-            plain = {**environment, "CROWDQC_POOL": "0", **more}
+            plain = {**environment, **more}
             last = harness.python(plain, "-m", "tests.bench.service.bench_import", kind)
         found += _figures(kind, json.loads(last.splitlines()[-1]))
     for name in ("parquet", "columns"):

@@ -32,7 +32,7 @@ def look(client: Client, pages: dict[str, str]) -> None:
 def live_rows() -> list[dict[str, Any]]:
     """A study of a million judgments: one judgment more, and the board that counts it."""
     with harness.scratch_database() as environment:
-        plain = {**environment, "CROWDQC_POOL": "0"}
+        plain = environment
         made = json.loads(harness.python(plain, "-m", "tests.bench.service.million", "live"))
     rows = []
     for name, words in (
@@ -54,7 +54,7 @@ def run() -> list[dict[str, Any]]:
     """Measure; see ``tests.bench.__main__`` for the fields."""
     found: list[dict[str, Any]] = live_rows()
     with harness.scratch_database() as environment:
-        plain = {**environment, "CROWDQC_POOL": "0"}
+        plain = environment
         began = time.perf_counter()
         made = json.loads(harness.python(plain, "-m", "tests.bench.service.million", "fill"))
         print(f"filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)

@@ -32,7 +32,6 @@ def run() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     with harness.scratch_database() as environment:
         plain = environment | {
-            "CROWDQC_POOL": "0",
             "CROWDQC_VISIBILITY_SECONDS": str(VISIBILITY),
         }
         broker = "Redis" if os.environ.get("BROKER_URL", "").startswith("redis") else "PostgreSQL"

@@ -25,7 +25,7 @@ ITEMS = 10_000  # with 5 labels each
 def run() -> list[dict[str, Any]]:
     """Measure; see ``tests.bench.__main__`` for the fields."""
     with harness.scratch_database() as environment:
-        plain = {**environment, "CROWDQC_POOL": "0"}
+        plain = environment
         last = harness.python(plain, "-m", "tests.bench.service.bench_tables", str(ITEMS))
     told = json.loads(last.splitlines()[-1])
     rows, copied = told["rows"], ("COPY of the same rows", told["rows"] / told["copy"])

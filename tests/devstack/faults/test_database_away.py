@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -146,11 +149,68 @@ def answer_of(port: int, path: str) -> tuple[int, dict[str, str], bytes]:
         return error.code, dict(error.headers), error.read()
 
 
-def database_part(port: int) -> Any:
-    return json.loads(answer_of(port, "/readyz")[2])["parts"]["database"]
+def part(port: int, name: str) -> Any:
+    return json.loads(answer_of(port, f"/readyz?parts={name}")[2])["parts"][name]
 
 
-def test_pages_go_on_after_a_restart_of_the_database(open_folder: Path) -> None:
+class Waiting:
+    """Clients that ask for one page over and over; what they were answered, and how late."""
+
+    def __init__(self, port: int, path: str, clients: int = 12) -> None:
+        self.port, self.path = port, path
+        self.answers: list[tuple[int, float]] = []
+        self._end = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+
+    def _ask(self) -> None:
+        while not self._end.is_set():
+            began = time.monotonic()
+            try:
+                status = answer_of(self.port, self.path)[0]
+            except OSError:
+                status = 0
+            self.answers.append((status, time.monotonic() - began))
+            self._end.wait(0.2)
+
+    def __enter__(self) -> Waiting:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def slowest(port: int, path: str, times: int = 10) -> float:
+    """The longest that this page took."""
+    longest = 0.0
+    for _ in range(times):
+        began = time.monotonic()
+        answer_of(port, path)
+        longest = max(longest, time.monotonic() - began)
+        time.sleep(0.1)
+    return longest
+
+
+@contextlib.contextmanager
+def frozen(cluster: Cluster) -> Iterator[None]:
+    """A server that is there and says nothing."""
+    server = psutil.Process(cluster.pid())
+    stopped = [server, *server.children(recursive=True)]
+    for one in stopped:
+        one.suspend()
+    try:
+        yield
+    finally:
+        for one in reversed(stopped):
+            one.resume()
+
+
+def test_probes_answer_while_the_database_is_away_or_frozen_and_pages_go_on_after_it(
+    open_folder: Path,
+) -> None:
     cluster = Cluster(open_folder / "home", durable=False)
     cluster.start(tied=True)
     with socket.socket() as listener:
@@ -161,24 +221,36 @@ def test_pages_go_on_after_a_restart_of_the_database(open_folder: Path) -> None:
             *(sys.executable, "-m", "gunicorn", "--config", "python:crowdqc.web.server"),
             *("--log-level", "error", "--bind", f"fd://{listener.fileno()}", "crowdqc.wsgi"),
         ]
-        pooled = environment(cluster.url, cluster.home) | {
-            "DJANGO_SETTINGS_MODULE": "tests.devstack.faults.away_settings",
-            "CROWDQC_WEB_PROCESSES": "2",
-        }
-        server = subprocess.Popen(command, cwd=ROOT, env=pooled, pass_fds=[listener.fileno()])
+        own = environment(cluster.url, cluster.home) | {"CROWDQC_WEB_PROCESSES": "2"}
+        server = subprocess.Popen(command, cwd=ROOT, env=own, pass_fds=[listener.fileno()])
         try:
             until(lambda: len(psutil.Process(server.pid).children()) == 2, 150, "two processes")
             web = {child.pid for child in psutil.Process(server.pid).children()}
-            assert database_part(port) == {"ok": True}
+            assert part(port, "database") == {"ok": True}
+            # Such a process takes no requests yet: the database is empty.
+            assert answer_of(port, "/readyz?parts=migrations")[0] == 503
             cluster.stop()
-            assert answer_of(port, "/healthz")[0] == 200  # it lives; a restart would mend nothing
-            assert database_part(port) == {"ok": False, "problem": "does not answer"}
+            with Waiting(port, "/boards/any/") as clients:
+                until(lambda: len(clients.answers) > 12, 30, "clients to be refused")
+                # It lives: a restart would mend nothing.
+                assert answer_of(port, "/healthz")[0] == 200
+                assert slowest(port, "/healthz") < 1  # generous: it takes milliseconds
+                assert slowest(port, "/readyz", 1) < 5
+                assert part(port, "database") == {"ok": False, "problem": "does not answer"}
+            assert {status for status, _ in clients.answers} == {503}
+            assert max(waited for _, waited in clients.answers) < 6  # was: 10 s each
             status, headers, body = answer_of(port, "/boards/any/")
             assert (status, headers["Retry-After"]) == (503, "15")
             assert b"Not available right now" in body
             cluster.start(tied=True)
-            for _ in range(10):  # both processes, and connections that died
-                assert database_part(port) == {"ok": True}
+            assert part(port, "database") == {"ok": True}
+            # It has no tables, so that a page fails otherwise: by what the database answers.
+            until(lambda: answer_of(port, "/boards/any/")[0] == 500, 30, "an answer of it")
+            with Waiting(port, "/boards/any/"), frozen(cluster):
+                time.sleep(1)
+                assert slowest(port, "/healthz") < 1
+                assert slowest(port, "/readyz", 1) < 5
+            until(lambda: answer_of(port, "/boards/any/")[0] == 500, 30, "an answer of it")
             assert {child.pid for child in psutil.Process(server.pid).children()} == web
         finally:
             server.terminate()

@@ -18,7 +18,7 @@ from crowdqc.sealing import sealed
 
 def letters(address: str = "") -> list[tuple[str, str]]:
     """Subject and text of mails that wait for an address (for all of them), the oldest first."""
-    rows = AccountMail.objects.order_by("pk")
+    rows = AccountMail.objects.filter(given_up_at=None).order_by("pk")
     if address:
         rows = rows.filter(email=address)
     found = [json.loads(sealed.unseal(row.sealed, outbox.PURPOSE, "The mail")) for row in rows]
