@@ -465,6 +465,8 @@ CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
 CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+# How often an hour a worker may take a task again that they returned.
+CROWDQC_RETURNS_AN_HOUR = env.int("CROWDQC_RETURNS_AN_HOUR", default=5)
 # Step-up and the security log.
 # Whoever approves or sends money needs a second factor; a project's owner may say otherwise.
 CROWDQC_REQUIRE_SECOND_FACTOR = env.bool("CROWDQC_REQUIRE_SECOND_FACTOR", default=PRODUCTION)

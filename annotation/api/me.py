@@ -110,7 +110,7 @@ class OwnLog(Endpoint):
             {
                 "assignment": found.pk,
                 "counts": log.counts_by_method([found.pk])[found.pk],
-                "events": log.assignment_events(found.pk),
+                "events": log.own_events(found.pk),
             }
         )
 

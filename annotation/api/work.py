@@ -65,9 +65,9 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
         state = states[item.group_id]
         materials = pages.materials(entry, settings)
         row = {
-            "item": item.pk,
-            # The key of a pair may name whose texts they are.
-            "item_id": item.key if item.first_id is None else str(item.pk),
+            # Neither row nor key: both may tell whose texts these are, or that it is a test.
+            "item": entry.public_id,
+            "item_id": str(entry.public_id),
             "position": entry.position,
             "question": None if state == "first" else item.question,
             "passage": state,
@@ -279,7 +279,7 @@ class Draft(WorkEndpoint):
     def put(self, request: Request, assignment_id: int, item_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(DraftSave, request)
-        entry = assignments.save_draft(by=request.user, assignment=found, item_id=item_id, **body)
+        entry = assignments.save_draft(by=request.user, assignment=found, public_id=item_id, **body)
         return Response({"draft": entry.draft, "seq": entry.draft_seq})
 
 
@@ -319,6 +319,7 @@ class Submit(OwnState):
             drafts={_item_of(key): value for key, value in given.items()},
             on_page=found.source == "browser",
             strict=True,
+            public=True,
         )
         return Response(give(OwnStateOut, state_payload(done)))
 
@@ -372,5 +373,6 @@ class Events(WorkEndpoint):
             stream_key=body["stream"],
             first_seq=body["first_seq"],
             events=body["events"],
+            public=True,
         )
         return Response({"next": expected})

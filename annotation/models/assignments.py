@@ -34,6 +34,9 @@ class Assignment(models.Model):
     # Which of the version's stretches of pairs it took; of one given back, the next one takes it.
     stretch = models.PositiveIntegerField(null=True, blank=True)
     pay = models.DecimalField(max_digits=8, decimal_places=2)
+    # Drawn with the first assignment in the task and kept for the worker's later ones: whatever is
+    # shuffled on their pages follows from it. Null: leased by a version that named items by row.
+    seed = models.BigIntegerField(null=True, blank=True)
     leased_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     extensions = models.PositiveSmallIntegerField(default=0)
@@ -108,6 +111,14 @@ class AssignmentItem(models.Model):
             models.UniqueConstraint(fields=["assignment", "position"], name="position_once"),
         ]
         indexes = [models.Index(fields=["item"], condition=Q(holds=True), name="entry_holds")]
+
+    @property
+    def public_id(self) -> int:
+        """The item as its worker's pages and programs name it: its place, from 1.
+
+        The row's id would tell when the item was written, and with that whether it is a test.
+        """
+        return self.item_id if self.assignment.seed is None else self.position + 1
 
 
 class Recording(models.Model):

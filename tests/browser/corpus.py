@@ -30,9 +30,11 @@ class Corpus:
         return self.answers.grades[self.dealt].mean(axis=0)
 
     def by_worker(self, number: int) -> dict[str, str]:
-        """Question id -> what this worker answers."""
+        """Question -> what this worker answers."""
         texts = (self.answers.texts[at] for at in self.dealt[:, number])
-        return dict(zip(self.answers.questions, texts, strict=True))
+        words = {row["question_id"]: row["question"].strip() for row in self.questions}
+        asked = (words[name] for name in self.answers.questions)
+        return dict(zip(asked, texts, strict=True))
 
 
 def load(folder: Path, *, seed: int = 7) -> Corpus:

@@ -160,7 +160,7 @@ class Api:
         self.ask("POST", consent, {"number": number, "agreed": True})
         held = self.ask("POST", f"work/tasks/{task}/claim/")
         assert len(held["entries"]) == len(answers)
-        drafts = {str(e["item"]): {"text": answers[e["item_id"]]} for e in held["entries"]}
+        drafts = {str(e["item"]): {"text": answers[e["question"]]} for e in held["entries"]}
         body = {"key": str(uuid.uuid4()), "answers": drafts}
         for _ in range(2):
             done = self.ask("POST", f"work/assignments/{held['id']}/submit/", body)

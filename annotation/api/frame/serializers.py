@@ -303,8 +303,8 @@ class EntryOut(serializers.Serializer[Any]):
     once it is left, and it is not shown again) or closed.
     """
 
-    item = serializers.IntegerField()
-    item_id = serializers.CharField()
+    item = serializers.IntegerField(help_text="Its number in this assignment, from 1")
+    item_id = serializers.CharField(help_text="The same as text")
     position = serializers.IntegerField(help_text="From 0")
     question = serializers.CharField(allow_null=True)
     passage = serializers.ChoiceField(["none", "open", "first", "closed"])

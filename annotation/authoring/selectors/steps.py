@@ -32,9 +32,13 @@ class Step:
         return self.entry.position + 1
 
     @property
+    def name(self) -> str:
+        """Its noun and number, which is all that a worker is to call it by."""
+        return f"{pgettext('noun', self.noun).capitalize()} {self.number}"
+
+    @property
     def label(self) -> str:
-        noun = pgettext("noun", self.noun).capitalize()
-        return f"{noun} {self.number}, {STEP_WORDS[self.state]}"
+        return f"{self.name}, {STEP_WORDS[self.state]}"
 
 
 def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Model, Q
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Model, OuterRef, Q, Subquery
 
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import lines
@@ -25,7 +26,6 @@ from annotation.models import (
     Consent,
     EventBatch,
     Exclusion,
-    Item,
     LedgerEntry,
     Membership,
     Message,
@@ -41,6 +41,7 @@ from annotation.models import (
     Visit,
 )
 from annotation.records.selectors.audit_words import sentence, subject_of
+from annotation.work.selectors import log
 from annotation.work.selectors.recordings import bytes_of
 
 CHUNK = 500
@@ -107,7 +108,7 @@ def _memberships(members: Members) -> Iterator[Row]:
         }
 
 
-def _query(model: type[Model], whose: str, columns: str, *, chunk: int = CHUNK) -> Rows:
+def _query(model: type[Model], whose: str, columns: str) -> Rows:
     """What is stored of people, as one query; ``whose`` is the field that names them.
 
     ``columns`` are parted by spaces: what a column is called, and after "=" where it is stored, if
@@ -119,30 +120,32 @@ def _query(model: type[Model], whose: str, columns: str, *, chunk: int = CHUNK) 
 
     def rows(people: Sequence[Any]) -> Iterator[Row]:
         found = model._default_manager.filter(**{f"{whose}__in": people}).order_by("pk")
-        for values in found.values_list(*paths.values()).iterator(chunk):
+        for values in found.values_list(*paths.values()).iterator(CHUNK):
             yield dict(zip(paths, values, strict=True))
 
     return rows
 
 
-def _key(item: Item) -> str:
-    """What an item is called. The key of a pair may tell whether it tests attention, or is asked
-    again, and whose texts they are: before it is judged nobody is to know."""
-    return item.key if item.first_id is None else f"item {item.pk}"
+# The item's place in its assignment, as its worker's pages call it. Its key or its row may tell
+# whether it is a test or asked again, and whose texts they are.
+PLACE = Subquery(
+    AssignmentItem.objects.filter(assignment=OuterRef("assignment"), item=OuterRef("item")).values(
+        "position"
+    )[:1]
+)
 
 
 def _answers(members: Members) -> Iterator[Row]:
-    rows = Answer.objects.filter(worker__in=members).select_related("item")
+    # Whether each counts would tell which were tests: ``assignments`` says how many do not.
+    rows = Answer.objects.filter(worker__in=members).select_related("item").annotate(place=PLACE)
     rows = rows.prefetch_related("texts", "choices", "spans").order_by("pk")
     for one in rows.iterator(chunk_size=CHUNK):
         yield {
             "assignment": one.assignment_id,
-            "item": _key(one.item),
+            "item": _number(one.place),
             "question": one.item.question,
             "stage": one.stage,
             "answered": one.answered_at,
-            "counts": one.counts,
-            "why_not": "" if one.item.expected else one.uncounted_reason,
             "shown_turned": one.flipped,
             "imported": one.meta or {},
             "texts": [
@@ -162,12 +165,67 @@ def _answers(members: Members) -> Iterator[Row]:
         }
 
 
+def _number(place: int | None) -> int | None:
+    return None if place is None else place + 1
+
+
+def _assignments(members: Members) -> Iterator[Row]:
+    """Work and what came of its answers, without those to tests, of which nothing is said."""
+    tests = Q(answers__item__expected__isnull=False)
+    rows = Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
+    rows = rows.annotate(
+        given=Count("answers"),
+        left_out=Count("answers", filter=Q(answers__counts=False) & ~tests),
+        reasons=ArrayAgg(
+            "answers__uncounted_reason",
+            filter=Q(answers__counts=False) & ~tests,
+            distinct=True,
+            default=[],
+        ),
+    )
+    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
+        yield {
+            "assignment": one.pk,
+            "project": one.task.project.name,
+            "task": one.version.title,
+            "version": one.version.number,
+            "state": one.state,
+            "source": one.source,
+            "pay": one.pay,
+            "currency": one.task.project.currency,
+            "claimed": one.leased_at,
+            "opened": one.opened_at,
+            "submitted": one.submitted_at,
+            "settled": one.settled_at,
+            "log_erased": one.log_erased_at,
+            "answers": one.given,
+            "not_counted": one.left_out,
+            "why_not": one.reasons,
+        }
+
+
+def _events(members: Members) -> Iterator[Row]:
+    rows = EventBatch.objects.filter(stream__assignment__worker__in=members).order_by("pk")
+    columns = ("stream__assignment_id", "stream_id", "first_seq", "received_at", "events")
+    numbers: dict[int, dict[int, int]] = {}
+    for assignment, page, first, at, events in rows.values_list(*columns).iterator(50):
+        if assignment not in numbers:
+            numbers = log.numbers_of([assignment])
+        yield {
+            "assignment": assignment,
+            "page": page,
+            "first": first,
+            "received": at,
+            "events": log.rename_targets(events, numbers[assignment]),
+        }
+
+
 def _drafts(members: Members) -> Iterator[Row]:
     rows = AssignmentItem.objects.filter(assignment__worker__in=members).exclude(draft={})
-    for one in rows.select_related("item").order_by("pk").iterator(chunk_size=CHUNK):
+    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
         yield {
             "assignment": one.assignment_id,
-            "item": _key(one.item),
+            "item": one.position + 1,
             "draft": one.draft,
             "saved": one.draft_saved_at,
             "shown": one.shown_at,
@@ -198,7 +256,8 @@ def _standing(members: Members) -> Iterator[Row]:
 def _messages(members: Members) -> Iterator[Row]:
     """Both sides of a conversation; who of the project wrote is not the worker's to know."""
     rows = Message.objects.filter(conversation__worker__in=members).order_by("pk")
-    rows = rows.select_related("announcement", "conversation__task__current", "item")
+    rows = rows.select_related("announcement", "conversation__task__current")
+    rows = rows.annotate(place=PLACE)
     for one in rows.iterator(chunk_size=CHUNK):
         task = one.conversation.task
         yield {
@@ -206,7 +265,7 @@ def _messages(members: Members) -> Iterator[Row]:
             "task": task.published_title,
             "from": "you" if one.from_worker else "the project",
             "assignment": one.assignment_id,
-            "item": _key(one.item) if one.item else None,
+            "item": _number(one.place),
             "announcement": one.announcement_id is not None,
             "text": one.announcement.text if one.announcement else one.text,
             "reported": one.reported_at,
@@ -246,15 +305,8 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     ),
     (
         "assignments",
-        "Work you claimed, with its times and its pay.",
-        _query(
-            Assignment,
-            "worker",
-            "assignment=pk project=task__project__name task=version__title "
-            "version=version__number state source pay currency=task__project__currency "
-            "claimed=leased_at opened=opened_at submitted=submitted_at settled=settled_at "
-            "log_erased=log_erased_at",
-        ),
+        "Work you claimed, with its times, its pay, and how many answers of it do not count.",
+        _assignments,
     ),
     ("answers", "What you submitted: texts, choices and the stretches you marked.", _answers),
     (
@@ -270,13 +322,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     (
         "events",
         "The log of your typing, choosing and leaving, as it was recorded.",
-        _query(
-            EventBatch,
-            "stream__assignment__worker",
-            "assignment=stream__assignment_id page=stream_id first=first_seq "
-            "received=received_at events",
-            chunk=50,
-        ),
+        _events,
     ),
     (
         "payouts",
@@ -314,7 +360,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
     (
         "texts_judged",
         "Texts of yours that others judge.",
-        _query(Candidate, "author", "key topic text since=created_at"),
+        _query(Candidate, "author", "question=query text since=created_at"),
     ),
     (
         "entries",

@@ -35,7 +35,7 @@ SENTENCES: dict[str, Words] = {
     "answer.uncount": gettext_lazy("decided that an answer does not count"),
     "answers.erase": gettext_lazy("erased texts of an assignment ({texts})"),
     "answers.import": gettext_lazy("imported answers of workers"),
-    "assignment.claim": gettext_lazy("claimed an assignment of {items}"),
+    "assignment.claim": gettext_lazy("claimed an assignment"),
     "assignment.extend": gettext_lazy("asked for more time"),
     "assignment.return": gettext_lazy("returned an assignment"),
     "assignment.submit": gettext_lazy("submitted an assignment"),

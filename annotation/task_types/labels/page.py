@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +31,6 @@ from annotation.task_types.labels.fields import (
 from annotation.task_types.labels.rules import PREFIX, asked_fields, is_open, reason_asked
 from annotation.task_types.rendering import render_markdown
 
-MADE_KEY = re.compile(r"q-[0-9a-f]{12}")  # of a text that came without an id: it tells nothing
 KEYED = 9  # options that a digit chooses
 SEGMENTS = 11  # points of a scale that stand side by side; more are a number
 LINE_STYLES = ("solid", "dashed", "dotted", "double")
@@ -131,7 +129,6 @@ def page(
         "still_open": len(still),
         "current": next(iter([*still, *(line for line in found if line.asked)]), None),
         "marked": marked,
-        "titled": not MADE_KEY.fullmatch(item.key),
         **_shown(item, settings, plain=marked is not None),
         "about": render_markdown(item.group.passage) if item.group.passage.strip() else "",
         "has_keys": any(line.options for line in found),

@@ -24,7 +24,8 @@ class LabelPages(WorkerPages):
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry
-        seed = str(opened.assignment.worker_id)
+        drawn = opened.assignment.seed
+        seed = str(opened.assignment.worker_id if drawn is None else drawn)
         own = labeling.page(entry.item, opened.settings, entry.draft, seed=seed, named=opened.named)
         own["break_due"] = judging.break_is_due(opened.settings, entry.position, opened.total)
         return own

@@ -140,6 +140,7 @@ def submit(
     afters: Mapping[int, Collection[int]] | None = None,
     on_page: bool = False,
     strict: bool = False,
+    public: bool = False,
 ) -> Assignment:
     """Turn the drafts into answers, once: the same ``key`` again changes nothing.
 
@@ -149,6 +150,7 @@ def submit(
     out, answers whose slot is still free count; the others are kept uncounted. ``on_page``: they
     were given on the worker's page, where both texts of a pair have to have been in view.
     ``strict``: drafts of items that are not in the assignment are refused, not passed over.
+    ``public``: items are named as their worker's pages and programs name them.
     Raises Invalid naming each open question (by its number) and changes nothing then.
     """
     try:
@@ -161,6 +163,7 @@ def submit(
             afters=afters or {},
             on_page=on_page,
             strict=strict,
+            public=public,
         )
     except IntegrityError as error:
         if "submit_key" in str(error):
@@ -179,6 +182,7 @@ def _submit(
     afters: Mapping[int, Collection[int]],
     on_page: bool,
     strict: bool,
+    public: bool,
 ) -> Assignment:
     locked = lock_own(assignment, by)
     if locked.state == AssignmentState.SUBMITTED:
@@ -192,8 +196,13 @@ def _submit(
         _enough_time(locked, now)
     needed = (*NEEDED, *get_type(locked.task.type).check_reads)
     entries = _entries_with(needed).all(assignment=locked.pk)
+    for entry in entries:
+        entry.assignment = locked
     if strict:
         _refuse_unknown(entries, drafts)
+    if public:
+        ids = {entry.public_id: entry.item_id for entry in entries}
+        drafts, seqs, afters = (_by_item(ids, sent) for sent in (drafts, seqs, afters))
     changed = _take_drafts(locked, entries, drafts, seqs, afters)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
@@ -233,8 +242,13 @@ def _entries_with(needed: tuple[str, ...]) -> CompiledQuery[AssignmentItem]:
     )
 
 
+def _by_item(ids: Mapping[int, int], sent: Mapping[int, Any]) -> dict[int, Any]:
+    """The same by the items' rows, without what is not in the assignment."""
+    return {ids[name]: value for name, value in sent.items() if name in ids}
+
+
 def _refuse_unknown(entries: Sequence[AssignmentItem], drafts: Collection[int]) -> None:
-    unknown = sorted(set(drafts) - {entry.item_id for entry in entries})
+    unknown = sorted(set(drafts) - {entry.public_id for entry in entries})
     if unknown:
         raise Invalid(
             _("%(unknown)s is not a question of this assignment.") % {"unknown": unknown[0]},

@@ -9,9 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
@@ -36,7 +38,8 @@ from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 from annotation.work.actions import quiz, slots, spending, visits
 from annotation.work.actions.leases import lock_own, release_expired
-from annotation.work.actions.slots import Picked
+from annotation.work.actions.slots import Bundle, Picked
+from crowdqc import limits
 from crowdqc.database.compiled import CompiledQuery, Given, insert_row, run
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
@@ -44,20 +47,18 @@ MAX_SEQ = 2**53  # numbers that JavaScript can count by one
 DONE = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
 
 
-def _start(task: Task, worker: Membership) -> int:
+def _start(task: Task) -> int:
     """Where a worker begins: staggered starts overlap, so the graph is connected."""
     end = task.items.filter(held__lt=F("redundancy")).aggregate(m=Max("position"))["m"] or 0
-    return random.Random(f"{task.pk}:{worker.pk}").randrange(end + 1)  # noqa: S311
+    return secrets.randbelow(end + 1)
 
 
 class _TooFew(Exception):
     """Others hold locks, or leases that ran out, on some of what a full bundle needs."""
 
 
-def _arrange(
-    items: Sequence[Picked], version: TaskVersion, seed: str, *, together: bool
-) -> list[int]:
-    """Ids in the order of presentation: as written, or random.
+def _arrange(items: Sequence[Picked], version: TaskVersion, *, together: bool) -> list[int]:
+    """Ids in the order of presentation: as written, or random, by a draw that nobody can repeat.
 
     ``together``: random over groups and then within them, so that a passage is read once; else
     over all items.
@@ -65,7 +66,7 @@ def _arrange(
     items = sorted(items, key=lambda i: (i.group_position, i.group, i.position, i.pk))
     if version.order == TaskVersion.Order.FIXED:
         return [item.pk for item in items]
-    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    rng = random.SystemRandom()
     if not together:
         return rng.sample([item.pk for item in items], len(items))
     groups: dict[int, list[int]] = {}
@@ -106,6 +107,11 @@ def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assign
         return _claim(by=by, task=task, worker=worker, source=source, wait=True)
 
 
+def returns_limit() -> limits.Limit:
+    """How often an hour somebody may take a task again that they returned."""
+    return limits.Limit("claim-returned", settings.CROWDQC_RETURNS_AN_HOUR, limits.HOUR)
+
+
 LINE_UP = "SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE"
 
 
@@ -126,6 +132,8 @@ def _claim(
         raise NotAllowed(
             _("Please read and answer the question about recording first."), code="no-consent"
         )
+    if found.assignment_state == AssignmentState.RETURNED:
+        limits.hold(returns_limit(), f"{task.pk}:{worker.pk}", _("You returned this task often."))
     version = task.current
     if version is None or version.pk != found.version:  # published meanwhile
         version = TaskVersion.objects.get(pk=found.version)
@@ -140,20 +148,44 @@ def _claim(
         spending.hold(task, quiz.terms_of(version).pay if number else version.pay)
     if number:
         return _lease_quiz(
-            task=task, version=version, worker=worker, by=by, source=source, number=number
+            task=task,
+            version=version,
+            worker=worker,
+            by=by,
+            source=source,
+            number=number,
+            seed=found.seed,
         )
-    items, stretch = _picked(task, version, worker, found.position, wait=wait)
+    seed = found.seed if found.seed is not None else secrets.randbits(63)
+    bundle = None
+    if found.assignment and found.assignment_state == AssignmentState.RETURNED:
+        bundle = slots.bring_back(task, version, worker, found.assignment)
+    if bundle is None:
+        bundle = _new_bundle(task, version, worker, found.position, wait=wait)
+    return _lease(
+        task=task, version=version, worker=worker, bundle=bundle, by=by, source=source, seed=seed
+    )
+
+
+def _new_bundle(
+    task: Task, version: TaskVersion, worker: Membership, reached: int | None, *, wait: bool
+) -> Bundle:
+    """Items in the order in which they are shown, with those whose answer is known among them."""
+    items, stretch = _picked(task, version, worker, reached, wait=wait)
     if not items:
         raise Conflict(_("There is nothing left for you in this task."))
-    return _lease(
-        task=task,
-        version=version,
-        worker=worker,
-        items=items,
-        by=by,
-        source=source,
-        stretch=stretch,
+    one_document = by_document(version.settings)
+    together = get_type(task.type).keeps_groups_together or one_document
+    hidden = slots.known_items(
+        task,
+        version,
+        worker,
+        wanted=version.settings.get("gold_per_assignment", 0),
+        near={item.group for item in items} if together else (),
+        only_near=one_document,
     )
+    order = _mixed(task, version, items, hidden)
+    return Bundle(_entries(task, version, worker, order, {item.pk for item in hidden}), stretch)
 
 
 def _picked(
@@ -168,7 +200,7 @@ def _picked(
         if get_type(task.type).overlaps_bundles:
             stretch, start = slots.next_stretch(task, version)
         else:
-            start = reached if reached is not None else _start(task, worker)
+            start = reached if reached is not None else _start(task)
         items = slots.pick(task, version, worker, start, wait=wait)
         wanted = version.items_per_assignment
     if len(items) < wanted and not wait:
@@ -181,10 +213,10 @@ def _lease(
     task: Task,
     version: TaskVersion,
     worker: Membership,
-    items: Sequence[Picked],
+    bundle: Bundle,
     by: User,
     source: str,
-    stretch: int | None,
+    seed: int,
 ) -> Assignment:
     term = _term(version)
     assignment = insert_row(
@@ -193,19 +225,21 @@ def _lease(
             version=version,
             worker=worker,
             source=source,
-            stretch=stretch,
+            stretch=bundle.stretch,
+            seed=seed,
             pay=version.pay,
             opened_at=term["leased_at"] if source == "api" else None,
             **term,
         )
     )
     visits.tie(assignment)
-    wanted, seed = version.settings.get("gold_per_assignment", 0), f"{assignment.pk}"
-    hidden = slots.known_items(task, version, worker, seed, wanted=wanted)
-    order = _mixed(assignment, items, hidden)
-    _take(assignment, order, {item.pk for item in hidden})
+    slots.take_slots(assignment.pk, bundle.entries)
     record(
-        by=by, project=worker.project, action="assignment.claim", on=assignment, items=len(items)
+        by=by,
+        project=worker.project,
+        action="assignment.claim",
+        on=assignment,
+        items=len(bundle.entries),
     )
     return assignment
 
@@ -218,6 +252,7 @@ def _lease_quiz(
     by: User,
     source: str,
     number: int,
+    seed: int | None,
 ) -> Assignment:
     """The quiz before the first assignment, as one of items whose answers are known.
 
@@ -237,15 +272,17 @@ def _lease_quiz(
         source=source,
         pay=quiz.terms_of(version).pay,
         quiz=number,
+        seed=secrets.randbits(63) if seed is None else seed,
         **_term(version),
     )
-    seed, wanted = f"{assignment.pk}", quiz.terms_of(version).items
-    items = slots.known_items(task, version, worker, seed, wanted=wanted, again=True)
+    wanted = quiz.terms_of(version).items
+    items = slots.known_items(task, version, worker, wanted=wanted, again=True)
     if not items:
         raise Conflict(_("There is nothing left for you in this task."))
     together = get_type(task.type).keeps_groups_together
-    order = _arrange(items, version, seed, together=together)
-    _take(assignment, order, {item.pk for item in items})
+    order = _arrange(items, version, together=together)
+    entries = _entries(task, version, worker, order, {item.pk for item in items})
+    slots.take_slots(assignment.pk, entries)
     record(by=by, project=worker.project, action="quiz.begin", on=assignment, number=number)
     return assignment
 
@@ -259,35 +296,37 @@ def _term(version: TaskVersion) -> dict[str, Any]:
     }
 
 
-def _mixed(assignment: Assignment, items: Sequence[Picked], hidden: Sequence[Picked]) -> list[int]:
+def _mixed(
+    task: Task, version: TaskVersion, items: Sequence[Picked], hidden: Sequence[Picked]
+) -> list[int]:
     """The bundle's items in their order, with those whose answer is known among them.
 
     Where a text is read before its questions they stand under their own text, else at drawn places.
     """
-    version, seed = assignment.version, f"{assignment.pk}"
-    by_worker = f"{assignment.worker_id}:{seed}"
-    if get_type(assignment.task.type).keeps_groups_together:
-        return _arrange([*items, *hidden], version, by_worker, together=True)
+    if get_type(task.type).keeps_groups_together:
+        return _arrange([*items, *hidden], version, together=True)
     mixed = [item.pk for item in items]
     if not by_document(version.settings):  # a document is read from its beginning
         # Pairs of one topic side by side would be judged against each other.
-        mixed = _arrange(items, version, by_worker, together=False)
-    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+        mixed = _arrange(items, version, together=False)
     for item in hidden:
-        mixed.insert(rng.randrange(len(mixed) + 1), item.pk)
+        mixed.insert(secrets.randbelow(len(mixed) + 1), item.pk)
     return mixed
 
 
-def _take(assignment: Assignment, order: Sequence[int], known: Collection[int]) -> None:
-    """Put items into a new lease in this order; pairs are shown as the version says."""
+def _entries(
+    task: Task,
+    version: TaskVersion,
+    worker: Membership,
+    order: Sequence[int],
+    known: Collection[int],
+) -> list[slots.Entry]:
+    """Items as they go into a lease; pairs are shown as the version says."""
     turned: dict[int, bool] = {}
-    if get_type(assignment.task.type).pairs_texts:
-        policy = assignment.version.settings.get("sides", "balanced")
-        turned = slots.flipped_pairs(order, assignment.worker, policy, f"{assignment.pk}")
-    slots.take_slots(
-        assignment.pk,
-        [slots.Entry(pk, pk not in known, turned.get(pk, False)) for pk in order],
-    )
+    if get_type(task.type).pairs_texts:
+        policy = version.settings.get("sides", "balanced")
+        turned = slots.flipped_pairs(order, worker, policy)
+    return [slots.Entry(pk, pk not in known, turned.get(pk, False)) for pk in order]
 
 
 def on_panel(task: Task, worker: Membership) -> bool:
@@ -391,6 +430,11 @@ ENTRY = CompiledQuery(
         assignment=Given("assignment"), item=Given("item")
     ).order_by()
 )
+ENTRY_AT = CompiledQuery(
+    lambda: AssignmentItem.objects.filter(
+        assignment=Given("assignment"), position=Given("position")
+    ).order_by()
+)
 SAVED = """
 UPDATE annotation_assignmentitem SET draft = %s::jsonb, draft_seq = %s, draft_saved_at = %s
 WHERE id = %s
@@ -402,27 +446,34 @@ def save_draft(
     *,
     by: User,
     assignment: Assignment,
-    item_id: int,
+    item_id: int = 0,
+    public_id: int = 0,
     draft: Mapping[str, Any],
     seq: int,
     after: Collection[int] | None = None,
 ) -> AssignmentItem:
     """Keep what is written so far; an older save that arrives late changes nothing.
 
-    The entry returned says by its ``draft_seq`` what is kept: above ``seq``, something newer was.
-    ``after``: the numbers of the states that this one was made from; where another one is kept,
-    of a second tab or device, DraftChanged is raised with it and nothing is overwritten.
+    The item is named by its row (``item_id``), or as its worker's pages and programs call it
+    (``public_id``). The entry returned says by its ``draft_seq`` what is kept: above ``seq``,
+    something newer was. ``after``: the numbers of the states that this one was made from; where
+    another one is kept, of a second tab or device, DraftChanged is raised with it and nothing is
+    overwritten.
     """
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
         raise Conflict(_("This assignment is no longer in progress."))
-    entry = ENTRY.first(assignment=locked.pk, item=item_id)
+    if public_id and locked.seed is not None:
+        entry = ENTRY_AT.first(assignment=locked.pk, position=public_id - 1)
+    else:
+        entry = ENTRY.first(assignment=locked.pk, item=item_id or public_id)
     if entry is None:
         raise Invalid(
             _("This question is not part of the assignment."), fields={"item": _("Unknown.")}
         )
     if not 0 <= seq < MAX_SEQ:
         raise Invalid(_("seq is out of range."), fields={"seq": _("A whole number from 0.")})
+    entry.assignment = locked
     clean = get_type(locked.task.type).clean_draft(draft)
     if is_apart(entry, clean, after):
         raise DraftChanged(entry)

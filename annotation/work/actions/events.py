@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from annotation.accounts.projects.actions import current_consent
 from annotation.models import Assignment, EventStream, User
 from annotation.models.assignments import AssignmentState
+from annotation.work.selectors.log import rename_targets
 from crowdqc.database.compiled import CompiledQuery, Given, run
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 
@@ -225,10 +226,16 @@ IN_ALL = RawSQL(
     " WHERE a.assignment_id = annotation_eventstream.assignment_id)",
     (),
 )
+# And the rows of the assignment's items in their order.
+ITEMS = RawSQL(
+    "(SELECT array_agg(e.item_id ORDER BY e.position) FROM annotation_assignmentitem e"
+    " WHERE e.assignment_id = annotation_eventstream.assignment_id)",
+    (),
+)
 STREAM = CompiledQuery(
     lambda: (
         EventStream.objects.filter(key=Given("key"))
-        .annotate(stored_in_all=IN_ALL)
+        .annotate(stored_in_all=IN_ALL, items=ITEMS)
         .select_for_update(no_key=True)
     )
 )
@@ -243,9 +250,18 @@ WHERE id = %(stream)s
 
 @transaction.atomic
 def append(
-    *, by: User, assignment: Assignment, stream_key: UUID, first_seq: int, events: Sequence[Any]
+    *,
+    by: User,
+    assignment: Assignment,
+    stream_key: UUID,
+    first_seq: int,
+    events: Sequence[Any],
+    public: bool = False,
 ) -> int:
     """Store a batch; returns the number the server expects next, which acknowledges all before.
+
+    ``public``: targets name items as their worker's pages and programs do, by their numbers; what
+    is stored names their rows.
 
     A batch sent again, wholly or in part, adds only what is new. A gap raises Conflict with
     ``fields["next"]``, so that the page sends what is missing.
@@ -281,6 +297,9 @@ def append(
             fields={"next": str(stream.next_seq)},
         )
     fresh = clean[stream.next_seq - first_seq :]
+    if public and assignment.seed is not None:
+        items: list[int] = stream.items or []  # type: ignore[attr-defined]
+        fresh = rename_targets(fresh, dict(enumerate(items, 1)))
     if not fresh:
         return stream.next_seq
     _in_rate(stream, len(fresh))

@@ -6,9 +6,14 @@ that building the same queries takes.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
-from collections.abc import Sequence
+import secrets
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+from django.db import transaction
 
 from annotation.models import Membership, Task, TaskVersion
 from annotation.pair_design.ring import next_claim, window_start
@@ -96,10 +101,10 @@ REACHED = """
 SELECT t.state, t.current_id, t.most_pay IS NOT NULL, last.id, last.state, (
     SELECT max(i.position) FROM annotation_assignmentitem e
     JOIN annotation_item i ON i.id = e.item_id
-    WHERE e.assignment_id = last.id AND last.quiz IS NULL)
+    WHERE e.assignment_id = last.id AND last.quiz IS NULL AND i.expected IS NULL), last.seed
 FROM annotation_task t
 LEFT JOIN LATERAL (
-    SELECT a.id, a.state, a.quiz FROM annotation_assignment a
+    SELECT a.id, a.state, a.quiz, a.seed FROM annotation_assignment a
     WHERE a.task_id = t.id AND a.worker_id = %(worker)s
     ORDER BY a.state = 'leased' DESC, a.id DESC LIMIT 1) last ON true
 WHERE t.id = %(task)s
@@ -107,32 +112,51 @@ WHERE t.id = %(task)s
 # The check constraint refuses a slot over the redundancy even if the locks were wrong.
 TAKE = """
 WITH given AS (
-    SELECT * FROM unnest(%(items)s, %(holds)s, %(flipped)s) WITH ORDINALITY
-        AS given (id, holds, flipped, place)),
+    SELECT * FROM unnest(
+        %(items)s, %(holds)s, %(flipped)s, %(drafts)s::text[], %(told)s::timestamptz[])
+        WITH ORDINALITY AS given (id, holds, flipped, draft, told_at, place)),
 held AS (
     UPDATE annotation_item i SET held = held + 1 FROM given WHERE given.id = i.id AND given.holds)
 INSERT INTO annotation_assignmentitem
-    (assignment_id, item_id, position, holds, flipped, draft, draft_seq)
-SELECT %(assignment)s, id, place - 1, holds, flipped, '{}', 0 FROM given
+    (assignment_id, item_id, position, holds, flipped, draft, draft_seq, told_at)
+SELECT %(assignment)s, id, place - 1, holds, flipped, draft::jsonb, 0, told_at FROM given
 """
-# Items whose answer is known, in an order of the seed's own: those that the worker has not met, and
-# where ``again`` says so the others after them. What they were told of stays met when they return
-# it: else they could answer it again, knowing what is right.
-KNOWN = f"""
-WITH {DONE}, met AS MATERIALIZED (
-    SELECT item_id FROM done UNION ALL
+# Items whose answer is known, in a drawn order: those that the worker has not met, and where
+# ``again`` says so the others after them. Of a lease that was returned or ran out they stay met:
+# an item that came twice would be known by that. First those of the bundle's own passages, where
+# one of another passage would stand out; with ``only_near`` no others.
+KNOWN = """
+WITH met AS MATERIALIZED (
     SELECT e.item_id FROM annotation_assignment a
     JOIN annotation_assignmentitem e ON e.assignment_id = a.id
-    WHERE a.worker_id = %(worker)s AND a.task_id = %(task)s AND e.told_at IS NOT NULL)
+    WHERE a.worker_id = %(worker)s AND a.task_id = %(task)s)
 SELECT i.id, i.position, g.id, g.position
 FROM annotation_item i JOIN annotation_itemgroup g ON g.id = i.group_id
 WHERE i.task_id = %(task)s AND i.expected IS NOT NULL
   AND i.since <= %(number)s AND (i.until IS NULL OR i.until > %(number)s)
   AND (%(again)s OR i.id NOT IN (SELECT item_id FROM met))
+  AND (NOT %(only_near)s OR i.group_id = ANY(%(near)s))
   AND NOT EXISTS (
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
-ORDER BY i.id IN (SELECT item_id FROM met), md5(i.id || ':' || %(seed)s), i.id LIMIT %(wanted)s
+ORDER BY i.id IN (SELECT item_id FROM met), i.group_id <> ALL(%(near)s),
+  md5(i.id || ':' || %(salt)s), i.id LIMIT %(wanted)s
+"""
+# The bundle that a worker returned, as it was: its open items locked in the order of their ids, and
+# whether one is not open any more. What was told to match or not is no question again.
+RETURNED = f"""
+WITH {DONE}, bundle AS (
+    SELECT e.*, i.expected IS NULL AS asks, a.stretch FROM annotation_assignment a
+    JOIN annotation_assignmentitem e ON e.assignment_id = a.id
+    JOIN annotation_item i ON i.id = e.item_id
+    WHERE a.id = %(assignment)s AND a.version_id = %(version)s AND a.quiz IS NULL),
+free AS ({OPEN} AND i.id IN (SELECT item_id FROM bundle WHERE asks) ORDER BY i.id {LOCK})
+SELECT b.item_id, b.asks, b.flipped,
+  CASE WHEN b.told_at IS NULL THEN '{{}}' ELSE b.draft::text END, b.told_at,
+  b.asks AND free.id IS NULL, CASE WHEN NOT EXISTS (
+    SELECT 1 FROM annotation_assignment l WHERE l.version_id = %(version)s
+      AND l.stretch = b.stretch AND l.state IN ('leased', 'submitted')) THEN b.stretch END
+FROM bundle b LEFT JOIN free ON free.id = b.item_id ORDER BY b.position
 """  # noqa: S608 (constants alone)
 # How each pair was shown so far, and how this worker met it before.
 SHOWN = """
@@ -171,7 +195,7 @@ JOIN annotation_item j ON j.id = free.id
 JOIN annotation_itemgroup g ON g.id = free.group_id
 GROUP BY g.id
 ORDER BY g.id IN (SELECT group_id FROM begun) DESC, max(j.priority) DESC,
-  CASE WHEN %(drawn)s THEN md5(g.id || ':' || %(worker)s) END, g.position, g.id LIMIT 1
+  CASE WHEN %(drawn)s THEN md5(g.id || ':' || %(salt)s) END, g.position, g.id LIMIT 1
 """  # noqa: S608 (constants alone)
 OF_DOCUMENT = f"""
 WITH {DONE}, free AS ({OPEN} AND i.group_id = %(group)s ORDER BY i.id {LOCK})
@@ -187,6 +211,15 @@ class Entry(NamedTuple):
     item: int
     holds: bool = True  # a slot; items whose answer is known have none
     flipped: bool = False
+    draft: str = "{}"  # JSON
+    told_at: dt.datetime | None = None  # a draft that was told to match or not stands
+
+
+class Bundle(NamedTuple):
+    """What a lease holds, in the order in which it is shown."""
+
+    entries: Sequence[Entry]
+    stretch: int | None = None  # of the version's pairs
 
 
 class WorkerProgress(NamedTuple):
@@ -198,6 +231,7 @@ class WorkerProgress(NamedTuple):
     assignment: int | None
     assignment_state: str | None
     position: int | None
+    seed: int | None
 
 
 def look_up_assignment(task: Task, worker: Membership) -> WorkerProgress:
@@ -236,35 +270,71 @@ def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
             "items": [entry.item for entry in entries],
             "holds": [entry.holds for entry in entries],
             "flipped": [entry.flipped for entry in entries],
+            "drafts": [entry.draft for entry in entries],
+            "told": [entry.told_at for entry in entries],
         },
     )
+
+
+def bring_back(
+    task: Task, version: TaskVersion, worker: Membership, assignment: int
+) -> Bundle | None:
+    """The bundle that the worker returned, locked; None where others took of it meanwhile.
+
+    Whoever returned one until another came could choose among items, and see by what comes again
+    which of them are tests.
+    """
+    line_up(version)
+    values = {"task": task.pk, "worker": worker.pk, "number": version.number}
+    with suppress(_Gone), transaction.atomic():  # its locks are gone with it
+        rows = _rows(RETURNED, **values, version=version.pk, assignment=assignment)
+        if not rows or any(gone for *_, gone, _stretch in rows):
+            raise _Gone
+        return Bundle([Entry(*row[:5]) for row in rows], rows[0][6])
+    return None
+
+
+class _Gone(Exception):
+    """An item of a returned bundle is not open any more."""
 
 
 def known_items(
     task: Task,
     version: TaskVersion,
     worker: Membership,
-    seed: str,
     *,
     wanted: int,
     again: bool = False,
+    near: Collection[int] = (),
+    only_near: bool = False,
 ) -> list[Picked]:
-    """Items whose answer is known, ``wanted`` at most; ``again``: also those met before."""
+    """Items whose answer is known, ``wanted`` at most, by a draw that nobody can repeat.
+
+    ``again``: also those met before. ``near``: groups whose items come first, or alone.
+    """
     if not wanted:
         return []
-    own = {"task": task.pk, "worker": worker.pk, "number": version.number}
-    return [Picked(*row) for row in _rows(KNOWN, **own, wanted=wanted, seed=seed, again=again)]
+    rows = _rows(
+        KNOWN,
+        task=task.pk,
+        worker=worker.pk,
+        number=version.number,
+        wanted=wanted,
+        again=again,
+        near=list(near),
+        only_near=only_near,
+        salt=secrets.token_hex(16),
+    )
+    return [Picked(*row) for row in rows]
 
 
-def flipped_pairs(
-    items: Sequence[int], worker: Membership, policy: str, seed: str
-) -> dict[int, bool]:
+def flipped_pairs(items: Sequence[int], worker: Membership, policy: str) -> dict[int, bool]:
     """Which pairs are shown turned: as the item says, else by the policy of the version.
 
     A repeat is shown the other way round than the worker met the pair before. "balanced" takes
     the side that was shown less often so far, "random" draws; call it while the items are locked.
     """
-    rng = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    rng = random.SystemRandom()
     found = {}
     for pk, side, flipped, straight, met in sorted(_rows(SHOWN, items=items, worker=worker.pk)):
         drawn = rng.random() < 0.5
@@ -289,7 +359,7 @@ def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[
     line_up(version)
     values = {"task": task.pk, "worker": worker.pk, "number": version.number}
     drawn = version.order == TaskVersion.Order.RANDOM
-    rows = _rows(DOCUMENT, **values, drawn=drawn)
+    rows = _rows(DOCUMENT, **values, drawn=drawn, salt=secrets.token_hex(16))
     if not rows:
         return []
     found = _rows(OF_DOCUMENT, **values, group=rows[0][0])

@@ -6,6 +6,7 @@ UTF-16 code units, as browsers count them. A figure here is evidence for a reade
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +16,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.db.models import Max, Sum
 
-from annotation.models import EventBatch, EventStream
+from annotation.models import AssignmentItem, EventBatch, EventStream
 
 Event = Mapping[str, Any]
 PASTED = frozenset({"insertFromPaste", "insertFromDrop", "insertFromYank", "paste", "drop"})
@@ -41,6 +42,7 @@ PRESENT = frozenset(
         "play",
     }
 )
+ITEM = re.compile(r"^item-([0-9]{1,18})(?![0-9])")  # of an event's target
 TURN_MS = 3000  # a page closed and the next one open within this is no absence
 IDLE_MS = 300_000  # reading may take so long without a key or a scroll; what goes beyond is idle
 SUMMARY_VERSION = 5  # part of the cache's key
@@ -143,6 +145,38 @@ def replay_steps(events: Iterable[Event]) -> Iterator[tuple[Event, bytearray]]:
 def target_of(item_id: int) -> str:
     """The ``target`` under which the events of an item's answer field are recorded."""
     return f"item-{item_id}"
+
+
+def rename_targets(events: Iterable[Event], names: Mapping[int, int]) -> list[dict[str, Any]]:
+    """The events with items called by other numbers; one without a name is called 0.
+
+    Stored events name items by their rows; to workers an item is its place in the assignment.
+    """
+
+    def named(found: re.Match[str]) -> str:
+        return target_of(names.get(int(found[1]), 0))
+
+    return [
+        {**event, "target": ITEM.sub(named, event["target"])}
+        if event.get("target", "").startswith("item-")
+        else dict(event)
+        for event in events
+    ]
+
+
+def numbers_of(assignment_ids: Sequence[int]) -> dict[int, dict[int, int]]:
+    """By assignment: the number that each item has in it, from 1 (one query)."""
+    found: dict[int, dict[int, int]] = {pk: {} for pk in assignment_ids}
+    rows = AssignmentItem.objects.filter(assignment__in=assignment_ids)
+    for assignment, item, position in rows.values_list("assignment", "item", "position"):
+        found[assignment][item] = position + 1
+    return found
+
+
+def own_events(assignment_id: int) -> list[dict[str, Any]]:
+    """All events of an assignment as its worker reads them."""
+    numbers = numbers_of([assignment_id])[assignment_id]
+    return rename_targets(assignment_events(assignment_id), numbers)
 
 
 def assignment_events(assignment_id: int) -> list[dict[str, Any]]:

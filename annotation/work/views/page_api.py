@@ -58,7 +58,7 @@ def for_scripts(view: View) -> View:
             told = problem(error)
             if isinstance(error, assignments.DraftChanged):
                 told |= {
-                    "item": error.entry.item_id,
+                    "item": error.entry.public_id,
                     "seq": error.entry.draft_seq,
                     "draft": error.entry.draft,
                 }
@@ -120,7 +120,7 @@ def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
     entry = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
-        item_id=_whole(body.get("item"), "item"),
+        public_id=_whole(body.get("item"), "item"),
         draft=_object(body.get("draft"), "draft"),
         seq=seq,
         after=_numbers(body.get("after"), "after"),
@@ -156,6 +156,7 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "stream_key": key,
         "first_seq": _whole(body.get("first_seq"), "first_seq"),
         "events": body.get("events") or [],
+        "public": True,
     }
     try:
         expected = log.append(**batch)
@@ -181,7 +182,7 @@ def _numbers(raw: Any, name: str) -> list[int] | None:
 
 
 class Drafts(TypedDict):
-    """What a page holds when it submits, each by the item's number."""
+    """What a page holds when it submits, by what it calls the item."""
 
     drafts: dict[int, dict[str, Any]]
     seqs: dict[int, int]
@@ -196,7 +197,7 @@ def _drafts(body: dict[str, Any]) -> Drafts:
         if pk is None:
             raise Invalid(
                 _("%(item)s is no question.") % {"item": item[:20]},
-                fields={"drafts": _("Keys are item ids.")},
+                fields={"drafts": _("Keys are numbers of questions.")},
             )
         held = _object(raw, f"drafts.{item}")
         found["drafts"][pk] = _object(held.get("draft"), f"drafts.{item}.draft")
@@ -219,6 +220,7 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
         key=read_uuid(body.get("key"), "key"),
         **_drafts(body),
         on_page=assignment.source == "browser",
+        public=True,
     )
     url = reverse("work_done", args=[assignment.pk])
     return redirect(url) if plain else JsonResponse({"next": url})

@@ -27,10 +27,10 @@ from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
 from annotation.work.actions.leases import MAX_EXTENSIONS
-from annotation.work.selectors import earnings, known, work
+from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
 from annotation.work.views.parts import OpenItem, pages_of
-from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
 from crowdqc.numbers import parse_whole
 from crowdqc.web.middleware import permissions_policy
 
@@ -150,6 +150,9 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
     task, worker = _task(request, task_id)
     try:
         found = assignments.claim(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
+    except TooMuch as error:
+        messages.warning(request, error.message)
+        return redirect("work_home")
     except Conflict as error:
         turned_away = coming_in.nothing_left(request, task, error)
         if turned_away is not None:
@@ -304,7 +307,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     context |= {
         "passage": passage,
         "settings": settings,
-        "target": f"item-{entry.item_id}",
+        "target": log.target_of(entry.public_id),
         "total": opened.total,
         "problem": problem_of(found, entry, on_page=True) if opened.named else "",
         **pages.context(opened),

@@ -59,12 +59,11 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
     if found is None:
         raise Missing(_("There is no such assignment among yours."))
-    events = log.assignment_events(found.pk)
+    events = log.own_events(found.pk)
     steps = work.steps(found, whole=False)
     task_type, pages = get_type(found.task.type), pages_of(found.task)
     names = {
-        log.target_of(step.entry.item_id): f"{pgettext('noun', step.noun)} {step.number}"
-        for step in steps
+        log.target_of(step.number): f"{pgettext('noun', step.noun)} {step.number}" for step in steps
     }
     names |= {place: str(name) for place, name in pages.targets.items()}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))

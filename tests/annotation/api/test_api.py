@@ -97,7 +97,7 @@ def test_a_task_is_authored_worked_on_and_read_back_without_a_browser() -> None:
     at = f"/api/tasks/{task['id']}"
     assert ok(requester.post(f"{at}/system-answers/", {"rows": systems}, format="json"), 201)
     listed = ok(requester.get(f"{at}/answers/?author=worker"))["results"]
-    assert {row["answer"] for row in listed} == {"On s-1.", "On s-2."}
+    assert {row["answer"] for row in listed} == {"On 1.", "On 2."}
     assert {row["worker"] for row in listed} == {
         Membership.objects.get(user=ann, role=Role.WORKER).pseudonym
     }
@@ -180,7 +180,6 @@ def test_an_assignment_of_somebody_else_does_not_exist() -> None:
     assignment = make.claim(world.task, world.worker)
     other, _ = worker_client(world.project)
     at = f"/api/work/assignments/{assignment.pk}/"
-    item = assignment.entries.all()[0].item_id
     key = str(uuid.uuid4())
     for client in (other, client_of(world.requester), client_of(world.outsider)):
         refused(client.get(at), 404)
@@ -194,7 +193,7 @@ def test_an_assignment_of_somebody_else_does_not_exist() -> None:
         ):
             refused(client.post(f"{at}{part}/", body, format="json"), 404)
         draft = {"draft": {"text": "mine"}, "seq": 1}
-        refused(client.put(f"{at}drafts/{item}/", draft, format="json"), 404)
+        refused(client.put(f"{at}drafts/1/", draft, format="json"), 404)
     assert ok(other.get("/api/work/assignments/"))["results"] == []
     assert Assignment.objects.get(pk=assignment.pk).state == "leased"
 

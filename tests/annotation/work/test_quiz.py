@@ -246,9 +246,15 @@ def test_what_was_told_of_a_known_answer_cannot_be_used_by_returning_the_work() 
     client.post(url, {"text": "a nest", "go": "next"})
     leases.give_back(by=worker.user, assignment=held)
     again = factories.claim(task, worker)
-    asked = again.entries.filter(item__expected__isnull=False)
-    assert again.pk != held.pk and asked.count() == 1
-    assert entry.item_id not in set(asked.values_list("item_id", flat=True))
+    assert again.pk != held.pk
+    stands = again.entries.get(item=entry.item_id)
+    assert stands.told_at and stands.draft["text"] == "a nest"
+    with pytest.raises(Conflict):
+        assignments.save_draft(
+            by=worker.user, assignment=again, item_id=entry.item_id, draft={"text": "x"}, seq=1
+        )
+    others = again.entries.exclude(item=entry.item_id)
+    assert not others.filter(told_at__isnull=False) and not others.exclude(draft={})
 
 
 def test_without_feedback_a_known_item_goes_on_like_any_other() -> None:
@@ -342,5 +348,5 @@ def test_programs_read_feedback_by_question_too() -> None:
     assert told.pop(entry.position) == {"told": True, "right": True, "said": SECRET, "why": WHY}
     assert not any(one["told"] or one["why"] for one in told.values())
     again = {"draft": {"text": "another one"}, "seq": 2}
-    kept = reverse("api_draft", args=[held["id"], entry.item_id])
+    kept = reverse("api_draft", args=[held["id"], entry.position + 1])
     assert client.put(kept, again, format="json").status_code == 409

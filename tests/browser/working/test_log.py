@@ -126,7 +126,8 @@ def cites_and_pastes(page: Page, field: Any, held: Assignment, before: int) -> N
     log_is_sent(page)
     events = log.assignment_events(held.pk)
     (cite,) = [e for e in events if e["method"] == "cite"]
-    assert (cite["name"], cite["target"]) == ("3", field.get_attribute("data-target"))
+    item = held.entries.get(position=0).item_id
+    assert (cite["name"], cite["target"]) == ("3", f"item-{item}")
     (paste,) = [e for e in events if e["method"] == "paste"]
     assert (paste["comment"], paste["name"], paste["length"]) == ("passage", "3", len(text))
     assert [(e["name"], e.get("comment")) for e in changes(held)[before:]] == [

@@ -245,4 +245,4 @@ def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
     """An item as the worker's templates want it, with nothing answered."""
     if item is None:
         return None
-    return SimpleNamespace(item=item, item_id=item.pk, position=position, draft={})
+    return SimpleNamespace(item=item, public_id=position + 1, position=position, draft={})
