@@ -11,17 +11,17 @@ import datetime as dt
 import logging
 import os
 import platform
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import DatabaseError, connections, transaction
+from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from crowdqc.errors import Conflict
+from crowdqc.jobs.heartbeat import beating
 from crowdqc.numbers import plural
 from evaluation.models import EncodingShard, Run
 
@@ -83,7 +83,9 @@ def claim(run_id: int, identity: str) -> EncodingShard | None:
             return None
         if shard.attempts >= MOST_ATTEMPTS:
             raise Conflict(
-                f"The worker died {shard.attempts} times at part {shard.number} of the texts."
+                f"No heartbeat for {LEASE.seconds} seconds at part {shard.number} of the texts, in "
+                f"each of {shard.attempts} attempts: the worker was killed, or its machine stood "
+                "still."
             )
         shard.lease_until, shard.attempts = now + LEASE, shard.attempts + 1
         shard.worker = f"{platform.node()}:{os.getpid()}"[:120]
@@ -95,27 +97,14 @@ def claim(run_id: int, identity: str) -> EncodingShard | None:
 @contextmanager
 def renewing(shard: EncodingShard) -> Iterator[None]:
     """Within it the lease is renewed, and with it the run's sign of life."""
-    ended = threading.Event()
 
     def renew() -> None:
-        try:
-            while not ended.wait(RENEW_SECONDS):
-                now = timezone.now()
-                try:
-                    if _own(shard).update(lease_until=now + LEASE):
-                        Run.objects.filter(pk=shard.run_id).update(heartbeat_at=now)
-                except DatabaseError as error:
-                    logger.warning("the lease of shard %s was not renewed: %s", shard.pk, error)
-        finally:
-            connections.close_all()
+        now = timezone.now()
+        if _own(shard).update(lease_until=now + LEASE):
+            Run.objects.filter(pk=shard.run_id).update(heartbeat_at=now)
 
-    thread = threading.Thread(target=renew, name="lease", daemon=True)
-    thread.start()
-    try:
+    with beating(renew, RENEW_SECONDS):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def close(shard: EncodingShard) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -22,6 +23,7 @@ from annotation.privacy.selectors import erasure
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.jobs.heartbeat import beating
 from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import reason_missing
@@ -190,8 +192,12 @@ def _claim(run_id: int) -> Run | None:
 
 
 def _give_up(run: Run, now: dt.datetime) -> None:
-    """Fail a run at which every worker died: a further one would only die too."""
-    _close(run, RunState.FAILED, f"The worker died {run.attempts} times at this run.", now)
+    """Fail a run at which every worker fell silent: a further one would only do the same."""
+    seen = (
+        f"No heartbeat for {ABANDONED_SECONDS} seconds, in each of {run.attempts} attempts: "
+        "the worker was killed, or its machine stood still."
+    )
+    _close(run, RunState.FAILED, seen, now)
 
 
 def _close(run: Run, state: str, error: str, now: dt.datetime) -> None:
@@ -228,6 +234,12 @@ def end_parked(run_id: int, state: str, error: str) -> None:
         _close(run, state, error, timezone.now())
 
 
+def _beat(run: Run) -> None:
+    """Say that the process lives which has claimed the run."""
+    mine = Run.objects.filter(pk=run.pk, state=RunState.RUNNING, started_at=run.started_at)
+    mine.update(heartbeat_at=timezone.now())
+
+
 def is_silent(run: Run) -> bool:
     """Whether nothing has worked on the run for so long that it counts as abandoned."""
     return not _fresh(run, timezone.now())
@@ -241,7 +253,8 @@ def execute(run_id: int) -> str:
     kind = run_types.type_of(run.method)
     steps, where = Recorder(run.pk, run.started_at, kind.steps), ""
     try:
-        done = kind.compute(run, steps)
+        with beating(partial(_beat, run)):
+            done = kind.compute(run, steps)
         result = getattr(done, "result", None)  # a run that only asked has none
         if result is None or result.converged:
             with transaction.atomic():  # killed in between, nothing is done and all is done again
@@ -347,8 +360,8 @@ def resume_abandoned() -> int:
     """Queue runs again whose worker gave no sign of life, or whose job never came.
 
     Embeddings that were finished stay; everything else is computed anew, which gives the same
-    rows. One whose workers died MAX_ATTEMPTS times is failed. What a finished run leads to is taken
-    up as well. Returns how many runs were queued again.
+    rows. One whose workers fell silent MAX_ATTEMPTS times is failed. What a finished run leads to
+    is taken up as well. Returns how many runs were queued again.
     """
     take_up_follow_ups()
     patience = dt.timedelta(seconds=ABANDONED_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -23,6 +24,7 @@ from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Missing
+from crowdqc.jobs.heartbeat import beating
 from crowdqc.numbers import plural
 
 logger = logging.getLogger(__name__)
@@ -135,7 +137,11 @@ def _claim(file_id: int) -> ExportFile | None:
     if file.attempts >= MAX_ATTEMPTS:
         _fail(
             file,
-            _("The worker died %(attempts)s times at this file.") % {"attempts": file.attempts},
+            _(
+                "No heartbeat for %(seconds)s seconds, in each of %(attempts)s attempts: the "
+                "worker was killed, or its machine stood still."
+            )
+            % {"seconds": ABANDONED.seconds, "attempts": file.attempts},
         )
         return None
     file.state, file.heartbeat_at, file.rows, file.size = State.RUNNING, now, 0, 0
@@ -150,8 +156,10 @@ def write(file_id: int) -> str:
     if file is None:
         return "not mine"
     try:
-        made = maker_of(file.what).make(file)
-        _finish(file, made, store(_signed(file, made), kind="exports"))
+        with beating(partial(_beat, file)):
+            made = maker_of(file.what).make(file)
+            stored = store(_signed(file, made), kind="exports")
+        _finish(file, made, stored)
     except Superseded:
         logger.info("file %s was taken over or removed", file_id)
         return "not mine"
@@ -182,6 +190,11 @@ def _pieces(parts: Iterator[Any]) -> Iterator[bytes]:
 
 def _mine(file: ExportFile) -> Any:
     return ExportFile.objects.filter(pk=file.pk, state=State.RUNNING, attempts=file.attempts)
+
+
+def _beat(file: ExportFile) -> None:
+    """Say that the process lives which has claimed the file."""
+    _mine(file).update(heartbeat_at=timezone.now())
 
 
 def _signed(file: ExportFile, made: PreparedFile) -> Iterator[bytes]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -43,6 +43,7 @@ from annotation.formats.uploads.staging import (
 from annotation.models import Answer, ImportFile, ImportPart
 from annotation.records.actions.bulk import telling
 from crowdqc.errors import DomainError, Invalid
+from crowdqc.jobs.heartbeat import beating
 
 logger = logging.getLogger(__name__)
 State, Kind = ImportFile.State, ImportPart.Kind
@@ -61,11 +62,12 @@ def process(file_id: int) -> str:
     if file is None:
         return "not mine"
     try:
-        if file.state == State.READING:
-            _read(file)
-        if file.state == State.IMPORTING and _imported(file):
-            return State.IMPORTED
-        _check(file)
+        with beating(partial(_beat, file)):
+            if file.state == State.READING:
+                _read(file)
+            if file.state == State.IMPORTING and _imported(file):
+                return State.IMPORTED
+            _check(file)
     except Superseded:
         logger.info("upload %s was taken over or removed", file_id)
         return "not mine"
@@ -78,6 +80,12 @@ def process(file_id: int) -> str:
         _close(file, _("Something went wrong with this file on our side."), _("Upload it again."))
         raise
     return State.READY
+
+
+def _beat(file: ImportFile) -> None:
+    """Say that the process lives whose turn it is."""
+    mine = ImportFile.objects.filter(pk=file.pk, turn=file.turn, state__in=ACTIVE)
+    mine.update(heartbeat_at=timezone.now())
 
 
 @transaction.atomic
@@ -318,25 +326,15 @@ class _Far:
 
 @contextmanager
 def _pulse(file: ImportFile, far: _Far) -> Iterator[None]:
-    """Give signs of life beside a transaction whose writes nobody sees before it ends."""
-    over = threading.Event()
+    """Show the progress of a transaction whose writes nobody sees before it ends."""
 
     def beat() -> None:
-        try:
-            while not over.wait(EVERY):
-                ImportFile.objects.filter(pk=file.pk, turn=file.turn, state=State.IMPORTING).update(
-                    heartbeat_at=timezone.now(),
-                    done=far.rows,
-                    total=file.sheet["rows"],
-                    found={**file.found, WRITTEN: far.answers},
-                )
-        finally:
-            connection.close()
+        ImportFile.objects.filter(pk=file.pk, turn=file.turn, state=State.IMPORTING).update(
+            heartbeat_at=timezone.now(),
+            done=far.rows,
+            total=file.sheet["rows"],
+            found={**file.found, WRITTEN: far.answers},
+        )
 
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
+    with beating(beat, EVERY):
         yield
-    finally:
-        over.set()
-        thread.join()

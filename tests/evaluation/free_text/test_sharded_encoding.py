@@ -108,10 +108,10 @@ def test_a_part_belongs_to_one_worker_until_its_lease_runs_out(small_parts: None
     assert not shards.close(first) and shards.close(taken)
     EncodingShard.objects.filter(pk=second.pk).update(lease_until=None, attempts=3)
     EncodingShard.objects.filter(run=run).exclude(pk=second.pk).delete()
-    with pytest.raises(Conflict, match="died 3 times at part"):
+    with pytest.raises(Conflict, match="60 seconds at part 7 of the texts, in each of 3"):
         shards.claim(run.pk, identity)
     assert encoding.encode_next(run.pk) == RunState.FAILED
-    assert fresh(run).error.startswith("The worker died 3 times")
+    assert fresh(run).error.startswith("No heartbeat for 60 seconds")
 
 
 @pytest.mark.django_db

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from annotation.work.actions import answers as answer_actions
 from crowdqc.errors import Invalid
 from evaluation import jobs
 from evaluation.embeddings import embeddings
+from evaluation.methods.core.base import Cancelled
 from evaluation.models import Embedding, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
@@ -183,9 +186,30 @@ def test_a_run_at_which_three_workers_died_is_failed_and_not_taken_up_again() ->
         assert runs.resume_abandoned() == taken_up
     run.refresh_from_db()
     assert (run.state, run.attempts) == (RunState.FAILED, 3)
-    assert run.error == "The worker died 3 times at this run."
+    assert run.error.startswith("No heartbeat for 60 seconds, in each of 3 attempts")
     assert run.finished_at and run.progress[0]["state"] == "bad"
     assert runs.execute(run.pk) == "not mine"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_without_progress_is_alive_while_its_process_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = runs.start(by=None, task=corpus.make_answered(), params=QUICK)
+    long_ago = timezone.now() - dt.timedelta(minutes=5)
+
+    def compute(run: Run, steps: Any) -> None:
+        Run.objects.filter(pk=run.pk).update(heartbeat_at=long_ago)
+        until(lambda: not runs.is_silent(Run.objects.get(pk=run.pk)), 30, "a heartbeat")
+        assert runs.resume_abandoned() == 0
+        raise Cancelled
+
+    kind = runs.run_types.type_of(run.method)
+    monkeypatch.setattr(
+        runs.run_types, "type_of", lambda method: dataclasses.replace(kind, compute=compute)
+    )
+    monkeypatch.setattr(runs, "beating", partial(runs.beating, every=0.05))
+    assert runs.execute(run.pk) == RunState.CANCELLED
 
 
 @pytest.fixture(scope="module")

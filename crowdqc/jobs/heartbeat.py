@@ -1,0 +1,45 @@
+"""Heartbeats of a row for as long as the process lives that works on it, whatever it waits for.
+
+Progress is no heartbeat: on a busy machine a step of a minute is a step of five.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.db import DatabaseError, connection
+
+EVERY_SECONDS = 5.0
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def beating(beat: Callable[[], object], every: float = EVERY_SECONDS) -> Iterator[None]:
+    """Call ``beat`` now and then in a thread, on a connection of its own, until the block ends.
+
+    It waits a second at most for a row that a transaction of the block holds: while that is so,
+    nobody else takes the row over.
+    """
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(every):
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET lock_timeout = '1s'")
+                beat()
+            except DatabaseError as error:
+                logger.info("no heartbeat: %s", type(error).__name__)
+            finally:
+                connection.close()
+
+    thread = threading.Thread(target=run, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
