@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from annotation.files.writing.zips import MANIFEST
 from crowdqc.numbers import plural
 from evaluation.bundles import live
-from evaluation.bundles.kinds.base import Again, Broken, read_jsonl
+from evaluation.bundles.archive import MB, MOST_BYTES, open_bundle
+from evaluation.bundles.kinds.base import Again, Broken, read_jsonl, read_value
 from evaluation.bundles.kinds.registry import KINDS
 from evaluation.bundles.manifest import (
     ENVIRONMENT,
     FIGURES,
-    FORMAT,
-    KIND,
     RECIPE,
     environment,
     results_file,
@@ -29,7 +26,7 @@ from evaluation.methods.core.base import BadParameter, DataError, Hooks
 from evaluation.runs.results.rows import result_hash
 from evaluation.runs.run_types import type_of
 
-MOST_BYTES = 4 * 1024**3  # unpacked
+MOST_REPORT = 64 * MB
 TOLERANCE = 1e-6
 LISTED = 5
 
@@ -48,64 +45,64 @@ class Report:
         return all(good for good, _ in self.lines)
 
 
-def verify(path: Path, progress: Callable[[str, int, int], None] | None = None) -> Report:
+def verify(
+    path: Path,
+    progress: Callable[[str, int, int], None] | None = None,
+    *,
+    most: int = MOST_BYTES,
+) -> Report:
     """Check every file, the data and the numbers; goes on where one check fails.
 
-    Raises Broken where the file is no bundle that could be run.
+    Raises Broken where the file is no bundle that could be run, or has more than ``most`` bytes.
     """
-    files, manifest = _opened(path)
+    files, manifest = open_bundle(path, most)
     report = Report()
     _check_files(report, files, manifest)
-    slug = manifest.get("method", "")
+    slug = manifest["method"]
     kind = live.OfVotes() if slug == live.METHOD else KINDS.get(slug)
     if kind is None:
-        raise Broken(f"Runs of {manifest.get('method')!r} cannot be run again from a bundle.")
+        raise Broken(f"Runs of {slug[:60]!r} cannot be run again from a bundle.")
     try:
-        recipe = json.loads(files[RECIPE])
+        recipe = _recipe_of(files, slug)
         _check_versions(report, files, recipe)
         found = kind.again(files, recipe, Hooks(progress=progress))
         _check_numbers(report, files, manifest, recipe, found)
     except (Broken, DataError, BadParameter) as error:
         report.say(False, f"The method cannot be run on this data. {error}")
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        report.say(False, f"A file of it cannot be read: {type(error).__name__}: {error}")
+    except Exception as error:  # whoever made the file decides what the method is given
+        told = f"{type(error).__name__}: {error}"
+        report.say(False, f"A file of it cannot be read or used: {told[:300]}")
     return report
 
 
-def check_report(report: Report, path: Path, written: Path) -> None:
-    """Hold the numbers of a report against those of the bundle at ``path``."""
-    files, manifest = _opened(path)
+def _recipe_of(files: Mapping[str, bytes], method: str) -> dict[str, Any]:
+    """What the run was given. Raises BadParameter on options that no run can have."""
+    recipe = read_value(files[RECIPE])
+    if not isinstance(recipe, dict) or not isinstance(recipe["params"], dict):
+        raise Broken(f"{RECIPE} is no recipe.")
+    if recipe["method"] != method:
+        raise Broken(f"{RECIPE} is of another method than the manifest says.")
+    if method != live.METHOD:
+        for option in type_of(method).options.options:
+            if option.name in recipe["params"]:
+                option.check(recipe["params"][option.name])
+    return recipe
+
+
+def check_report(report: Report, path: Path, written: Path, *, most: int = MOST_BYTES) -> None:
+    """Hold the numbers of a report against those of the bundle at ``path``. Raises Broken."""
+    files, manifest = open_bundle(path, most)
     try:
+        if written.stat().st_size > MOST_REPORT:
+            raise Broken(f"{written.name} has more than {MOST_REPORT // MB} MB.")
         html = written.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        found, wrong = differences(html, files, manifest)
+    except (OSError, UnicodeDecodeError, AssertionError, AttributeError, TypeError) as error:
         raise Broken(f"{written.name} cannot be read: {error}") from error
-    found, wrong = differences(html, files, manifest)
     if wrong:
         report.say(False, f"Report: {'; '.join(wrong[:LISTED])}.")
     else:
         report.say(True, f"Report: {plural(found, 'number')}, each as the bundle has it.")
-
-
-def _opened(path: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > MOST_BYTES:
-                raise Broken(f"{path.name} unpacks to more than this reads.")
-            if len({entry.filename for entry in entries}) < len(entries):
-                raise Broken(f"{path.name} holds two files of one name.")
-            files = {entry.filename: archive.read(entry) for entry in entries}
-    except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError) as error:
-        raise Broken(f"{path.name} cannot be read as a ZIP file: {error}") from error
-    try:
-        manifest = json.loads(files.pop(MANIFEST))
-    except (KeyError, ValueError) as error:
-        raise Broken(f"{path.name} has no {MANIFEST}, so it is no bundle.") from error
-    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
-        raise Broken(f"{path.name} is no bundle of ours.")
-    if manifest.get("format") != FORMAT:
-        raise Broken(f"{path.name} has format {manifest.get('format')}; this reads {FORMAT}.")
-    return files, manifest
 
 
 def _check_files(report: Report, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
@@ -127,7 +124,7 @@ def _check_files(report: Report, files: Mapping[str, bytes], manifest: Mapping[s
 
 def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[str, Any]) -> None:
     """Never wrong by itself: other versions may give other last digits, which is said."""
-    made, here = json.loads(files[ENVIRONMENT]), environment()
+    made, here = read_value(files[ENVIRONMENT]), environment()
     there = {**made, **made.pop("libraries")}
     now = {**here, **here.pop("libraries")}
     other = [
@@ -181,7 +178,7 @@ def _compared(files: Mapping[str, bytes], found: Again) -> tuple[bool, str]:
             where = differs(plain, {key: there.get(key) for key in plain})
             if where:
                 wrong.append(f"{model.__name__} row {at}, {where}")
-    there = json.loads(files[FIGURES])
+    there = read_value(files[FIGURES])
     # A later version gives more; what this bundle says is held against its own figures alone.
     newer = sorted(set(found.told) - set(there))
     for name, data in found.told.items():

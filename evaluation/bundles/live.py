@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from evaluation.bundles.kinds.base import (
     jsonl,
     names_of,
     read_jsonl,
+    read_value,
 )
 from evaluation.bundles.manifest import (
     ENVIRONMENT,
@@ -56,7 +56,7 @@ class OfVotes:
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         """Run the method on them; ``hooks`` is told nothing, as it takes a moment."""
-        told = json.loads(files[SOURCES])
+        told = read_value(files[SOURCES])
         votes = [LiveVote(**row) for row in read_jsonl(files[ANSWERS])]
         data = LiveDataset(
             systems=tuple((pk, name) for pk, name in told["systems"]),

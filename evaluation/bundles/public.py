@@ -82,6 +82,11 @@ class Codes:
         self.drawn.shuffle(numbers)
         self.given = dict(zip(found, numbers, strict=True))
 
+    def number(self, keys: Iterable[int | None]) -> None:
+        """Give each of these a number from 1, in their order."""
+        found = sorted({key for key in keys if key is not None})
+        self.given = {key: number for number, key in enumerate(found, 1)}
+
     def of(self, key: Any) -> int | None:
         return None if key is None else self.given[key]
 
@@ -103,6 +108,12 @@ class Renamed:
         self.items.draw([*ids, *(int(item) for one in self.others for item in _of_items(one))])
         self.texts.draw(one["candidate_id"] for one in self.shown)
         self.topics.draw(one["topic"] for one in self.shown)
+        self.sources = json.loads(files[SOURCES]) if SOURCES in files else {}
+        # Their names are on the board; in their order, so that random draws stay the same.
+        self.systems = Codes(drawn)
+        self.systems.number(
+            [*map(int, self.sources), *(one.get("system_id") for one in (*self.rows, *self.shown))]
+        )
         self.columns, self.values = Codes(drawn), Codes(drawn)
         known = [pair for one in self.asked for pair in one.get("metadata", {}).items()]
         self.said = json.loads(files[KINDS_OF]) if KINDS_OF in files else {}
@@ -113,7 +124,10 @@ class Renamed:
 
     def data(self) -> dict[str, bytes]:
         """The files under data/."""
-        found = {name: self.files[name] for name in (SOURCES, ASKED, FIELD) if name in self.files}
+        found = {name: self.files[name] for name in (ASKED, FIELD) if name in self.files}
+        if SOURCES in self.files:
+            named = {str(self.systems.of(int(pk))): name for pk, name in self.sources.items()}
+            found[SOURCES] = json_bytes(named)
         found[ANSWERS] = jsonl(self._answers())
         if ITEMS in self.files:
             found[ITEMS] = jsonl(sorted(map(self._item, self.asked), key=lambda r: r["item_id"]))
@@ -140,6 +154,8 @@ class Renamed:
                 "item_id": self.items.of(row["item_id"]),
                 "answered_at": (BEGIN + dt.timedelta(minutes=at)).isoformat(),
             }
+            if "system_id" in row:
+                renamed["system_id"] = self.systems.of(row["system_id"])
             if "item_key" in row:
                 renamed["item_key"] = f"i{self.items.of(row['item_id'])}"
             made.append(
@@ -172,6 +188,7 @@ class Renamed:
         return {
             **row,
             "candidate_id": code,
+            "system_id": self.systems.of(row["system_id"]),
             "key": f"t{code}",
             "topic": f"topic {self.topics.of(row['topic'])}",
             "author_id": self.workers.of(row["author_id"]),
@@ -203,11 +220,14 @@ def bundle_of(run: Run) -> bytes:
         raise Conflict(
             gettext("A public bundle holds %(most)s answers at most.") % {"most": f"{MOST:,}"}
         )
-    data = Renamed(dict(KINDS[run.method].pack(run))).data()
+    renamed = Renamed(dict(KINDS[run.method].pack(run)))
+    data = renamed.data()
     recipe = writing.recipe_of(run)
+    told = recipe["counts"]  # but for the ids of answers, and the hash over them
+    recipe["counts"] = {name: n for name, n in told.items() if name not in ("mark", "max_id")}
     found = KINDS[run.method].again(data, recipe, Hooks())
     recipe["snapshot"] = found.data_hash
-    far = _farthest(run, found)
+    far = _farthest(run, found, renamed.systems)
     if far > SAME:
         raise Conflict(
             gettext(
@@ -219,11 +239,11 @@ def bundle_of(run: Run) -> bytes:
     return b"".join(zipped(_files(data, recipe, found), _manifest(run, recipe, found, far)))
 
 
-def _farthest(run: Run, found: Again) -> float:
+def _farthest(run: Run, found: Again, systems: Codes) -> float:
     """The largest difference of a system's score from that of the run."""
     key = ("dimension", "component", "system_id")
     theirs = {
-        tuple(row[name] for name in key): row["estimate"]
+        (row["dimension"], row["component"], systems.of(row["system_id"])): row["estimate"]
         for row in SystemScore.objects.filter(run=run).values(*key, "estimate")
     }
     ours = {

@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.safestring import SafeString
 
 from crowdqc.tally import reason_words
-from evaluation.bundles.kinds.base import Broken, read_jsonl
+from evaluation.bundles.kinds.base import Broken, read_jsonl, read_value
 from evaluation.bundles.manifest import ENVIRONMENT, RECIPE, results_file
 from evaluation.bundles.tables import Bundled, Row, Table, number, scores, written
 from evaluation.bundles.words import ABOUT, About
@@ -155,7 +155,7 @@ def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[
     for place, value, text in read.found:
         try:
             there = _at(files, parsed, place)
-        except (KeyError, IndexError, ValueError, TypeError):
+        except (Broken, KeyError, IndexError, ValueError, TypeError):
             wrong.append(f"{place} is not in the bundle")
             continue
         if json.dumps(there) != value or written(there) != text:
@@ -170,7 +170,7 @@ def _at(files: Mapping[str, bytes], parsed: dict[str, Any], place: str) -> Any:
     name, _, path = place.partition(":")
     if name not in parsed:
         lines = name.endswith(".jsonl")
-        parsed[name] = [None, *read_jsonl(files[name])] if lines else json.loads(files[name])
+        parsed[name] = [None, *read_jsonl(files[name])] if lines else read_value(files[name])
     value = parsed[name]
     for key in path.split("."):
         value = value[int(key)] if isinstance(value, list) else value[key]

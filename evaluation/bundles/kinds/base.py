@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, System, Task
 from crowdqc.errors import Conflict
+from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.methods.core.base import Hooks
 from evaluation.models import Run, Snapshot
 
@@ -69,9 +70,17 @@ def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
 
 
+def read_value(content: bytes) -> Any:
+    """The value of a JSON document, bounded in depth and numbers. Raises Broken."""
+    try:
+        return read_json(content, any_text=True)
+    except Unreadable as error:
+        raise Broken(error.says) from error
+
+
 def read_jsonl(content: bytes) -> list[Any]:
-    """The values of such a file."""
-    return [json.loads(line) for line in content.decode().splitlines()]
+    """The values of such a file; a text may hold other ends of lines. Raises Broken."""
+    return [read_value(line) for line in content.split(b"\n") if line]
 
 
 def as_run(recipe: Row, data_hash: str) -> Run:

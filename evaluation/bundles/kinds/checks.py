@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,6 +21,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.checklists.filled import dataset
@@ -126,15 +126,15 @@ def _others(run: Run, found: Row, parts: ChecksParts) -> Iterator[Row]:
 
 
 def _read(files: Mapping[str, bytes]) -> ChecksParts:
-    held: dict[str, Any] = json.loads(files[SCORES])
+    held: dict[str, Any] = read_value(files[SCORES])
     source = None
     if held["human_run"] is not None:
         params = {"name": held["human"]}
         source = Run(pk=held["human_run"], params=params, result_hash=held["human_hash"])
-    asked = json.loads(files[ASKED])
+    asked = read_value(files[ASKED])
     return ChecksParts(
         [CheckRow(**row) for row in read_jsonl(files[ANSWERS])],
-        tuple(Author(**one) for one in json.loads(files[SOURCES])),
+        tuple(Author(**one) for one in read_value(files[SOURCES])),
         {pk: (key, topic) for pk, key, topic in read_jsonl(files[TEXTS])},
         tuple(asked["questions"]),
         asked["dimension"],

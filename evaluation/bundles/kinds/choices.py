@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -27,6 +26,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.labels import dataset as labelled
@@ -60,7 +60,7 @@ class OfLabels:
         yield KINDS_OF, json_bytes({str(pk): known[pk] for pk in sorted(used & set(known))})
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
-        told = json.loads(files[FIELD])
+        told = read_value(files[FIELD])
         options = tuple((code, label) for code, label in told["options"])
         field = LabelField(told["name"], told["label"], options)
         rows = [
@@ -70,7 +70,7 @@ class OfLabels:
         data_hash = labelled.content_hash(rows, field)
         run = as_run(recipe, data_hash)
         frozen = replace(labelled.to_arrays(rows, field), others=read_others(files[OTHERS]))
-        known = json.loads(files.get(KINDS_OF, b"{}"))
+        known = read_value(files.get(KINDS_OF, b"{}"))
         frozen = labelled.with_kinds(frozen, {int(pk): said for pk, said in known.items()})
         done = label_runs.fit(run, frozen, hooks)
         return Again(*label_results.content(run, done.frozen, done.result), data_hash)
@@ -109,14 +109,14 @@ class OfChoices:
             yield DRAW, json_bytes(drawn)
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
-        told = json.loads(files[FIELD])
+        told = read_value(files[FIELD])
         lines = tuple(told.get("lines", ()))
         field = ChoiceField(told["name"], told["label"], tuple(told["codes"]), lines)
         rows, again = (_choices(files.get(name, b"")) for name in (ANSWERS, REPEATS))
-        names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
+        names = {int(pk): name for pk, name in read_value(files[SOURCES]).items()}
         texts = {pk: told for pk, *told in read_jsonl(files.get(TEXTS, b""))}
-        draw = ItemDraw(**json.loads(files[DRAW])) if DRAW in files else None
-        topics = {int(pk): told for pk, told in json.loads(files.get(TOPICS, b"{}")).items()}
+        draw = ItemDraw(**read_value(files[DRAW])) if DRAW in files else None
+        topics = {int(pk): told for pk, told in read_value(files.get(TOPICS, b"{}")).items()}
         more = replacing.Frozen(again, texts, draw, topics)
         data_hash = replacing.content_hash(rows, field, more)
         run = as_run(recipe, data_hash)
@@ -163,5 +163,5 @@ def read_others(content: bytes) -> tuple[OtherField, ...]:
                 for item, by in one["marked"].items()
             },
         )
-        for one in json.loads(content)
+        for one in read_value(content)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
@@ -20,6 +19,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.methods.core.base import Hooks
@@ -53,14 +53,14 @@ class OfExplanations:
         yield ASKED, json_bytes(asdict(scale))
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
-        told = json.loads(files[ASKED])
+        told = read_value(files[ASKED])
         scale = RatingScale(**{**told, "points": tuple(Point(**one) for one in told["points"])})
         rows = [
             Explained(**{**row, "answered_at": dt.datetime.fromisoformat(row["answered_at"])})
             for row in read_jsonl(files[ANSWERS])
         ]
         given = [GivenScore(**row) for row in read_jsonl(files[SCORES])]
-        scored = calls.to_scores(given, json.loads(files[CALLS]))
+        scored = calls.to_scores(given, read_value(files[CALLS]))
         data_hash = dataset.content_hash(rows, scale)
         run = as_run(recipe, data_hash)
         done = rescaling_runs.fit(run, dataset.to_dataset(rows, scale), scored, hooks)

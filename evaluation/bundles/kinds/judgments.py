@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Iterator, Mapping
 
 from annotation.work.snapshots.judgments import (
@@ -25,6 +24,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.methods.core.base import Hooks
@@ -91,7 +91,7 @@ class OfJudgments:
         stored = read_jsonl(files[TEXTS])
         counts = {row["candidate_id"]: row.pop("counts", None) for row in stored}
         texts = [TextRow(**row) for row in stored]
-        names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
+        names = {int(pk): name for pk, name in read_value(files[SOURCES]).items()}
         run = as_run(recipe, read.hash)
         frozen: judged.PairsDataset | judged.RatingsDataset
         kinds = {row["item_id"]: row.get("metadata", {}) for row in read_jsonl(files[ITEMS])}
@@ -117,7 +117,7 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
         items[row["item_id"]] = ItemRow(**row)
     asked = [
         AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))
-        for one in json.loads(files[ASKED])
+        for one in read_value(files[ASKED])
     ]
     keys = {pk: row.print for pk, row in items.items()}
     return judged.SnapshotParts(rows, votes, items, keys, asked)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
@@ -18,6 +17,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.methods.core.base import Hooks
@@ -54,7 +54,7 @@ class OfResponses:
         yield PROCESSES, jsonl({"place": at, **asdict(one)} for at, one in written.items())
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
-        read, asked = _read(files), json.loads(files[ASKED])
+        read, asked = _read(files), read_value(files[ASKED])
         run = as_run(recipe, read.hash)
         frozen = dataset.to_arrays(read, asked["styles"])
         written = {one["place"]: _process(one) for one in read_jsonl(files[PROCESSES])}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from evaluation.bundles.kinds.base import (
     json_bytes,
     jsonl,
     read_jsonl,
+    read_value,
     snapshot_of,
 )
 from evaluation.embeddings import vectors
@@ -130,9 +130,9 @@ class OfWriters(OfTexts):
 
     def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
         read = self.read(files)
-        names = {int(pk): name for pk, name in json.loads(files[SOURCES]).items()}
+        names = {int(pk): name for pk, name in read_value(files[SOURCES]).items()}
         run = as_run(recipe, read.data_hash)
-        topics = {int(pk): told for pk, told in json.loads(files.get(TOPICS, b"{}")).items()}
+        topics = {int(pk): told for pk, told in read_value(files.get(TOPICS, b"{}")).items()}
         data = writers.beside(read.frozen, read.vectors, names, topics)
         done = writers.fit(run, data, hooks, encoder=recipe["encoder"])
         return Again({}, replacement_runs.content(run, done), read.data_hash)

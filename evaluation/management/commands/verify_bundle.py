@@ -8,8 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evaluation.bundles.archive import MB, MOST_BYTES
 from evaluation.bundles.checking import check_report, verify
 from evaluation.bundles.kinds.base import Broken
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would take as a command: a file of others chose it."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in text)[:1000]
 
 
 class Command(BaseCommand):
@@ -26,6 +32,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--report", type=Path, help="also hold every number of this report against the bundle"
         )
+        parser.add_argument(
+            "--most-mb",
+            type=int,
+            default=MOST_BYTES // MB,
+            help="most megabytes that the bundle may unpack to (default: %(default)s)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """A line a check; progress goes to the error stream."""
@@ -36,14 +48,15 @@ class Command(BaseCommand):
                 told.append(stage)
                 self.stderr.write(f"running again: {stage}", style_func=str)
 
+        most = options["most_mb"] * MB
         try:
-            report = verify(options["file"], say)
+            report = verify(options["file"], say, most=most)
             if options["report"]:
-                check_report(report, options["file"], options["report"])
+                check_report(report, options["file"], options["report"], most=most)
         except Broken as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(printable(str(error))) from error
         for good, text in report.lines:
-            self.stdout.write(f"{'ok ' if good else 'NOT'}  {text}")
+            self.stdout.write(f"{'ok ' if good else 'NOT'}  {printable(text)}")
         if not report.good:
             raise CommandError("The bundle does not give its numbers again.")
         self.stdout.write("The bundle gives its numbers again.")
