@@ -154,7 +154,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
-DATABASES["default"]["ENGINE"] = "crowdqc.database.backend"
+DATABASES["default"]["ENGINE"] = "crowdqc.database.postgresql"
 _database = DATABASES["default"].setdefault("OPTIONS", {})
 # Rows are read to the end: no plan favours the first tenth. What is prepared looks rows up by keys.
 _plans = "-c cursor_tuple_fraction=1 -c plan_cache_mode=force_generic_plan"

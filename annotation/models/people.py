@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils.translation import pgettext_lazy
+
+
+class People(UserManager["User"]):
+    """Makes accounts; that of the owner of the installation can sign in without any mail."""
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **fields: Any
+    ) -> User:
+        """As ``createsuperuser`` asks for it: whoever runs commands here has proved enough."""
+        from allauth.account.models import EmailAddress
+
+        owner = super().create_superuser(username, email, password, **fields)
+        if owner.email:
+            EmailAddress.objects.create(
+                user=owner, email=owner.email.lower(), verified=True, primary=True
+            )
+        return owner
 
 
 class User(AbstractUser):
@@ -29,6 +47,8 @@ class User(AbstractUser):
     mail_daily = models.BooleanField(default=False)
     # Kinds of notices that the person switched off (notice_kinds).
     muted = models.JSONField(default=list, blank=True)
+
+    objects: ClassVar[People] = People()
 
     class Meta:
         constraints = [

@@ -2,7 +2,8 @@
 
 Writes ``nginx.conf``. The second folder may hold ``fullchain.pem`` and ``privkey.pem``; without
 them a self-signed certificate is made once. Values come from the environment: ALLOWED_HOSTS,
-HTTPS_PORT, PROXY_REQUESTS_PER_SECOND, PROXY_CONNECTIONS.
+HTTPS_PORT, PROXY_REQUESTS_PER_SECOND, PROXY_CONNECTIONS, and where there are no containers
+PROXY_APP, PROXY_HTTP_LISTEN and PROXY_HTTPS_LISTEN.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def prepare(state: Path, given: Path | None) -> str:
         names=names,
         certificate=pair[0],
         key=pair[1],
+        app=os.environ.get("PROXY_APP") or "web:8000",
+        http=os.environ.get("PROXY_HTTP_LISTEN") or "8080",
+        https=os.environ.get("PROXY_HTTPS_LISTEN") or "8443",
         public_port=int(os.environ.get("HTTPS_PORT") or 443),
         requests_per_second=int(os.environ.get("PROXY_REQUESTS_PER_SECOND") or 50),
         connections=int(os.environ.get("PROXY_CONNECTIONS") or 100),

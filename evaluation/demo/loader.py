@@ -183,6 +183,9 @@ class Loader(DemoContext):
     def _project(self) -> Project:
         owner = self.people["requester"]
         project = people.create_project(by=owner, name=TITLE)
+        # Its accounts have no second factor, and everybody knows their passwords.
+        project.second_factor = False
+        project.save(update_fields=["second_factor"])
         people.change_project(
             by=owner,
             project=project,

@@ -70,6 +70,8 @@ class Site:
             "SECRET_KEY": self.secret,
             "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
             "LOG_LEVEL": "ERROR",
+            # Once read by every process: it made a restore see its own pool as other users.
+            "CROWDQC_POOL": "true",
             **dict(self.more),
         }
         done = subprocess.run(

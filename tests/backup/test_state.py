@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.schedule import is_due, is_test_due, make_due_backup
 from crowdqc.deployment.backup.write import Made
 from crowdqc.errors import Invalid
+from tests.support.processes import ROOT, test_database_url
 
 pytestmark = pytest.mark.django_db
 
@@ -82,8 +86,35 @@ def test_a_passphrase_that_cannot_be_read_is_noted_and_no_readable_backup_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_to_is_noted(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(CommandError):
-        call_command("backup", to=tmp_path / "file")
+def test_a_folder_that_is_not_there_is_not_made_and_noted(tmp_path: Path) -> None:
+    """It may be a disk that is not mounted."""
+    with pytest.raises(CommandError, match="is not there"):
+        call_command("backup", to=tmp_path / "unmounted")
+    assert not (tmp_path / "unmounted").exists()
+    assert "is not there" in records.last_backup().failure
+
+
+FULL_DISK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))  # as a disk with so much left
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "backup", "--to", sys.argv[1]])
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_full_disk_ends_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ
+        | {"DATABASE_URL": test_database_url(), "DJANGO_SETTINGS_MODULE": "crowdqc.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("CommandError: No backup was made.") and "large" in line
+    assert list(tmp_path.iterdir()) == []
     assert records.last_backup().failure

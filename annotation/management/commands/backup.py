@@ -5,8 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from crowdqc.deployment.backup.envelope import read_passphrase
 from crowdqc.deployment.backup.schedule import back_up
@@ -45,7 +47,9 @@ class Command(BaseCommand):
             passphrase = read_passphrase(file) if (file := options["passphrase_file"]) else ""
             made = back_up(folder, passphrase=passphrase, keys=not options["without_keys"])
         except (DomainError, OSError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(f"No backup was made. {error}") from error
+        except (DatabaseError, psycopg.Error) as error:
+            raise CommandError(f"No backup was made. The database: {error}") from error
         self.stdout.write(
             f"{made.address}: {made.rows:,} rows, {made.size / 1e6:.1f} MB, {made.seconds:.1f} s, "
             f"{'encrypted' if made.encrypted else 'not encrypted'}"

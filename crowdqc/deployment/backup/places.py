@@ -58,13 +58,15 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of this machine, for this user alone."""
+    """A folder of this machine that is there; files in it are for this user alone."""
 
     path: Path
 
     def write(self, name: str, fill: Fill, check: Check[T]) -> T:
         """Until it was read back the file's name says that it is not whole."""
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.path.is_dir():
+            # Made here it would lie on the wrong disk wherever one is to be mounted.
+            raise Invalid(f"The folder {self.path} is not there. Mount it, or create it.")
         partial = self.path / (name + PARTIAL)
         try:
             file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -63,7 +63,12 @@ def add_failure(why: str) -> None:
 
 
 def add_test(name: str, error: str = "") -> None:
-    """Note that a backup was restored and compared, or why it could not be."""
+    """Note that a backup was restored and compared, or why it could not be.
+
+    A spare database that is empty takes no note: it is no site's.
+    """
+    if _rows("SELECT to_regclass('crowdqc_backup')") == [(None,)]:
+        return
     _rows(
         "INSERT INTO crowdqc_backup (at, name, tested, error) VALUES (now(), %s, true, %s)",
         *(name, error[:500]),

@@ -61,10 +61,10 @@ def restore(
         The database holds data, or is in use. Nothing was changed.
     """
     began = time.monotonic()
+    _check_target(replace=replace)
     say("Reading the backup")
     with open_backup(path) as source:
         checked = check(source, passphrase)
-    _check_target(replace=replace)
     restored = Restored(checked)
     with _loaded(path, passphrase, say) as (name, secrets):
         say("Bringing tables and sealed values up to date")
@@ -84,8 +84,12 @@ def restore(
 def try_restore(
     path: Path | str, *, passphrase: str = "", say: Say = lambda text: None
 ) -> Restored:
-    """Restore a backup beside the tables in use, compare every row, and remove it again."""
+    """Restore a backup beside the tables in use, compare every row, and remove it again.
+
+    Raises Conflict before any work where the database would not take it.
+    """
     began = time.monotonic()
+    _check_server()
     say("Reading the backup")
     with open_backup(path) as source:
         restored = Restored(check(source, passphrase))
@@ -95,9 +99,19 @@ def try_restore(
     return restored
 
 
-def _check_target(*, replace: bool) -> None:
+def _check_server() -> None:
     if schema.execute("SHOW server_encoding") != [("UTF8",)]:
         raise Conflict("The database is not in UTF-8. Create one with ENCODING 'UTF8'.")
+    may = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
+    ((allowed, role),) = schema.execute(may)
+    if not allowed:
+        raise Conflict(
+            f"The role {role} may not create a schema here: GRANT CREATE ON DATABASE ... TO {role}."
+        )
+
+
+def _check_target(*, replace: bool) -> None:
+    _check_server()
     if schema.in_use() and not replace:
         raise Conflict(
             "The database holds data. Restore into an empty database, or give --replace to put "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 
 from crowdqc.deployment.backup import records
@@ -17,16 +19,26 @@ from crowdqc.deployment.backup.places import place_at
 from crowdqc.deployment.backup.write import Made, make_backup
 from crowdqc.errors import DomainError
 
+logger = logging.getLogger(__name__)
+
 
 def back_up(to: Path | str, *, passphrase: str = "", keys: bool = True) -> Made:
     """Make a backup and note it, or why it failed."""
     try:
         made = make_backup(to, passphrase=passphrase, keys=keys)
     except (DomainError, OSError) as error:
-        records.add_failure(str(error))
+        _note_failure(str(error))
         raise
     records.add_made(made)
     return made
+
+
+def _note_failure(why: str) -> None:
+    """Note it where that can be written: the disk that is full may be the database's as well."""
+    try:
+        records.add_failure(why)
+    except DatabaseError as error:
+        logger.warning("the failed backup is not noted: %s", type(error).__name__)
 
 
 def is_due(state: records.BackupState) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.core.checks import ERROR, Tags, run_checks
+from django.core.checks import ERROR, CheckMessage, Tags, run_checks
+from django.core.checks.registry import registry
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
@@ -347,11 +348,18 @@ def _queue_rows(facts: Facts) -> list[QueueRow]:
 
 
 @cache
+def _fixed_checks() -> list[CheckMessage]:
+    """What a process finds once: its settings do not change."""
+    fixed = registry.tags_available(deployment_checks=True) - {Tags.database}
+    return run_checks(tags=[*fixed], include_deployment_checks=True)
+
+
 def system_checks() -> list[dict[str, str]]:
-    """What Django and crowdqc find in production's settings, once a process; elsewhere nothing."""
+    """What ``check --deploy --database default`` says in production; elsewhere nothing."""
     if not settings.PRODUCTION:
         return []
-    found = run_checks(tags=[Tags.security], include_deployment_checks=True)
+    own = run_checks(tags=[Tags.database], include_deployment_checks=True, databases=["default"])
+    found = [*_fixed_checks(), *own]
     return [
         {
             "id": str(one.id),

@@ -17,6 +17,7 @@ from annotation import jobs
 from annotation.models import AuditEntry, ExportFile, HookDelivery, Notice, User
 from annotation.notifications.actions import webhooks
 from crowdqc.deployment.backup.records import BackupState
+from crowdqc.errors import Invalid
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
@@ -274,6 +275,6 @@ def test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes(
     page = client.get("/operations/").content.decode()
     assert "not tested" in page and "No backup is known" not in page
     settings.CROWDQC_BACKUP_FOLDER = "/proc/none"
-    with pytest.raises(OSError):
+    with pytest.raises(Invalid):
         jobs.back_up_now()
     assert "The last backup failed." in client.get("/operations/").content.decode()
