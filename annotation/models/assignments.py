@@ -98,6 +98,8 @@ class AssignmentItem(models.Model):
     draft = models.JSONField(default=dict, blank=True)
     draft_seq = models.BigIntegerField(default=0)
     draft_saved_at = models.DateTimeField(null=True, blank=True)
+    # {"tab", "seen", "others"} as annotation.work.actions.drafts has it; null until a page saves.
+    draft_versions = models.JSONField(null=True, blank=True)
     # When the worker first saw the question; with "no look back" the passage ends there.
     shown_at = models.DateTimeField(null=True, blank=True)
     # When the worker was told whether a known answer was met: from then on the draft stands.

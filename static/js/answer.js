@@ -8,17 +8,21 @@
   const work = () => document.getElementById("work");
   const form = () => work()?.querySelector("form[data-answering]");
   const field = () => work()?.querySelector("textarea[data-target]:not([data-beside])");
-  const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "seq", "key", "part"]);
+  const LONG = 20000; // characters; of a longer text a moment's change is not looked at by itself
+  const NOT_DRAFT = new Set(["csrfmiddlewaretoken", "go", "version", "key", "part"]);
   let ends = 0; // when the lease is over, on this page's own clock
-  let moving = false;
+  let address = location.href; // of the item that is shown
+  let moving = false; // the next page is on its way
   let touched = false;
-  let typedAt = -Infinity;
   let submitting = false;
-  let made = new Set(); // states of the item that this page made or took over
-  let after = []; // of these, those that the server may hold
+  let seen = {}; // what is shown takes these versions into account: of each tab the last one
   let offline = false; // the line above the page says so
-  let undecided = false; // two versions, and nobody has chosen yet
-  let offered = { seq: 0, line: null }; // the other version, and the line that offers both
+  let other = null; // a second version, while nobody has chosen yet
+  let due = false; // something was filled in and is not kept yet
+  let keeping = 0;
+  let describing = 0;
+  let inMoment = false;
+  const moment = new MessageChannel();
 
   function tell(text, choices = {}) {
     offline = false;
@@ -50,96 +54,133 @@
     return Object.fromEntries(entries.map(([name, value]) => [name, value.replace(/\r\n/g, "\n")]));
   }
 
+  // The form as a draft says: what it does not name is empty.
   function fill(draft) {
     crowdqc.think?.fit(draft);
-    crowdqc.label?.fit(draft);
-    for (const [name, value] of Object.entries(draft)) {
-      const input = form().elements[name]; // of radio buttons a list, whose value checks one
-      if (!input) continue;
-      if (input.dataset && "union" in input.dataset) {
-        input.value = [...new Set(`${input.value} ${value}`.trim().split(/\s+/))].join(" ");
-      } else input.value = value === true ? "true" : value === false ? "" : value;
+    for (const input of form().elements) {
+      if (!input.name || NOT_DRAFT.has(input.name)) continue;
+      const held = draft[input.name] === true ? "true" : draft[input.name] || "";
+      if (input.type === "radio" || input.type === "checkbox") input.checked = held === input.value;
+      else if ("union" in input.dataset) {
+        input.value = [...new Set(`${input.value} ${held}`.trim().split(/\s+/))].join(" ");
+      } else input.value = held;
     }
+    crowdqc.label?.fit(draft);
     describe();
   }
 
-  function unset(...names) {
-    for (const name of names) if (form().elements[name]) form().elements[name].value = "";
-  }
+  const flags = () => ["declined", "skipped"].map((name) => form().elements[name]).filter(Boolean);
 
-  function keep() {
+  function keep(chosen = false) {
+    due = false;
     const { assignment, item, draftUrl } = work().dataset;
-    const held = drafts.get(assignment, item);
-    if (held && made.has(held.seq)) note(held.after ?? []);
-    const seq = drafts.put(assignment, item, draftOf(), draftUrl, after);
-    made.add(seq);
-    work().dataset.seq = seq;
-    return seq;
+    const record = drafts.put(assignment, item, draftOf(), draftUrl, seen, chosen);
+    seen = record.seen;
+    return record;
   }
 
-  // These states are taken into account in what the page holds.
-  function note(seqs) {
-    after = [...new Set([...after, ...seqs])];
-    seqs.forEach((seq) => made.add(seq));
+  // What was filled in is kept and described at once; of thousands of events in one moment, by
+  // which a text may come in, the first and what they come to. In a long text, where each letter
+  // would cost as much as all of it, that is done now and then, and words are counted at rest.
+  function changed() {
+    due = true;
+    if (inMoment) return;
+    inMoment = true;
+    moment.port2.postMessage("");
+    attend();
+  }
+  moment.port1.onmessage = () => {
+    inMoment = false;
+    if (due && form()) attend();
+  };
+  function attend() {
+    if (![...form().elements].some((one) => one.value?.length > LONG)) return takeIn();
+    clearTimeout(describing);
+    describing = setTimeout(() => work() && describe(), 600);
+    keeping ||= setTimeout(takeIn, 400, false);
+  }
+  function takeIn(describes = true) {
+    clearTimeout(keeping);
+    keeping = 0;
+    if (!due || !form()) return;
+    if (describes) describe();
+    keep();
+  }
+  addEventListener("pagehide", () => takeIn(false), true); // before drafts.js sends what is kept
+  document.addEventListener("visibilitychange", () => document.hidden && takeIn(false), true);
+
+  const shows = (assignment, item) =>
+    Boolean(form()) && work().dataset.assignment === assignment && work().dataset.item === item;
+
+  // Whether nothing stands here that the server lacks.
+  function isClean() {
+    const { assignment, item } = work().dataset;
+    return !due && !drafts.pending(assignment, item).some((record) => drafts.covers(seen, record));
+  }
+
+  function knows(version) {
+    seen = { ...seen };
+    const all = { ...version.seen, ...(version.seq && { [version.tab]: version.seq }) };
+    for (const [tab, seq] of Object.entries(all)) seen[tab] = Math.max(seen[tab] ?? 0, seq);
   }
 
   // Two versions ------------------------------------------------------------------------------
 
-  const fingerprint = (draft) => JSON.stringify(Object.entries(draft).sort());
+  // What a draft says, in the form's words as in the server's: what is empty is left out.
+  function fingerprint(draft) {
+    const kept = Object.entries(draft).filter(([name, value]) => {
+      const input = form().elements[name];
+      return value && String(value).trim() && !(input?.dataset && "union" in input.dataset);
+    });
+    return JSON.stringify(kept.map(([name, value]) => [name, String(value)]).sort());
+  }
   const place = () => work().dataset.noun || "answer";
 
   // What is shown here is the newer version; what stood here before can be had back.
-  function offerBack(mine, seq) {
-    undecided = false;
+  function offerBack(mine) {
     tell(interpolate(gettext("This %(place)s was changed in another tab or on another device. The other version stands here now."), { place: place() }, true), {
       [gettext("Back to my version")]: () => {
-        note([seq]);
         fill(mine);
-        keep();
+        keep(true);
         tell("");
         drafts.sync();
       },
     });
   }
 
-  // What is shown here is the newer version, and the other one can be had instead.
-  function offerOther(draft, seq) {
-    tell(interpolate(gettext("This %(place)s is being changed in another tab as well. Your version stands here."), { place: place() }, true), {
-      [gettext("Use the other version")]: () => {
-        const mine = draftOf();
-        fill(draft);
-        keep();
-        drafts.sync();
-        offerBack(mine, seq);
-      },
-    });
+  function choose(draft) {
+    const mine = draftOf();
+    knows(other);
+    other = null;
+    tell("");
+    if (draft) fill(draft);
+    keep(true);
+    logTexts();
+    if (draft) offerBack(mine);
+    drafts.sync();
   }
 
-  // The server holds what this page has not seen: nothing of either is lost until one is chosen.
-  function offerBoth(other) {
-    // A button made anew while it is pressed would take no click.
-    if (undecided && offered.seq === other.seq && offered.line.isConnected) return;
-    undecided = true;
+  // There is a version that this page has not seen: nothing of either is lost until one is chosen.
+  // The one that is offered may be replaced by a newer one, without new buttons: one that is made
+  // anew while it is pressed would take no click.
+  function offer(version) {
+    if (drafts.covers(seen, version)) return;
+    if (fingerprint(draftOf()) === fingerprint(version.draft)) {
+      knows(version);
+      keep();
+      return;
+    }
+    const isOffered = other && document.querySelector("#notices [data-versions]");
+    other = version;
+    if (isOffered) return;
     const line = tell(interpolate(gettext("This %(place)s was changed in another tab or on another device as well. Nothing is lost: choose a version."), { place: place() }, true), {
-      [gettext("Keep my version")]: () => {
-        undecided = false;
-        note([other.seq]);
-        keep();
-        tell("");
-        drafts.sync();
-      },
-      [gettext("Use the other version")]: () => {
-        const mine = draftOf();
-        const { assignment, item, draftUrl } = work().dataset;
-        note([other.seq]);
-        work().dataset.seq = other.seq;
-        fill(other.draft);
-        drafts.replace(assignment, item, other.draft, draftUrl, other.seq);
-        offerBack(mine, other.seq);
-      },
+      [gettext("Keep my version")]: () => choose(null),
+      [gettext("Use the other version")]: () => choose(other.draft),
     });
-    offered = { seq: other.seq, line };
+    line.dataset.versions = "";
   }
+
+  const logTexts = () => work().querySelectorAll("textarea[data-target]").forEach((one) => log.sync(one));
 
   function describe() {
     crowdqc.judge?.describe();
@@ -157,16 +198,17 @@
   }
 
   function begin() {
+    address = location.href;
     tick(true);
-    const { assignment, item, seq, savedAt } = work().dataset;
-    touched = undecided = false;
-    if (!item) return;
-    const stored = Number(seq);
-    [made, after] = [new Set([stored]), [stored]];
-    const held = drafts.get(assignment, item);
+    const { assignment, item, versions, savedAt } = work().dataset;
+    touched = false;
+    other = null;
+    if (!item) return drafts.tellState();
+    const stored = JSON.parse(versions);
+    seen = stored.seen;
     if (savedAt) drafts.savedAt(Date.parse(savedAt));
     crowdqc.think?.trim();
-    restore(held, stored, drafts.isSent(assignment, item));
+    restore(stored);
     describe();
     work().querySelectorAll("textarea[data-target]").forEach((one) => log.show(one));
     crowdqc.judge?.begin();
@@ -174,10 +216,8 @@
     crowdqc.rate?.begin();
     crowdqc.label?.begin();
     crowdqc.record?.begin();
-    if (drafts.unsent(assignment).length) {
-      drafts.show(navigator.onLine ? "sending" : "device"); // what is saved is an older state
-      drafts.sync();
-    }
+    if (drafts.unsent(assignment).length) drafts.sync();
+    drafts.tellState();
     if (crowdqc.think?.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
       field().focus({ preventScroll: true });
@@ -186,64 +226,59 @@
   }
 
   // What this device holds and the server lacks; where the server was given something else
-  // meanwhile, both are offered.
-  function restore(held, stored, isSent) {
-    if (!held) return;
-    const apart = stored && held.after && !held.after.includes(stored) && held.seq !== stored;
-    if (apart && !isSent) {
-      const theirs = draftOf();
+  // meanwhile, or keeps a second version, both are offered.
+  function restore(stored) {
+    const { assignment, item } = work().dataset;
+    drafts.drop(assignment, item, stored.seen);
+    const held = drafts.pending(assignment, item).at(-1);
+    if (held) {
+      const theirs = { ...stored, draft: draftOf() };
       fill(held.draft);
-      made.add(held.seq);
-      if (fingerprint(theirs) !== fingerprint(draftOf())) offerBoth({ draft: theirs, seq: stored });
-    } else if (held.seq > stored) {
-      fill(held.draft);
-      made.add(held.seq);
-      note(held.after ?? []);
-      work().dataset.seq = held.seq;
+      seen = held.seen;
+      if (stored.seq) offer(theirs);
     }
+    stored.others.forEach(offer);
   }
 
   document.addEventListener("input", (event) => {
     if (!event.target.name || event.target.form !== form()) return;
     touched = true;
-    typedAt = performance.now();
-    unset("declined", "skipped");
+    for (const flag of flags()) flag.value = "";
     work().querySelector("#problem")?.remove(); // it said what was wrong before this
-    describe();
-    keep();
+    changed();
   });
   document.addEventListener("focusout", (event) => {
-    if (event.target.matches("textarea[data-target]") && touched) drafts.sync();
+    if (event.target.matches("textarea[data-target]") && touched && !moving) {
+      takeIn(false);
+      drafts.sync();
+    }
   });
 
-  // Another tab, or another device by way of the server, holds something newer.
-  function adopt(item, draft, seq) {
-    if (work()?.dataset.item !== item || !form() || undecided) return;
-    const mine = draftOf();
-    if (performance.now() - typedAt < 1500) {
-      note([seq]);
-      keep(); // who is typing has the last word, and is told of the other one
-      offerOther(draft, seq);
-      return;
-    }
-    note([seq]);
-    work().dataset.seq = seq;
-    fill(draft);
-    work().querySelectorAll("textarea[data-target]").forEach((one) => log.sync(one));
-    if (touched && fingerprint(mine) !== fingerprint(draftOf())) offerBack(mine, seq);
+  // Another tab, or another device by way of the server, holds what builds on what stands here.
+  function adopt(version) {
+    if (drafts.covers(seen, version)) return;
+    const [mine, waiting] = [draftOf(), other];
+    knows(version);
+    other = null;
+    tell("");
+    fill(version.draft);
+    logTexts();
+    if (waiting) offer(waiting);
+    else if (touched && fingerprint(mine) !== fingerprint(draftOf())) offerBack(mine);
   }
-  drafts.onNewer((item, { draft, seq }) => adopt(item, draft, seq));
-  addEventListener("storage", ({ key, newValue }) => {
-    const { assignment, item } = work()?.dataset ?? {};
-    if (key !== `crowdqc:draft:${assignment}:${item}` || !newValue) return;
-    const held = JSON.parse(newValue);
-    if (held.seq <= Number(work().dataset.seq)) return;
-    note(held.after ?? []);
-    adopt(item, held.draft, held.seq);
+  drafts.onSent((assignment, item, record, held) => {
+    if (!shows(assignment, item)) return;
+    if (held.draft && drafts.covers(seen, record) && isClean()) adopt(held);
+    held.others.forEach(offer);
   });
-  drafts.onConflict((item, other) => {
-    if (work()?.dataset.item === item && form()) return offerBoth(other);
-    const row = work()?.querySelector(`li[data-item="${item}"] a`);
+  drafts.onOther((assignment, item, version) => {
+    if (!shows(assignment, item)) return;
+    const builds = Object.entries(seen).every(([tab, seq]) => drafts.covers(version.seen, { tab, seq }));
+    if (builds) adopt(version);
+  });
+  drafts.onConflict((assignment, item, record, held) => {
+    if (shows(assignment, item)) return offer(drafts.covers(seen, record) ? held : record);
+    const row = work()?.dataset.assignment === assignment && work().querySelector(`li[data-item="${item}"] a`);
     if (row) tell(gettext("An answer was changed in another tab or on another device as well."), {
       [gettext("Open it")]: () => location.assign(row.href),
     });
@@ -252,58 +287,86 @@
 
   // Going on ----------------------------------------------------------------------------------
 
+  // While the next page is on its way this one takes no input: a key is meant for what comes.
+  function freeze(on) {
+    const page = work();
+    moving = on;
+    if (on) {
+      page.focused = page.contains(document.activeElement) ? document.activeElement : null;
+      page.focused?.blur(); // a word that is being composed is ended, and belongs to this page
+    }
+    page.inert = on;
+    page.setAttribute("aria-busy", String(on));
+    if (!on) page.focused?.focus({ preventScroll: true });
+  }
+  addEventListener("keydown", (event) => {
+    if (!moving || event.target.closest?.("a, button, dialog")) return;
+    event.stopImmediatePropagation();
+    if (/^(.|Enter|Backspace|Delete|Arrow.*)$/su.test(event.key)) event.preventDefault();
+  }, true);
+
   async function go(action) {
     if (moving || !form()) return;
-    if (undecided) return document.querySelector("#notices button")?.focus();
+    if (other) return document.querySelector("#notices button")?.focus();
     if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
     if (crowdqc.label?.holds(action) || crowdqc.record?.holds()) return;
-    moving = true;
     crowdqc.judge?.tell();
     crowdqc.label?.tell();
     crowdqc.write?.tell();
-    const { assignment, item } = work().dataset;
-    let seq = 0;
-    if (item) {
-      const { declined, skipped } = form().elements;
-      if (action === "dont_know") declined.value = "true";
-      if (action === "skip") skipped.value = "true";
-      const flagged = action === "dont_know" || action === "skip";
-      seq = flagged || touched ? keep() : drafts.get(assignment, item)?.seq ?? 0;
+    freeze(true);
+    const flagged = { dont_know: "declined", skip: "skipped" }[action];
+    const before = flags().map((flag) => [flag, flag.value]);
+    const body = new FormData(form());
+    let record = null;
+    if (work().dataset.item) {
+      if (flagged && form().elements[flagged]) form().elements[flagged].value = "true";
+      if (flagged || !isClean()) record = keep();
+      body.set("version", record ? versionOf(record) : "unchanged");
     }
+    body.set("go", action);
+    let stays = true;
     try {
-      const body = new FormData(form());
-      body.set("go", action);
-      body.set("seq", seq || Number(work().dataset.seq ?? 0));
-      if (seq) body.set("after", drafts.trying(assignment, item).join(","));
       const signal = AbortSignal.timeout(15000);
-      const response = await fetch(location.href, { method: "POST", body, signal });
+      const response = await fetch(address, { method: "POST", body, signal });
       if (response.status === 409) await drafts.sync(); // says whether there are two versions
-      if (!undecided) {
-        await arrive(response, () => item && seq && drafts.sent(assignment, item, seq));
-      }
+      if (!other) stays = await arrive(response, record);
     } catch {
+      if (record && flagged) {
+        for (const [flag, value] of before) flag.value = value;
+        keep(); // it is not answered that way before one goes on
+      }
       drafts.show("device");
       tell(gettext("No network: this answer is kept on this device. Press Next again when it is back."));
       offline = true;
+    } finally {
+      if (stays) freeze(false);
     }
-    moving = false;
   }
 
-  async function arrive(response, saved) {
+  const versionOf = ({ tab, seq, seen: all, chosen }) => JSON.stringify({ tab, seq, seen: all, chosen });
+
+  // Shows what came. Says whether this page stays open to input.
+  async function arrive(response, record) {
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("work");
     if (response.status >= 500) throw new Error(gettext("The server cannot answer."));
-    if (page.querySelector("[data-stale]")) return askToSignIn();
+    if (page.querySelector("[data-stale]")) {
+      askToSignIn();
+      return true;
+    }
     if (!response.ok) {
       tell(page.querySelector(".lead")?.textContent.trim() ?? interpolate(gettext("The server answered %(status)s."), { status: response.status }, true));
-      return;
+      return true;
     }
-    if (!fresh || fresh.dataset.assignment !== work().dataset.assignment) {
-      if (new URL(response.url).pathname.startsWith("/work/")) location.assign(response.url);
+    const { assignment, item } = work().dataset;
+    if (!fresh || fresh.dataset.assignment !== assignment) {
+      const leads = new URL(response.url).pathname.startsWith("/work/");
+      if (leads) location.assign(response.url);
       else askToSignIn();
-      return;
+      return !leads;
     }
-    saved();
+    if (record) drafts.sent(assignment, item, record);
+    takeIn(false);
     tell("");
     work().replaceWith(fresh);
     for (const part of [".segments", "#clock"]) {
@@ -316,9 +379,14 @@
     if (!field() && !work().contains(document.activeElement)) {
       document.getElementById("main").focus({ preventScroll: true });
     }
+    return true;
   }
 
-  addEventListener("popstate", () => location.reload());
+  addEventListener("popstate", () => {
+    freeze(true); // what stands here is no longer what the address says
+    location.reload();
+  });
+  addEventListener("pageshow", ({ persisted }) => persisted && freeze(false));
   document.addEventListener("submit", (event) => {
     const target = event.target;
     if (target.matches("[data-answering]")) {
@@ -407,10 +475,11 @@
     submitting = true;
     const { assignment } = work().dataset;
     const state = work().querySelector("[data-submit-state]");
-    const held = drafts.all(assignment).filter(([, record]) => record);
     const body = { key: keyOf(assignment), drafts: {} };
-    for (const [item, { draft, seq, after: from }] of held) {
-      body.drafts[item] = { draft, seq, ...(from && { after: drafts.trying(assignment, item) }) };
+    for (const key of drafts.unsent(assignment)) {
+      const item = key.split(":")[3];
+      const { draft, ...record } = drafts.pending(assignment, item).at(-1);
+      body.drafts[item] = { draft, ...JSON.parse(versionOf(record)) };
     }
     state.textContent = "Submitting.";
     try {
@@ -444,8 +513,9 @@
   // The list of questions is as the server knows them: send what it lacks, then look again.
   async function review() {
     const { assignment } = work().dataset;
-    if (!drafts.unsent(assignment).length) return;
-    if (await drafts.sync()) location.reload();
+    const before = drafts.unsent(assignment).length;
+    await drafts.sync();
+    if (drafts.unsent(assignment).length < before) location.reload();
   }
 
   crowdqc.keep = keep;

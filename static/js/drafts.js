@@ -1,22 +1,22 @@
-// What is written stays on this device until the server has it. Every change goes into
-// localStorage at once and to the server a moment later; of two states the one with the higher
-// number (seq, grown from the clock) wins. A record is only ever replaced by a newer one, and what
-// the server has is noted beside it, so that tabs do not undo each other. A record names the states
-// it was made from (after); where the server holds another one, nothing is overwritten: the page is
-// told (onConflict) and its person chooses.
+// What is written stays on this device until the server has it. Every change goes into localStorage
+// at once, under a key of this tab's own, and to the server a moment later. A version is a save of
+// one tab, {tab, seq}; it names the versions that it takes into account (seen: of each tab the last
+// one). By that the server tells a later version from a second one. Of two that do not know each
+// other it keeps both, the page is told (onConflict), and its person chooses.
 "use strict";
 
 window.crowdqc = (() => {
-  const DRAFT = "crowdqc:draft:"; // + assignment:item -> {seq, draft, url, after}
-  const SENT = "crowdqc:sent:"; // + assignment:item -> seq
+  const DRAFT = "crowdqc:draft:"; // + assignment:item:tab -> {tab, seq, seen, chosen, draft, url}
+  const SENT = "crowdqc:sent:"; // + assignment:item:tab -> seq that the server or a later one has
   const KEEP_DAYS = 60;
-  const MOST_AFTER = 20; // states that a record names
   const memory = new Map(); // where this browser stores nothing
-  const listeners = [];
-  const conflicts = [];
-  const savedListeners = [];
+  const tab = uuid();
+  const own = new Map(); // key -> this tab's record
+  const refused = new Map(); // key -> {seq, why}: not sent again as it is
+  const [sentListeners, conflicts, savedListeners] = [[], [], []];
   let savedAt = null;
-  let shown = ""; // the state that the page tells of its drafts
+  let away = false; // the last attempt reached no server
+  let signedOut = false;
   let timer = 0;
   let wait = 1000;
   let running = null;
@@ -86,7 +86,6 @@ window.crowdqc = (() => {
   }
 
   function show(state, why = "") {
-    shown = state;
     document.querySelectorAll("[data-saved]").forEach((line) => {
       line.hidden = line.dataset.saved !== state;
     });
@@ -116,47 +115,60 @@ window.crowdqc = (() => {
     }
   }
 
-  const draftKey = (assignment, item) => `${DRAFT}${assignment}:${item}`;
-  const isSent = (key, record) =>
-    Number(store.get(SENT + key.slice(DRAFT.length)) ?? -1) >= record.seq;
+  const keyOf = (assignment, item) => `${DRAFT}${assignment}:${item}:${tab}`;
+  const partsOf = (key) => key.slice(DRAFT.length).split(":");
+  const sentKey = (key) => SENT + key.slice(DRAFT.length);
+  const recordOf = (key) => own.get(key) ?? read(key);
+  const isSent = (key, { seq }) => Number(store.get(sentKey(key)) ?? -1) >= seq;
+  const here = () => document.getElementById("work")?.dataset ?? {};
+  const covers = (seen, { tab: name, seq }) => (seen[name] ?? -1) >= seq;
 
-  // ``after``: states that this one takes into account; above them is its own number.
-  function put(assignment, item, draft, url, after = []) {
-    const key = draftKey(assignment, item);
-    const seq = Math.max(Date.now(), (read(key)?.seq ?? 0) + 1, ...after.map((one) => one + 1));
-    store.set(key, JSON.stringify({ seq, draft, url, after: after.slice(-MOST_AFTER) }));
+  function markSent(key, seq) {
+    if (Number(store.get(sentKey(key)) ?? -1) < seq) store.set(sentKey(key), String(seq));
+  }
+
+  // ``seen``: what this text takes into account; ``chosen``: its person chose it over another one.
+  // Returns the new version, whose seen has its own number as well.
+  function put(assignment, item, draft, url, seen, chosen = false) {
+    const key = keyOf(assignment, item);
+    const before = own.get(key);
+    const seq = Math.max(Date.now(), (before?.seq ?? 0) + 1, (seen[""] ?? 0) + 1);
+    chosen ||= Boolean(before?.chosen) && !isSent(key, before);
+    for (const name in seen) {
+      // It holds what those have, so that nobody needs to send them.
+      if (name !== tab && name) markSent(`${DRAFT}${assignment}:${item}:${name}`, seen[name]);
+    }
+    const record = { tab, seq, seen: { ...seen, [tab]: seq }, chosen, draft, url };
+    own.set(key, record);
+    store.set(key, JSON.stringify(record));
     show(navigator.onLine ? "sending" : "device");
     later(1000);
-    return seq;
+    return record;
   }
 
-  function sent(assignment, item, seq) {
-    store.set(`${SENT}${assignment}:${item}`, String(seq));
-    savedAt = Date.now();
-    if (!unsent(assignment).length) saved();
+  // Keys of what has not reached the server, the oldest first.
+  function unsent(assignment = "", item = "") {
+    const prefix = DRAFT + [assignment, item].filter(Boolean).map((one) => `${one}:`).join("");
+    const keys = new Set([...store.keys(prefix), ...[...own.keys()].filter((key) => key.startsWith(prefix))]);
+    return [...keys]
+      .map((key) => [key, recordOf(key)])
+      .filter(([key, record]) => record?.url && record.seen && !isSent(key, record))
+      .sort((a, b) => a[1].seq - b[1].seq)
+      .map(([key]) => key);
   }
 
-  function saved() {
-    show("server");
-    savedListeners.forEach((tell) => tell());
-  }
-
-  // A record is about to be sent: should its answer be lost, the server may hold it already.
-  function trying(assignment, item) {
-    const key = draftKey(assignment, item);
-    const record = read(key);
-    if (!record) return [];
-    const after = [...new Set([...(record.after ?? []), record.seq])].slice(-MOST_AFTER);
-    if (record.after) store.set(key, JSON.stringify({ ...record, after }));
-    return after;
-  }
-
-  function unsent(assignment = "") {
-    const prefix = assignment === "" ? DRAFT : `${DRAFT}${assignment}:`;
-    return store.keys(prefix).filter((key) => {
-      const record = read(key);
-      return record?.url && !isSent(key, record);
-    });
+  // What the line above says: of the item that is shown, on the list of all of them.
+  function tellState() {
+    const { assignment = "", item = "" } = here();
+    const keys = assignment ? unsent(assignment, item) : [];
+    const no = keys.map((key) => refused.get(key)).find(Boolean);
+    if (!keys.length) {
+      if (savedAt === null) return;
+      show("server");
+      savedListeners.forEach((tell) => tell());
+    } else if (signedOut) show("signed-out");
+    else if (no) show("failed", no.why);
+    else show(navigator.onLine && !away ? "sending" : "device");
   }
 
   function later(ms) {
@@ -164,109 +176,128 @@ window.crowdqc = (() => {
     timer = setTimeout(sync, ms);
   }
 
-  // One draft to the server. Says whether the loop may go on to the next.
-  async function sendOne(key, keepalive) {
-    const [assignment, item] = key.slice(DRAFT.length).split(":");
-    const record = read(key);
-    if (!record || isSent(key, record)) return true;
-    const body = { item: Number(item), draft: record.draft, seq: record.seq };
-    if (record.after) body.after = trying(assignment, item);
-    const { status, ok, data } = await post(record.url, body, keepalive);
+  // The server has this version.
+  function sent(key, { seq }) {
+    markSent(key, seq);
+    refused.delete(key);
+    savedAt = Date.now();
+  }
+
+  // One draft to the server. Says what came of it: "done", "refused", "later" (the server failed),
+  // "signed-out" or "away" (no server was reached).
+  async function sendOne(key, keepalive = false) {
+    const [assignment, item] = partsOf(key);
+    const record = recordOf(key);
+    if (!record || isSent(key, record)) return "done";
+    const { url, ...version } = record;
+    let reply;
+    try {
+      reply = await post(url, { item: Number(item), ...version }, keepalive);
+    } catch {
+      return "away";
+    }
+    const { status, ok, data } = reply;
     if (ok) {
-      sent(assignment, item, record.seq);
-      if (data.seq > record.seq && !isOwn(read(key), data.seq)) {
-        listeners.forEach((tell) => tell(item, data));
-      }
-      return true;
+      sent(key, record);
+      sentListeners.forEach((tell) => tell(assignment, item, record, data));
+      return "done";
     }
     // Without a code it is the form's key that is refused: signed in anew in another tab.
-    if (status === 401 || (status === 403 && !data.code)) {
-      show("signed-out");
-      return false;
-    }
-    if (status === 409 && data.code === "draft-changed") return differs(key, record, data);
-    if ([403, 404, 409].includes(status)) {
-      // Submitted, returned, or another person's on this device: not this page's to send.
-      store.set(SENT + key.slice(DRAFT.length), String(record.seq));
-      if (status === 409) show("failed", data.detail ?? "");
-      return true;
-    }
-    if (status === 422) {
-      show("failed", data.detail ?? "");
-      return true;
-    }
-    throw new Error(interpolate(gettext("The server answered %(status)s."), { status }, true));
+    if (status === 401 || (status === 403 && !data.code)) return "signed-out";
+    if (status >= 500 || status === 429) return "later";
+    const apart = status === 409 && data.code === "draft-changed";
+    const why = apart ? gettext("It was changed elsewhere, too.") : data.detail ?? "";
+    refused.set(key, { seq: record.seq, why });
+    if (apart) conflicts.forEach((tell) => tell(assignment, item, record, data));
+    // Of an assignment that is over nothing can be sent any more.
+    else if (status === 409 && assignment !== here().assignment) markSent(key, record.seq);
+    return "refused";
   }
 
-  // One of this device's own states, which was sent later and reached the server sooner.
-  const isOwn = (now, seq) => now?.seq === seq || Boolean(now?.after?.includes(seq));
-
-  // The server holds a state that this one was not made from.
-  function differs(key, record, data) {
-    const [assignment, item] = key.slice(DRAFT.length).split(":");
-    const now = read(key);
-    if (isOwn(now, data.seq)) {
-      if (now.seq === record.seq || now.seq === data.seq) sent(assignment, item, record.seq);
-      return true;
-    }
-    show("failed", gettext("It was changed elsewhere, too."));
-    conflicts.forEach((tell) => tell(item, { draft: data.draft, seq: data.seq }));
-    return false;
-  }
-
+  // One that is refused or fails holds up no other.
   async function sendAll() {
-    const keys = unsent();
-    try {
-      for (const key of keys) if (!(await sendOne(key, false))) return false;
-      if (shown === "sending" && !unsent().length) {
-        savedAt = Date.now(); // another tab sent it
-        saved();
-      }
-      wait = 1000;
-      return true;
-    } catch {
-      show("device");
-      wait = Math.min(wait * 2, 15000);
-      later(wait);
-      return false;
+    const came = new Set();
+    for (const key of unsent()) {
+      if (refused.get(key)?.seq === recordOf(key).seq) continue;
+      const result = await sendOne(key);
+      came.add(result);
+      if (result === "away" || result === "signed-out") break;
     }
+    signedOut = came.has("signed-out");
+    away = came.has("away") || came.has("later");
+    wait = away ? Math.min(wait * 2, 15000) : 1000;
+    if (away) later(wait);
+    tellState();
   }
 
-  // Resolves to whether everything has reached the server.
+  // Resolves to whether everything of this assignment has reached the server.
   async function sync() {
     clearTimeout(timer);
     while (running) await running;
     running = sendAll();
-    const done = await running;
-    running = null;
-    return done;
+    try {
+      await running;
+    } finally {
+      running = null;
+    }
+    return !unsent(here().assignment).length;
   }
 
   // The page goes away: one request each, which outlives it.
   function leave() {
-    for (const key of unsent()) sendOne(key, true).catch(() => {});
+    for (const key of unsent()) {
+      if (refused.get(key)?.seq !== recordOf(key).seq) sendOne(key, true);
+    }
   }
 
   function clear(assignment) {
     for (const prefix of [DRAFT, SENT]) {
       store.keys(`${prefix}${assignment}:`).forEach((key) => store.remove(key));
     }
+    own.clear();
     store.remove(`crowdqc:key:${assignment}`);
   }
 
+  // Of what is sent the newest of an item stays for a while: pasted from there, it is one's own.
   function prune() {
+    const newest = new Map();
     for (const key of store.keys(DRAFT)) {
       const record = read(key);
-      if (!record || record.seq < Date.now() - KEEP_DAYS * 86400000) store.remove(key);
+      if (!record || record.seq < Date.now() - KEEP_DAYS * 86400000) {
+        store.remove(key);
+      } else if (isSent(key, record)) {
+        const place = partsOf(key).slice(0, 2).join(":");
+        const [older, other] = [newest.get(place), { key, seq: record.seq }].sort((a, b) => (a?.seq ?? 0) - (b?.seq ?? 0));
+        newest.set(place, other);
+        if (older) store.remove(older.key);
+      }
+    }
+    for (const key of store.keys(SENT)) {
+      if (Number(store.get(key)) < Date.now() - KEEP_DAYS * 86400000) store.remove(key);
     }
   }
 
+  // Records of pages before this form of them: a number and a list of those it takes into account.
+  function takeOver() {
+    for (const key of store.keys(DRAFT)) {
+      const [record, [assignment, item, from]] = [read(key), partsOf(key)];
+      if (from) continue;
+      if (record?.url && !isSent(key, record)) {
+        const { seq, draft, url, after = [] } = record;
+        const seen = { "": Math.max(0, ...after), old: seq };
+        store.set(`${DRAFT}${assignment}:${item}:old`, JSON.stringify({ tab: "old", seq, seen, draft, url }));
+      }
+      store.remove(key);
+    }
+  }
+
+  takeOver();
   prune();
   if (unsent().length) later(200);
   setInterval(tick, 1000);
   addEventListener("pagehide", leave);
   addEventListener("online", () => sync());
-  addEventListener("offline", () => unsent().length && show("device"));
+  addEventListener("offline", () => tellState());
   document.addEventListener("visibilitychange", () => document.hidden && leave());
 
   return {
@@ -275,33 +306,43 @@ window.crowdqc = (() => {
     store,
     token,
     drafts: {
+      tab,
       put,
-      sent,
-      trying,
-      isSent: (assignment, item) => {
-        const record = read(draftKey(assignment, item));
-        return !record || isSent(draftKey(assignment, item), record);
-      },
-      // What the server holds takes the place of what is kept here.
-      replace(assignment, item, draft, url, seq) {
-        store.set(draftKey(assignment, item), JSON.stringify({ seq, draft, url, after: [seq] }));
-        sent(assignment, item, seq);
-      },
+      covers,
       sync,
       clear,
       leave,
       show,
       unsent,
-      get: (assignment, item) => read(draftKey(assignment, item)),
+      tellState,
+      sent: (assignment, item, record) => {
+        sent(keyOf(assignment, item), record);
+        tellState();
+      },
+      // Records of an item that have not reached the server, the oldest first.
+      pending: (assignment, item) => unsent(assignment, item).map(recordOf),
+      // The server has these already: what it holds takes them into account.
+      drop: (assignment, item, seen) => {
+        for (const key of unsent(assignment, item)) {
+          const record = recordOf(key);
+          if (covers(seen, record)) markSent(key, record.seq);
+        }
+      },
       all: (assignment) =>
-        store.keys(`${DRAFT}${assignment}:`).map((key) => [key.split(":").pop(), read(key)]),
+        store.keys(`${DRAFT}${assignment}:`).map((key) => [partsOf(key)[1], read(key)]),
       savedAt: (time) => {
         savedAt = time;
         show("server");
       },
-      onNewer: (tell) => listeners.push(tell),
+      onSent: (tell) => sentListeners.push(tell),
       onConflict: (tell) => conflicts.push(tell),
       onSaved: (tell) => savedListeners.push(tell),
+      // Another tab has written something of this item.
+      onOther: (tell) => addEventListener("storage", ({ key, newValue }) => {
+        if (!key?.startsWith(DRAFT) || !newValue) return;
+        const [assignment, item, from] = partsOf(key);
+        if (from) tell(assignment, item, JSON.parse(newValue));
+      }),
     },
   };
 })();

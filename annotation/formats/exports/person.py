@@ -41,6 +41,7 @@ from annotation.models import (
     Visit,
 )
 from annotation.records.selectors.audit_words import sentence, subject_of
+from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
 from annotation.work.selectors.recordings import bytes_of
 
@@ -227,6 +228,7 @@ def _drafts(members: Members) -> Iterator[Row]:
             "assignment": one.assignment_id,
             "item": one.position + 1,
             "draft": one.draft,
+            "other_versions": [other["draft"] for other in other_versions(one)],
             "saved": one.draft_saved_at,
             "shown": one.shown_at,
         }

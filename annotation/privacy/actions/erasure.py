@@ -246,6 +246,8 @@ def _blank_drafts(rows: Sequence[Assignment]) -> list[int]:
     drafts = AssignmentItem.objects.filter(assignment__in=rows).exclude(draft={})
     found = list(drafts.values_list("assignment_id", flat=True))
     drafts.update(draft={})
+    versions = AssignmentItem.objects.filter(assignment__in=rows, draft_versions__isnull=False)
+    versions.update(draft_versions=None)
     return found
 
 

@@ -210,8 +210,8 @@ def words_of(assignments: Sequence[int], author: Membership | None = None) -> It
     yield from Candidate.objects.filter(copies).values_list("text", flat=True)
     yield from Rejection.objects.filter(assignment__in=assignments).values_list("reply", flat=True)
     rows = AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
-    for draft in rows.values_list("draft", flat=True):
-        yield from strings(draft)
+    for draft, versions in rows.values_list("draft", "draft_versions"):
+        yield from strings([draft, [one["draft"] for one in (versions or {}).get("others", ())]])
 
 
 def strings(value: Any) -> Iterator[str]:

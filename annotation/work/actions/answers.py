@@ -34,7 +34,14 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import copy_into
 from annotation.task_types import Values, get_type
 from annotation.work.actions import quiz, visits
-from annotation.work.actions.assignments import DONE, MAX_SEQ, DraftChanged, is_apart
+from annotation.work.actions.assignments import DONE
+from annotation.work.actions.drafts import (
+    DraftChanged,
+    Outcome,
+    Version,
+    other_versions,
+    place_draft,
+)
 from annotation.work.actions.leases import lock_items, lock_own
 from crowdqc.database.compiled import CompiledQuery, Given, run
 from crowdqc.errors import Conflict, DomainError, Invalid
@@ -48,6 +55,7 @@ NEEDED = (
     "draft",
     "draft_seq",
     "draft_saved_at",
+    "draft_versions",
     "told_at",
     "item__settings",
     "item__expected",
@@ -136,19 +144,18 @@ def submit(
     assignment: Assignment,
     key: UUID,
     drafts: Mapping[int, Mapping[str, Any]] | None = None,
-    seqs: Mapping[int, int] | None = None,
-    afters: Mapping[int, Collection[int]] | None = None,
+    versions: Mapping[int, Version] | None = None,
     on_page: bool = False,
     strict: bool = False,
     public: bool = False,
 ) -> Assignment:
     """Turn the drafts into answers, once: the same ``key`` again changes nothing.
 
-    ``drafts`` (item id -> draft) are what the page holds, newer than what it saved; one whose
-    number in ``seqs`` is below that of the saved draft is not taken, and one that was not made
-    from the saved draft (``afters``, see ``save_draft``) raises DraftChanged. After the lease ran
-    out, answers whose slot is still free count; the others are kept uncounted. ``on_page``: they
-    were given on the worker's page, where both texts of a pair have to have been in view.
+    ``drafts`` (item id -> draft) are what the page holds and has not saved yet; they are taken by
+    their ``versions`` as saves are, and without one in any case. Where two versions of a draft are
+    left, the page's submit raises DraftChanged. After the lease ran out, answers whose slot is
+    still free count; the others are kept uncounted. ``on_page``: they were given on the worker's
+    page, where both texts of a pair have to have been in view.
     ``strict``: drafts of items that are not in the assignment are refused, not passed over.
     ``public``: items are named as their worker's pages and programs name them.
     Raises Invalid naming each open question (by its number) and changes nothing then.
@@ -159,8 +166,7 @@ def submit(
             assignment=assignment,
             key=key,
             drafts=drafts or {},
-            seqs=seqs or {},
-            afters=afters or {},
+            versions=versions or {},
             on_page=on_page,
             strict=strict,
             public=public,
@@ -178,8 +184,7 @@ def _submit(
     assignment: Assignment,
     key: UUID,
     drafts: Mapping[int, Mapping[str, Any]],
-    seqs: Mapping[int, int],
-    afters: Mapping[int, Collection[int]],
+    versions: Mapping[int, Version],
     on_page: bool,
     strict: bool,
     public: bool,
@@ -202,8 +207,12 @@ def _submit(
         _refuse_unknown(entries, drafts)
     if public:
         ids = {entry.public_id: entry.item_id for entry in entries}
-        drafts, seqs, afters = (_by_item(ids, sent) for sent in (drafts, seqs, afters))
-    changed = _take_drafts(locked, entries, drafts, seqs, afters)
+        drafts, versions = _by_item(ids, drafts), _by_item(ids, versions)
+    changed = _take_drafts(locked, entries, drafts, versions)
+    if on_page:
+        for entry in entries:
+            if other_versions(entry):
+                raise DraftChanged(entry)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
     if late and not locked.quiz:
@@ -260,8 +269,7 @@ def _take_drafts(
     assignment: Assignment,
     entries: Sequence[AssignmentItem],
     drafts: Mapping[int, Mapping[str, Any]],
-    seqs: Mapping[int, int],
-    afters: Mapping[int, Collection[int]],
+    versions: Mapping[int, Version],
 ) -> list[AssignmentItem]:
     """Let what the page sent along stand in for older drafts; the entries that it changed."""
     task_type = get_type(assignment.task.type)
@@ -270,14 +278,13 @@ def _take_drafts(
         # What was told to match or not stands as it was told.
         if entry.item_id not in drafts or entry.told_at:
             continue
-        known = entry.item_id not in afters or entry.draft_seq in afters[entry.item_id]
-        if known and seqs.get(entry.item_id, MAX_SEQ) < entry.draft_seq:
-            continue
         draft = task_type.clean_draft(drafts[entry.item_id])
-        if is_apart(entry, draft, afters.get(entry.item_id)):
-            raise DraftChanged(entry)
-        if draft != entry.draft:
+        before = entry.draft
+        if entry.item_id not in versions:
             entry.draft = draft
+        elif place_draft(entry, draft, versions[entry.item_id]) == Outcome.APART:
+            raise DraftChanged(entry)
+        if entry.draft != before:
             changed.append(entry)
     return changed
 

@@ -37,6 +37,7 @@ from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 from annotation.work.actions import quiz, slots, spending, visits
+from annotation.work.actions.drafts import DraftChanged, Outcome, Version, place_draft
 from annotation.work.actions.leases import lock_own, release_expired
 from annotation.work.actions.slots import Bundle, Picked
 from crowdqc import limits
@@ -401,30 +402,6 @@ def tell_known(*, by: User, assignment: Assignment, position: int) -> bool:
     return entry.told_at is not None
 
 
-class DraftChanged(Conflict):
-    """What is kept of an item is not what this draft was made from; both are there to choose."""
-
-    code = "draft-changed"
-
-    def __init__(self, entry: AssignmentItem) -> None:
-        super().__init__(
-            _(
-                "Number %(position)s was changed in another tab or on another device. Open "
-                "it and choose a version; nothing is lost."
-            )
-            % {"position": entry.position + 1}
-        )
-        self.entry = entry
-
-
-def is_apart(
-    entry: AssignmentItem, draft: Mapping[str, Any], after: Collection[int] | None
-) -> bool:
-    """Whether a draft would overwrite a state of its item that it does not know."""
-    known = after is None or not entry.draft_seq or entry.draft_seq in after
-    return not known and draft != entry.draft
-
-
 ENTRY = CompiledQuery(
     lambda: AssignmentItem.objects.filter(
         assignment=Given("assignment"), item=Given("item")
@@ -436,12 +413,12 @@ ENTRY_AT = CompiledQuery(
     ).order_by()
 )
 SAVED = """
-UPDATE annotation_assignmentitem SET draft = %s::jsonb, draft_seq = %s, draft_saved_at = %s
+UPDATE annotation_assignmentitem
+SET draft = %s::jsonb, draft_seq = %s, draft_saved_at = %s, draft_versions = %s::jsonb
 WHERE id = %s
 """
 
 
-@transaction.atomic
 def save_draft(
     *,
     by: User,
@@ -449,17 +426,43 @@ def save_draft(
     item_id: int = 0,
     public_id: int = 0,
     draft: Mapping[str, Any],
-    seq: int,
-    after: Collection[int] | None = None,
+    seq: int = 0,
+    version: Version | None = None,
 ) -> AssignmentItem:
     """Keep what is written so far; an older save that arrives late changes nothing.
 
     The item is named by its row (``item_id``), or as its worker's pages and programs call it
-    (``public_id``). The entry returned says by its ``draft_seq`` what is kept: above ``seq``,
-    something newer was. ``after``: the numbers of the states that this one was made from; where
-    another one is kept, of a second tab or device, DraftChanged is raised with it and nothing is
-    overwritten.
+    (``public_id``). ``version``: which tab saved it, on top of what (see ``drafts``). A program
+    gives ``seq`` alone: the higher number counts. The entry returned holds what is kept, which may
+    be newer.
+    Raises DraftChanged where a draft is kept that this one does not know; it then waits beside it.
     """
+    version = version or Version(seq)
+    if not 0 <= version.seq < MAX_SEQ:
+        raise Invalid(_("seq is out of range."), fields={"seq": _("A whole number from 0.")})
+    entry, outcome = _save_draft(
+        by=by,
+        assignment=assignment,
+        item_id=item_id,
+        public_id=public_id,
+        draft=draft,
+        version=version,
+    )
+    if outcome == Outcome.APART:
+        raise DraftChanged(entry)
+    return entry
+
+
+@transaction.atomic
+def _save_draft(
+    *,
+    by: User,
+    assignment: Assignment,
+    item_id: int,
+    public_id: int,
+    draft: Mapping[str, Any],
+    version: Version,
+) -> tuple[AssignmentItem, Outcome]:
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
         raise Conflict(_("This assignment is no longer in progress."))
@@ -471,17 +474,15 @@ def save_draft(
         raise Invalid(
             _("This question is not part of the assignment."), fields={"item": _("Unknown.")}
         )
-    if not 0 <= seq < MAX_SEQ:
-        raise Invalid(_("seq is out of range."), fields={"seq": _("A whole number from 0.")})
     entry.assignment = locked
     clean = get_type(locked.task.type).clean_draft(draft)
-    if is_apart(entry, clean, after):
-        raise DraftChanged(entry)
-    if seq <= entry.draft_seq:
-        return entry
-    if entry.told_at:
+    if entry.told_at and version.seq > entry.draft_seq:
         raise Conflict(_("You have read whether this answer matches. It stands as it is."))
-    entry.draft = clean
-    entry.draft_seq, entry.draft_saved_at = seq, timezone.now()
-    run(SAVED, [json.dumps(clean), seq, entry.draft_saved_at, entry.pk])
-    return entry
+    outcome = place_draft(entry, clean, version)
+    if outcome == Outcome.STALE:
+        return entry, outcome
+    if outcome == Outcome.KEPT:
+        entry.draft_saved_at = timezone.now()
+    state = (json.dumps(entry.draft), entry.draft_seq, entry.draft_saved_at)
+    run(SAVED, [*state, json.dumps(entry.draft_versions), entry.pk])
+    return entry, outcome

@@ -21,6 +21,7 @@ from annotation.access import get_own_assignment
 from annotation.models import Assignment
 from annotation.work.actions import answers, assignments, leases
 from annotation.work.actions import events as log
+from annotation.work.actions.drafts import DraftChanged, Version, versions_for_page
 from annotation.work.selectors import work
 from crowdqc.errors import DomainError, Invalid, TooMuch
 from crowdqc.files import json_input
@@ -28,7 +29,8 @@ from crowdqc.numbers import LARGEST, parse_whole
 from crowdqc.web.middleware import problem
 
 MAX_BODY = 1024 * 1024
-MOST_AFTER = 100  # states that a draft names as those it was made from
+MOST_SEEN = 200  # tabs whose saves a draft names as taken into account
+MOST_NAME = 40  # characters of a tab's name
 OFTEN = ("worker",)  # all that a batch of the log needs beside the assignment
 View = Callable[..., HttpResponse]
 
@@ -56,12 +58,9 @@ def for_scripts(view: View) -> View:
             if plain:
                 raise
             told = problem(error)
-            if isinstance(error, assignments.DraftChanged):
-                told |= {
-                    "item": error.entry.public_id,
-                    "seq": error.entry.draft_seq,
-                    "draft": error.entry.draft,
-                }
+            if isinstance(error, DraftChanged):
+                told |= {"item": error.entry.public_id, "draft": error.entry.draft}
+                told |= versions_for_page(error.entry)
             return JsonResponse(told, status=error.status)
 
     return wrapped
@@ -113,20 +112,22 @@ def _object(raw: Any, name: str) -> dict[str, Any]:
 
 @for_scripts
 def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Save {item, draft, seq}; answers the number of what is kept, with it where it is newer."""
+    """Save {item, draft, seq, tab, seen, chosen}; answers what is kept now, and other versions."""
     assignment = get_own_assignment(request, assignment_id, around=(*OFTEN, "task"))
     body = read_json(request)
-    seq = _whole(body.get("seq"), "seq")
+    version = read_version(body)
     entry = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
         public_id=_whole(body.get("item"), "item"),
         draft=_object(body.get("draft"), "draft"),
-        seq=seq,
-        after=_numbers(body.get("after"), "after"),
+        version=version,
     )
-    found: dict[str, Any] = {"seq": entry.draft_seq, "left": work.seconds_left(assignment)}
-    if entry.draft_seq > seq:
+    found: dict[str, Any] = {
+        "left": work.seconds_left(assignment),
+        **versions_for_page(entry, beyond=version),
+    }
+    if (found["tab"], found["seq"]) != (version.tab, version.seq):
         found["draft"] = entry.draft
     return JsonResponse(found)
 
@@ -169,29 +170,33 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return JsonResponse({"next": expected})
 
 
-def _numbers(raw: Any, name: str) -> list[int] | None:
-    """A short list of whole numbers; None where it is left out."""
-    if raw is None:
-        return None
-    if not isinstance(raw, list) or len(raw) > MOST_AFTER:
+def read_version(body: dict[str, Any], name: str = "") -> Version:
+    """The version that a body names by {seq, tab, seen, chosen}; ``name``: where it stands."""
+    tab, seen = body.get("tab", ""), _object(body.get("seen", {}), f"{name}seen")
+    names = [tab, *seen]
+    if len(names) > MOST_SEEN or any(len(str(one)) > MOST_NAME for one in names):
         raise Invalid(
-            _("%(name)s is no short list.") % {"name": name},
-            fields={name: _("%(most_after)s at most.") % {"most_after": MOST_AFTER}},
+            _("%(name)s is no short list.") % {"name": f"{name}seen"},
+            fields={f"{name}seen": _("%(most_after)s at most.") % {"most_after": MOST_SEEN}},
         )
-    return [_whole(one, name) for one in raw]
+    return Version(
+        seq=_whole(body.get("seq"), f"{name}seq"),
+        tab=str(tab),
+        seen={one: _whole(number, f"{name}seen") for one, number in seen.items()},
+        chosen=body.get("chosen") is True,
+    )
 
 
 class Drafts(TypedDict):
     """What a page holds when it submits, by what it calls the item."""
 
     drafts: dict[int, dict[str, Any]]
-    seqs: dict[int, int]
-    afters: dict[int, Any]
+    versions: dict[int, Version]
 
 
 def _drafts(body: dict[str, Any]) -> Drafts:
-    """The drafts sent along, {item: {draft, seq, after}}, as mappings by item."""
-    found: Drafts = {"drafts": {}, "seqs": {}, "afters": {}}
+    """The drafts sent along, {item: {draft, seq, tab, seen}}, as mappings by item."""
+    found: Drafts = {"drafts": {}, "versions": {}}
     for item, raw in _object(body.get("drafts") or {}, "drafts").items():
         pk = parse_whole(item)
         if pk is None:
@@ -201,10 +206,7 @@ def _drafts(body: dict[str, Any]) -> Drafts:
             )
         held = _object(raw, f"drafts.{item}")
         found["drafts"][pk] = _object(held.get("draft"), f"drafts.{item}.draft")
-        found["seqs"][pk] = _whole(held.get("seq"), f"drafts.{item}.seq")
-        after = _numbers(held.get("after"), f"drafts.{item}.after")
-        if after is not None:
-            found["afters"][pk] = after
+        found["versions"][pk] = read_version(held, f"drafts.{item}.")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from typing import Any, cast
@@ -26,15 +27,19 @@ from annotation.recruitment.selectors import visit_to
 from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
+from annotation.work.actions.drafts import Version, versions_for_page
 from annotation.work.actions.leases import MAX_EXTENSIONS
 from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
+from annotation.work.views.page_api import read_version
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
+from crowdqc.files import json_input
 from crowdqc.numbers import parse_whole
 from crowdqc.web.middleware import permissions_policy
 
-NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "seq", "after", "key", "part"})
+NOT_DRAFT = frozenset({"csrfmiddlewaretoken", "go", "version", "key", "part"})
+UNCHANGED = "unchanged"  # a page's script says so where the draft on the server is what it shows
 
 
 def _worker(request: HttpRequest, project_id: int) -> Membership:
@@ -308,6 +313,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         "passage": passage,
         "settings": settings,
         "target": log.target_of(entry.public_id),
+        "versions": json.dumps(versions_for_page(entry)),
         "total": opened.total,
         "problem": problem_of(found, entry, on_page=True) if opened.named else "",
         **pages.context(opened),
@@ -356,25 +362,8 @@ def _answered(
     if go == "read" or passage == "first":
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
         return here
-    draft: dict[str, Any] = {
-        name: value for name, value in request.POST.items() if name not in NOT_DRAFT
-    }
-    if go == "dont_know":
-        draft |= {"declined": True, "skipped": False}
-    elif draft.get("text", "") != entry.draft.get("text", ""):
-        draft |= {"declined": False}  # writing takes "I don't know" back
-    if go == "skip":
-        draft["skipped"] = True
-    raw = request.POST.get("seq", "")
-    kept = assignments.save_draft(
-        by=request.user,  # type: ignore[arg-type]
-        assignment=found,
-        item_id=entry.item_id,
-        draft=draft,
-        seq=parse_whole(raw, high=10**16) or time.time_ns() // 10**6,
-        after=_after(request.POST.get("after", "")),
-    )
-    entry.draft = kept.draft
+    if request.POST.get("version") != UNCHANGED:
+        entry.draft = _save(request, found, entry, go)
     within = pages_of(found.task).next_step(found, entry, request.POST.dict())
     if within:
         return within
@@ -392,10 +381,40 @@ def _answered(
     return redirect("work_assignment", assignment_id=found.pk) if target > total else here
 
 
-def _after(raw: str) -> list[int] | None:
-    """The states that a page's draft was made from; None from a plain form, which names none."""
-    found = [parse_whole(one, high=10**16) for one in raw.split(",")[:100]] if raw else []
-    return [one for one in found if one is not None] or None
+def _save(
+    request: HttpRequest, found: Assignment, entry: AssignmentItem, go: str
+) -> dict[str, Any]:
+    """Save the form as the draft; returns what is kept now."""
+    draft: dict[str, Any] = {
+        name: value for name, value in request.POST.items() if name not in NOT_DRAFT
+    }
+    if go == "dont_know":
+        draft |= {"declined": True, "skipped": False}
+    elif draft.get("text", "") != entry.draft.get("text", ""):
+        draft |= {"declined": False}  # writing takes "I don't know" back
+    if go == "skip":
+        draft["skipped"] = True
+    raw = request.POST.get("version")
+    version = _version(raw) if raw else Version(time.time_ns() // 10**6)
+    kept = assignments.save_draft(
+        by=request.user,  # type: ignore[arg-type]
+        assignment=found,
+        item_id=entry.item_id,
+        draft=draft,
+        version=version,
+    )
+    return cast(dict[str, Any], kept.draft)
+
+
+def _version(raw: str) -> Version:
+    """The version that the page's script names, as JSON; a plain form names none."""
+    try:
+        body = json_input.read_json(raw, any_text=True)
+    except json_input.Unreadable as error:
+        raise Invalid(error.message, fields=error.fields, code=error.code) from error
+    if not isinstance(body, dict):
+        raise Invalid(_("The body is not an object."), fields={"body": _("Send a JSON object.")})
+    return read_version(body)
 
 
 def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:

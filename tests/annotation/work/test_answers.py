@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Answer, Assignment, AuditEntry
 from annotation.work.actions import answers, assignments, leases
+from annotation.work.actions.drafts import Version
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.annotation.work.test_claims import run_out, slots_agree
 from tests.support import factories
@@ -101,7 +102,7 @@ def test_a_draft_saved_later_elsewhere_is_not_overwritten_by_an_older_page() -> 
         assignment=assignment,
         key=uuid.uuid4(),
         drafts={item: {"text": "old"}},
-        seqs={item: 40},
+        versions={item: Version(40)},
     )
     assert Answer.objects.get().texts.get().text == "new"
 

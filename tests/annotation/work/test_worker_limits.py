@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from annotation.models import Assignment
 from annotation.work.actions import answers
+from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid
 from tests.annotation.work.test_worker_views import item_url, post_json, signed_in
@@ -139,47 +140,78 @@ def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factorie
 # Two versions ------------------------------------------------------------------------------------
 
 
-def save(client: Any, held: Assignment, text: str, seq: int, after: list[int] | None) -> Any:
-    body = {"item": 1, "draft": {"text": text}, "seq": seq}
-    return post_json(
-        client, "work_draft", held, body if after is None else {**body, "after": after}
-    )
+def save(
+    client: Any, held: Assignment, text: str, version: str, *seen: str, chosen: bool = False
+) -> Any:
+    """Save as the tab of this version ("a2": the second save of tab a), which has seen others."""
+    known = {one[:1]: int(one[1:]) for one in (*seen, version)}
+    body = {"item": 1, "draft": {"text": text}, "tab": version[:1], "seq": int(version[1:])}
+    return post_json(client, "work_draft", held, {**body, "seen": known, "chosen": chosen})
 
 
-def test_a_second_device_is_told_what_the_first_one_saved_and_overwrites_nothing(
+def waiting(held: Assignment) -> list[str]:
+    return [one["draft"]["text"] for one in other_versions(held.entries.get(position=0))]
+
+
+def test_a_second_tab_overwrites_nothing_and_both_texts_are_kept_until_one_is_chosen(
     world: factories.World, held: Assignment
 ) -> None:
     client = signed_in(world.worker)
-    assert save(client, held, "from the first tab", 100, [0]).status_code == 200
-    told = save(client, held, "from the second tab", 200, [0])
+    assert save(client, held, "from the first", "a100").status_code == 200
+    told = save(client, held, "from the second", "b200")
     assert told.status_code == 409
     found = told.json()
-    assert (found["code"], found["seq"]) == ("draft-changed", 100)
-    assert found["draft"]["text"] == kept(held)["text"] == "from the first tab"
-    # Also where the clock of the second one is behind.
-    assert save(client, held, "from the second tab", 50, [0]).status_code == 409
-    # Once its person has chosen, the second one knows the state that it replaces.
-    assert save(client, held, "from the second tab", 300, [0, 100, 200]).status_code == 200
-    assert kept(held)["text"] == "from the second tab"
+    assert (found["code"], found["tab"], found["seq"]) == ("draft-changed", "a", 100)
+    assert found["draft"]["text"] == kept(held)["text"] == "from the first"
+    # Also where the clock of the second one is behind; of one tab the last version waits.
+    assert save(client, held, "from the second, longer", "b250").status_code == 409
+    assert waiting(held) == ["from the second, longer"]
+    # The first one goes on, and is told of the other text; a third device is, too.
+    assert save(client, held, "on", "a110").json()["others"][0]["tab"] == "b"
+    page = client.get(item_url(held, 1)).content.decode()
+    assert "from the second, longer" in page
+    # Once its person has chosen, the second one knows what it replaces.
+    assert save(client, held, "mine", "b300", "a110", chosen=True).json()["others"] == []
+    assert (kept(held)["text"], waiting(held)) == ("mine", [])
 
 
-def test_a_save_whose_answer_was_lost_is_no_second_version(
+def test_the_version_that_is_chosen_wins_at_once_and_what_came_meanwhile_is_kept(
     world: factories.World, held: Assignment
 ) -> None:
     client = signed_in(world.worker)
-    assert save(client, held, "They come", 100, [0, 100]).status_code == 200  # never heard of
-    assert save(client, held, "They come back", 110, [0, 100, 110]).status_code == 200
-    assert save(client, held, "They come back", 110, [0]).status_code == 200  # sent twice
+    save(client, held, "first", "a100")
+    assert save(client, held, "second", "b100").status_code == 409
+    save(client, held, "first, longer", "a110")
+    assert save(client, held, "second", "b120", "a100", chosen=True).status_code == 200
+    assert (kept(held)["text"], waiting(held)) == ("second", ["first, longer"])
+    # The first tab did not see that: its next save is not lost either, nor is the second's.
+    assert save(client, held, "first, longest", "a130").status_code == 409
+    assert (kept(held)["text"], waiting(held)) == ("second", ["first, longest"])
+
+
+def test_a_lost_reply_or_a_late_request_is_no_second_version(
+    world: factories.World, held: Assignment
+) -> None:
+    client = signed_in(world.worker)
+    for version, text in (("a100", "They"), ("a110", "They come back"), ("a110", "They come back")):
+        assert save(client, held, text, version).status_code == 200
+    late = save(client, held, "They come", "a105")
+    assert (late.status_code, late.json()["draft"]["text"]) == (200, "They come back")
+    # Another tab goes on from what it saw; what the first one sent before that comes after it.
+    assert save(client, held, "They come back soon", "b50", "a110").status_code == 200
+    assert save(client, held, "They come", "a107").status_code == 200
+    assert (kept(held)["text"], waiting(held)) == ("They come back soon", [])
+    # Equal texts are one version.
+    assert save(client, held, "They come back soon", "c10").status_code == 200
 
 
 def test_a_submit_with_an_unknown_version_names_the_question(
     world: factories.World, held: Assignment
 ) -> None:
     client = signed_in(world.worker)
-    save(client, held, "from the first tab", 100, [0])
+    save(client, held, "from the first tab", "a100")
     drafts = {
-        number: {"draft": {"text": "from the second"}, "seq": 10**14, "after": [0]}
-        for number in "12"
+        number: {"draft": {"text": "from the second"}, "seq": 10**14, "tab": "b"} for number in "12"
     }
     told = post_json(client, "work_submit", held, {"key": str(uuid.uuid4()), "drafts": drafts})
     assert told.status_code == 409

@@ -11,11 +11,12 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from annotation.models import Assignment
+from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
 from tests.browser.sign_in import cut_off, is_well, log_is_sent, sign_in
 from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
-from tests.support.studies import judging
+from tests.support.studies import judging, labels
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SEVERAL = {
@@ -180,12 +181,7 @@ def test_next_on_a_second_device_is_held_by_a_version_it_has_not_seen(
     press(elsewhere, "Control+Enter")  # before its draft was sent
     expect(notice(elsewhere)).to_contain_text("choose a version")
     expect(elsewhere.locator("h1.question")).to_contain_text("question 1")
-    elsewhere.get_by_role("button", name="Keep my version").hover()
-    with elsewhere.expect_response("**/draft/") as sent:  # as the field is left
-        elsewhere.mouse.down()
-    assert sent.value.status == 409
-    elsewhere.wait_for_timeout(100)  # the page has taken it in while the button is held down
-    elsewhere.mouse.up()
+    elsewhere.get_by_role("button", name="Keep my version").click()
     is_saved(elsewhere)
     expect(notice(elsewhere)).to_have_text("")
     assert draft(held)["text"] == "On chimneys."
@@ -265,3 +261,90 @@ def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_de
     expect(page.locator("#answer")).to_have_value("Written offline here.")
     page.get_by_role("button", name="Use the other version").click()
     expect(page.locator("#answer")).to_have_value("Written elsewhere later.")
+
+
+def test_what_is_typed_in_many_pieces_offline_is_saved_as_it_is_once_there_is_a_network(
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    page.keyboard.type("Seen.")
+    is_saved(page)
+    signed_in.set_offline(True)
+    for _ in range(25):  # each is tried, and its answer is lost
+        page.keyboard.type("x")
+        passes(page, 3)
+    signed_in.set_offline(False)
+    is_saved(page)
+    expect(notice(page)).to_be_empty()
+    assert draft(held)["text"] == "Seen." + 25 * "x"
+
+
+def test_my_version_is_kept_at_once_while_another_device_goes_on_typing(
+    page: Page, elsewhere: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    open_item(elsewhere, live_server, held)
+    elsewhere.keyboard.type("On poles.")
+    is_saved(elsewhere)
+    page.keyboard.type("On chimneys.")
+    passes(page, 1.1)
+    expect(notice(page)).to_contain_text("choose a version")
+    elsewhere.keyboard.type(" Or so.")
+    is_saved(elsewhere)  # after what is offered here
+    page.get_by_role("button", name="Keep my version").click()
+    expect(page.locator("[data-saved=server]")).to_be_visible()
+    assert draft(held)["text"] == "On chimneys."
+    waiting = other_versions(held.entries.get(position=0))
+    assert [one["draft"]["text"] for one in waiting] == ["On poles. Or so."]  # not lost either
+
+
+def test_a_draft_that_cannot_be_saved_holds_up_no_other_item_and_says_nothing_there(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    long = "word " * 4_100  # more than is taken
+    page.locator("#answer").evaluate("field => field.removeAttribute('maxlength')")
+    page.locator("#answer").fill(long)
+    passes(page, 1.1)
+    expect(page.locator("[data-saved=failed]")).to_contain_text("20,000 is the most")
+    open_item(page, live_server, held, 2)
+    page.keyboard.type("A second answer.")
+    is_saved(page)
+    expect(page.locator("[data-saved=failed]")).to_be_hidden()
+    assert draft(held, 2)["text"] == "A second answer."
+    open_item(page, live_server, held)
+    assert page.locator("#answer").input_value().startswith("word word")  # it is still here
+    page.locator("#answer").fill("Two words.")
+    is_saved(page)
+    assert draft(held)["text"] == "Two words."
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs"])
+def test_a_key_while_the_next_item_is_on_its_way_changes_nothing(
+    page: Page, live_server: Any, world: factories.World, kind: str
+) -> None:
+    made = {
+        "labels": lambda: labels.make_labels(world.project, fields=(labels.DAMAGE,)),
+        "pairs": lambda: judging.make_pairs(world.project, 3, settings=SEVERAL),
+    }
+    held = factories.claim(made[kind](), world.worker)
+    open_item(page, live_server, held)
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/items/1/", hold)
+    press(page, *{"labels": ["1"], "pairs": ["ArrowLeft"] * 3}[kind])
+    with page.expect_request("**/items/1/"):
+        press(page, "Enter")
+    expect(page.locator("#work")).to_have_attribute("aria-busy", "true")
+    press(page, *{"labels": ["3"], "pairs": ["1", "ArrowRight"]}[kind])
+    late[0].continue_()
+    expect(page.locator(".meta.bars").first).to_contain_text("2 of 3")
+    is_saved(page)
+    given = {"labels": ("l-damage", "spots"), "pairs": ("d-first", "left")}[kind]
+    assert draft(held)[given[0]] == given[1]
+    assert not draft(held, 2)
+    press(page, "3")  # and now it is of the second item
+    expect(page.locator("#work")).not_to_have_attribute("aria-busy", "true")
