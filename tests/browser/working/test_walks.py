@@ -115,16 +115,19 @@ KINDS: dict[str, tuple[Callable[[Project], Task], Write]] = {
 
 @pytest.fixture
 def tabs(browser: Browser) -> Iterator[list[Page]]:
-    """Two tabs of one person, whose clock and network tests move."""
-    context = browser.new_context()
-    context.clock.install()
-    context.add_init_script(FETCH)
-    context.set_default_timeout(10_000)
-    found, errors = [context.new_page(), context.new_page()], []
+    """Two tabs in one browser and one on another device, whose clock and network tests move."""
+    contexts = [browser.new_context() for _ in range(2)]
+    errors: list[str] = []
+    for context in contexts:
+        context.clock.install()
+        context.add_init_script(FETCH)
+        context.set_default_timeout(10_000)
+    found = [contexts[place].new_page() for place in (0, 0, 1)]
     for tab in found:
         watch(tab, errors)
     yield found
-    context.close()
+    for context in contexts:
+        context.close()
     assert errors == []
 
 
@@ -160,14 +163,18 @@ def test_what_is_stored_is_what_one_last_saw_and_nothing_typed_is_lost(
     worker = factories.make_worker(task.project)
     assert worker.user is not None
     held: Assignment = factories.claim(task, worker)
-    sign_in(tabs[0].context, worker.user, live_server.url)
-
-    def fails(steps: Sequence[Step]) -> str:
-        return walk_fails(Walk(tabs[0].context, tabs, held, live_server.url, write), steps)
+    for tab in tabs[1:]:
+        sign_in(tab.context, worker.user, live_server.url)
 
     for seed in range(-(-WALKS // len(KINDS))):
         rng = random.Random(f"{kind} {seed}")
         steps = [(rng.choice(ACTIONS), int(rng.random() < 0.3)) for _ in range(LENGTH)]
+        pair, left = [tabs[0], tabs[1 + seed % 2]], tabs[2 - seed % 2]
+        left.goto("about:blank")
+
+        def fails(steps: Sequence[Step], pair: list[Page] = pair) -> str:
+            return walk_fails(Walk(pair, held, live_server.url, write), steps)
+
         if why := fails(steps):
             steps, why = shortened(fails, steps, why)
             raise AssertionError(f"{kind}, walk {seed}: {steps}: {why}")

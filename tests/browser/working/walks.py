@@ -1,8 +1,9 @@
 """Random walks over a worker's page: what a person does there, and what must be stored at the end.
 
-A walk is a list of actions on two tabs of one person. Time is the browser's own clock, which the
-walk moves, and the network is a wrapper of ``fetch``: "slow" answers after 900 ms, "offline" not at
-all, "busy" with 503, and "lost" reaches the server while its answer does not come back.
+A walk is a list of actions on two tabs of one person, in one browser or on two devices. Time is the
+browser's own clock, which the walk moves, and the network is a wrapper of ``fetch``: "slow" answers
+after 900 ms, "offline" not at all, "busy" with 503, and "lost" reaches the server while its answer
+does not come back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 
 from annotation.models import Assignment, AssignmentItem
 from annotation.work.actions.drafts import other_versions
@@ -72,7 +73,6 @@ def words_of(draft: dict[str, Any]) -> set[str]:
 class Walk:
     """One person with two tabs; ``write`` fills in something of its number in the tab."""
 
-    context: BrowserContext
     tabs: list[Page]
     held: Assignment
     root: str
@@ -92,9 +92,10 @@ class Walk:
             tab.evaluate("localStorage.clear()")
             tab.goto("about:blank")
         self.net("ok")
-        page = self.tabs[0]
-        page.goto(self.root + "/static/js/words.js")
-        page.evaluate("localStorage.clear()")
+        for tab in self.tabs:  # what a tab sent as it went may have come after that
+            tab.goto(self.root + "/static/js/resume.js")
+            tab.evaluate("localStorage.clear()")
+        self.tabs[1].goto("about:blank")
         fresh = {"draft": {}, "draft_seq": 0, "draft_versions": None, "draft_saved_at": None}
         self.held.entries.update(**fresh)
         self.open(0, 1)
@@ -103,7 +104,8 @@ class Walk:
         self.tabs[tab].goto(self.root + reverse("work_item", args=[self.held.pk, number]))
 
     def net(self, mode: str) -> None:
-        self.context.add_cookies([{"name": "net", "value": mode, "url": self.root}])
+        for tab in self.tabs:
+            tab.context.add_cookies([{"name": "net", "value": mode, "url": self.root}])
         self.mode = mode
 
     # Actions -----------------------------------------------------------------------------------
