@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0012_assignment_seed"),
+        ("annotation", "0013_owner_signs_in_without_mail"),
     ]
 
     operations = [
