@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import ipaddress
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import yaml
 
 from crowdqc.jobs.queues import ROLES
 from crowdqc.jobs.workers import SCHEDULER, counts
+from crowdqc.proxy import Proxy
+from crowdqc.web.bodies import KB, LIMITS, MB, SMALL, limit_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "admin" / "kubernetes"
@@ -87,3 +90,47 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     )
     said = [line for line in done.stderr.splitlines() if "crowdqc" in line]
     assert done.returncode == 0 and said == [], done.stderr
+
+
+def test_the_ingress_has_the_limits_of_our_own_proxy() -> None:
+    proxy = Proxy(Path(), (), Path(), Path())
+    known = {"k": KB, "m": MB}
+    sizes: dict[str, int] = {}
+    for one in (one for one in read("web.yaml") if one["kind"] == "Ingress"):
+        said = {name.rpartition("/")[2]: v for name, v in one["metadata"]["annotations"].items()}
+        assert int(said["limit-rps"]) == proxy.requests_per_second
+        assert int(said["limit-connections"]) == proxy.connections
+        size = int(said["proxy-body-size"][:-1]) * known[said["proxy-body-size"][-1]]
+        [rule] = one["spec"]["rules"]
+        sizes |= {path["path"]: size for path in rule["http"]["paths"]}
+    assert sizes["/"] == SMALL and max(sizes.values()) == max(limit for _, limit in LIMITS)
+    for address in (
+        *(
+            "/login/",
+            "/score/",
+            "/projects/1/score/",
+            "/projects/1/statements/",
+            "/api/tasks/1/items/",
+        ),
+        *("/projects/1/tasks/2/import/items/", "/projects/1/tasks/2/build/media/"),
+        *("/work/assignments/1/items/2/recording/", "/work/assignments/1/submit/"),
+    ):
+        prefix = max((one for one in sizes if address.startswith(one)), key=len)
+        assert sizes[prefix] >= limit_of(address), address
+
+
+def test_pods_reach_no_private_address_but_data_and_believe_no_whole_network() -> None:
+    policies = {one["metadata"]["name"]: one["spec"] for one in read("network.yaml")}
+    assert policies["closed"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    metadata = ipaddress.ip_address("169.254.169.254")
+    for name, spec in policies.items():
+        blocks = [to["ipBlock"] for rule in spec.get("egress", ()) for to in rule["to"]
+                  if "ipBlock" in to]  # fmt: skip
+        for block in blocks if name != "data" else ():
+            excepted = [ipaddress.ip_network(one) for one in block["except"]]
+            v4 = ipaddress.ip_network(block["cidr"]).version == 4
+            assert not v4 or any(metadata in one for one in excepted)
+            assert all(not ipaddress.ip_network(one).is_global for one in block["except"])
+    (settings,) = read("configuration.yaml")
+    trusted = settings["data"]["CROWDQC_TRUSTED_PROXIES"].split(",")
+    assert all(ipaddress.ip_network(one).prefixlen >= 24 for one in trusted)
